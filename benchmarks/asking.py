@@ -1,9 +1,9 @@
-"""A process that answers one question at a time, and tells what each answer took.
+"""A process that answers one question at a time, and reports what each answer took.
 
     python asking.py GRAPH
 
-It reads lines of `[seed, hops]` and prints a `Reply` a line. It runs in any environment that has
-`bfsql`, of this commit or of another.
+It reads lines of `[seed, hops]` and prints a `Reply` for each. It runs in any environment that has
+`bfsql`, of this commit or another.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class Taken:
 
 
 class Reply(NamedTuple):
-    """What one answer took, and what it counts."""
+    """Time and memory of one answer, and its counts."""
 
     wall: float
     """Seconds."""
     processor: float
     """Seconds of all threads."""
     memory: float
-    """Megabytes, the most that the process has had so far."""
+    """Peak of the process so far, in megabytes."""
     nodes: int
     edges: int
 
     @classmethod
     def of(cls, taken: Taken, answer: dict[str, Any]) -> Reply:
-        """The reply to a question."""
+        """The reply for an answer."""
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         counts = (answer["node_count"], answer["edge_count"])
         return cls(taken.wall, taken.processor, memory, *counts)
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
 
 
 def questions() -> Iterator[tuple[str, int]]:
-    """What standard input asks."""
+    """The questions on standard input."""
     gc.set_threshold(50_000, 5, 5)  # as the server does
     for line in sys.stdin:
         seed, hops = json.loads(line)
@@ -67,7 +67,7 @@ def questions() -> Iterator[tuple[str, int]]:
 
 
 async def main(path: str) -> None:
-    """Ask the embedded store without bounds; the graph is opened anew for each question."""
+    """Answer from the embedded store without bounds; the graph is reopened for each question."""
     import bfsql
 
     known = {field.name for field in fields(bfsql.Limits)}

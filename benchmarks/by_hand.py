@@ -1,7 +1,7 @@
-"""The floor: what somebody would write by hand, one statement a ring, for one store.
+"""The floor: a traversal written by hand for one store, with one statement per ring.
 
-Tuples, sets, and the project's own order and encoder, so that what is compared
-is the way through engine, cache and backend.
+It uses tuples, sets, and the project's own order and encoder, so that the comparison
+shows the cost of engine, cache and backend.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Triple = tuple[str, str, str]
 
 
 class ByHand(ABC):
-    """The traversal written out, over four statements of a store."""
+    """The traversal written by hand, with four statements of a store."""
 
     @abstractmethod
     async def ring(self, ids: list[str]) -> list[Triple]:
-        """The edges of these nodes, both directions."""
+        """The edges of these nodes, in both directions."""
 
     @abstractmethod
     async def types(self, ids: list[str]) -> dict[str, str]:
@@ -37,7 +37,7 @@ class ByHand(ABC):
         """Metadata of these edges, in their order."""
 
     async def answer(self, seed: str, hops: int, *, full: bool) -> bytes:
-        """A `bfs_query` answer."""
+        """The answer to a `bfs_query`."""
         rings: list[list[str]] = [[seed]]
         seen, edges = {seed}, set[Triple]()
         for _ in range(hops):
@@ -52,7 +52,7 @@ class ByHand(ABC):
             rings.append(sorted(found))
         ids = [i for ring_ids in rings for i in ring_ids]
         types = await self.types(ids)
-        if len(types) < len(ids):  # some ends are no nodes
+        if len(types) < len(ids):  # some ends of edges are not nodes
             ids = [i for i in ids if i in types]
             edges = {(s, p, o) for s, p, o in edges if s in types and o in types}
         triples = sorted(edges)

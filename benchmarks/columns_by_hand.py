@@ -1,9 +1,9 @@
 """The floor for a large graph: sorted int32 arrays in files, and numpy.
 
-python columns_by_hand.py columns FOLDER   the tables to arrays, by DuckDB
-python columns_by_hand.py search FOLDER    the nodes to a full-text index, by SQLite
-python columns_by_hand.py choose FOLDER    prints what to ask, as JSON
-python columns_by_hand.py ask FOLDER       answers lines of `[seed, hops]`, as `asking.py` does
+python columns_by_hand.py columns FOLDER   converts the tables to arrays, with DuckDB
+python columns_by_hand.py search FOLDER    writes a full-text index of the nodes, with SQLite
+python columns_by_hand.py choose FOLDER    prints questions to ask, as JSON
+python columns_by_hand.py ask FOLDER       answers lines of `[seed, hops]`, like `asking.py`
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Array = npt.NDArray[Any]
 
 MEMORY = "1GB"
 ROWS = 1_000_000
-"""Rows that are in memory at once."""
+"""Most rows in memory at once."""
 SHOWN = 300
-"""Nodes that an answer shows; the project's show about as many."""
+"""Nodes shown in an answer, about as many as in the project's answers."""
 
 TABLES = """
 CREATE TABLE raw AS SELECT * FROM read_csv(?, header = true, all_varchar = true);
@@ -61,7 +61,7 @@ CREATE VIRTUAL TABLE grams USING fts5(
 
 
 def write_columns(folder: Path) -> None:
-    """Number nodes in the order of their ids, sort the edges both ways, write arrays."""
+    """Number the nodes in the order of their ids, sort the edges both ways, and write arrays."""
     import duckdb
 
     (folder / "hand.duckdb").unlink(missing_ok=True)
@@ -85,13 +85,13 @@ def write_columns(folder: Path) -> None:
 
 
 def _write_side(db: DuckDBPyConnection, folder: Path, side: str, query: str) -> None:
-    """The edges that leave or enter each node: where they begin, the other ends, and what else.
+    """Write the edges that leave or enter each node: offsets, other ends, and a third column.
 
     Args:
-        db: With the tables.
-        folder: Where to.
-        side: The files begin with it.
-        query: Three columns of a table that is sorted by the first.
+        db: The database with the tables.
+        folder: The destination.
+        side: Prefix of the files' names.
+        query: Selects three columns of a table that is sorted by the first.
     """
     [nodes] = db.execute("SELECT count(*) FROM node").fetchone() or (0,)
     counts, start = np.zeros(nodes, np.int64), 0
@@ -110,7 +110,7 @@ def _write_side(db: DuckDBPyConnection, folder: Path, side: str, query: str) -> 
 
 
 def _write_texts(db: DuckDBPyConnection, path: Path, column: str) -> None:
-    """A text of each node, all of one width."""
+    """Write one text per node, all with the same width."""
     [width] = db.execute(f"SELECT max(strlen({column})) FROM node").fetchone() or (1,)
     with path.open("wb") as file:
         reader = db.execute(f"SELECT {column} FROM node")
@@ -119,7 +119,7 @@ def _write_texts(db: DuckDBPyConnection, path: Path, column: str) -> None:
 
 
 def write_index(folder: Path) -> None:
-    """Two full-text indexes of the names, as the embedded store has them."""
+    """Write two full-text indexes of the names, like those of the embedded store."""
     import duckdb
 
     (folder / "hand.db").unlink(missing_ok=True)
@@ -143,7 +143,7 @@ class ByHand:
     """The arrays, mapped from their files.
 
     Args:
-        folder: Where `write_columns` has written them.
+        folder: The folder to which `write_columns` has written them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -162,7 +162,7 @@ class ByHand:
         )
 
     def answer(self, seed: str, hops: int) -> dict[str, Any]:
-        """What a traversal finds, and its first nodes with the edges between them."""
+        """The counts of a traversal, and its first nodes with the edges between them."""
         frontier = np.searchsorted(self.id, np.array([seed.encode()]))
         rings, parts = [frontier], []
         for _ in range(hops):
@@ -221,7 +221,7 @@ def _mapped(path: Path, kind: Any) -> Array:
 
 
 def _positions(offsets: Array, nodes: Array) -> Array:
-    """Where the edges of these nodes are."""
+    """The positions of the edges of these nodes."""
     starts, ends = offsets[nodes], offsets[nodes + 1]
     counts = ends - starts
     before = np.cumsum(counts) - counts
@@ -229,7 +229,7 @@ def _positions(offsets: Array, nodes: Array) -> Array:
 
 
 def _distinct(parts: list[Array], size: int) -> Array:
-    """Each number once, in order: sorted where they are few, by a bitmap where they are many."""
+    """The distinct numbers in order: by sorting if they are few, by a bitmap if they are many."""
     if sum(map(len, parts)) < size // 50:
         return np.unique(np.concatenate(parts))
     marked = np.zeros(size, bool)
@@ -239,7 +239,7 @@ def _distinct(parts: list[Array], size: int) -> Array:
 
 
 def _without(numbers: Array, rings: list[Array], size: int) -> Array:
-    """Those that are in no earlier ring."""
+    """The numbers that are in no earlier ring."""
     if len(numbers) < size // 50:
         return np.setdiff1d(numbers, np.concatenate(rings), assume_unique=True)
     left = np.zeros(size, bool)
@@ -253,10 +253,10 @@ def _without(numbers: Array, rings: list[Array], size: int) -> Array:
 
 
 def choose(graph: ByHand) -> dict[str, Any]:
-    """The hub, a node of five edges beside it, and nodes far from it.
+    """The hub, a neighbour of it with about five edges, and nodes far from it.
 
-    `far` has seed, hops and about how many nodes they reach; `few` is the ids of nodes with
-    5 to 50 edges.
+    `far` lists seed, hops and the approximate number of nodes reached; `few` lists ids of nodes
+    with 5 to 50 edges.
     """
     degrees = np.diff(graph.out) + np.diff(graph.in_)
     hub = int(degrees.argmax())
@@ -265,7 +265,7 @@ def choose(graph: ByHand) -> dict[str, Any]:
     far, most = [], degrees.astype(float)
     most[around] = np.inf
     for hops, wanted in ((1, (5, 50, 900)), (2, (50, 900)), (3, (900,))):
-        if hops > 1:  # at most so many nodes are reached: some of them are counted twice
+        if hops > 1:  # an upper bound of the nodes reached, since some are counted twice
             most = _sums_around(graph, most)
         for number in wanted:
             node = np.abs(most - number).argmin()
@@ -286,7 +286,7 @@ def choose(graph: ByHand) -> dict[str, Any]:
 
 
 def _sums_around(graph: ByHand, values: Array) -> Array:
-    """Of each node the sum of its neighbours' values."""
+    """For each node, the sum of its neighbours' values."""
     sums = np.zeros(graph.size)
     for offsets, others in ((graph.out, graph.out_other), (graph.in_, graph.in_other)):
         for start in range(0, len(others), ROWS):

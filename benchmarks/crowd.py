@@ -1,6 +1,6 @@
-"""How long small questions wait while the same server answers large ones.
+"""How long small questions take while the same server answers large ones.
 
-python crowd.py URL SEED    asks for one hop of the seed again and again, until it is ended
+python crowd.py URL SEED    asks for one hop of the seed repeatedly, until it is terminated
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from timing import median
 
 CLIENTS = 20
 QUESTIONS = 25
-"""Of each client and pass."""
+"""Questions of each client in each pass."""
 PAUSE = 0.5
-"""Seconds that a client waits between two questions, about."""
+"""Mean seconds that a client waits between two questions."""
 PASSES = 2
 NO_BOUNDS = {"BFSQL_MAX_NODES": "1000000000", "BFSQL_MAX_EDGES": "1000000000"}
 
 
 async def report(graph: Path, hub: str, few: Sequence[str]) -> None:
-    """Small questions of many clients, with and without another one that asks for the hub.
+    """Time small questions of many clients, with and without one more that asks for the hub.
 
     Args:
         graph: The file to serve.
         hub: Its hub.
-        few: Nodes of few edges. None is asked for twice, so that no answer is in the cache.
+        few: Nodes with few edges. None is asked for twice, so that no answer is cached.
     """
     print(f"\n{CLIENTS} clients over HTTP ask 1 hop      median   1 of 100 is slower   slowest")
     left = iter(few)
     late: dict[bool, float] = {}
     with _server(graph) as url:
-        await _crowd(url, [next(left) for _ in range(CLIENTS)])  # imports, first statements
+        await _crowd(url, [next(left) for _ in range(CLIENTS)])  # warm-up: imports, statements
         for _ in range(PASSES):
             for with_hub in (False, True):
                 seeds = [next(left) for _ in range(CLIENTS * QUESTIONS)]
@@ -69,7 +69,7 @@ def _server(graph: Path) -> Iterator[str]:
 
 @contextmanager
 def _asking_for(url: str, seed: str | None) -> Iterator[list[str]]:
-    """A client in a process of its own that asks for the seed; a line for each answer it got."""
+    """Run a client process that asks for the seed; at the end the list has a line per answer."""
     answers: list[str] = []
     if seed is None:
         yield answers
@@ -77,7 +77,7 @@ def _asking_for(url: str, seed: str | None) -> Iterator[list[str]]:
     command = [sys.executable, __file__, url, seed]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout
-        client.stdout.readline()  # it has begun
+        client.stdout.readline()  # it has started
         try:
             yield answers
         finally:

@@ -1,4 +1,4 @@
-"""The embedded store: loading, cold answers against SQL written by hand, search."""
+"""The embedded store: loading, cold answers compared with SQL written by hand, search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps([time.perf_counter() - start, report.nodes, report.edges]))
 
 
 def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
-    """Import time, peak memory of the importing process, and size of the file."""
+    """Print import time, peak memory of the importing process, and size of the file."""
     arguments = [str(path), *map(str, (nodes, edges, hub))]
     here = Path(__file__).parent
     output = subprocess.run(
@@ -47,7 +47,7 @@ def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
 
 
 async def report_answers(path: Path, nodes: int, turns: int) -> None:
-    """Cold answers side by side with the floor, then search."""
+    """Compare cold answers with the floor, then time searches."""
     floor = path.with_name("floor.db")
     async with bfsql.open_graph("sqlite", path=path) as graph:
         await copy_graph(graph.db, [HUB, *map(name_of, range(nodes))], floor)
@@ -75,7 +75,7 @@ async def _against_floor(path: Path, tables: Path, question: Question, turns: in
         return await by_hand.answer(seed, hops, full=full)
 
     fastest: Pair | None = None
-    for _ in range(turns):  # both are opened anew, and so both are cold
+    for _ in range(turns):  # both are reopened, so that both are cold
         by_hand = SqliteByHand(tables)
         async with bfsql.open_graph("sqlite", path=path, limits=limits) as opened:
             pair = await side_by_side(question.what, ours, floor, 1)

@@ -1,6 +1,6 @@
 """The page of `bfsql explore` in Chromium: key press to picture, frames of a drag, bytes loaded.
 
-Debian's Chromium draws WebGL in software here; with a graphics card frames are faster.
+Debian's Chromium renders WebGL in software here; with a graphics card, frames are faster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bfsql_sqlite import SqliteSettings, load_graph
 
 GOALS = {300: "goal: under 1 s", 5_000: "goal: stays usable"}
 FIRST = 300
-"""Nodes that the page asks for at first."""
+"""Nodes that the page requests at first."""
 EDGES_PER_NODE = 3
 SIZE_GOAL = "goal: under 600 kB"
 DRAG_STEPS = 60
@@ -85,7 +85,7 @@ async def _report_picture(browser: Browser, nodes: int, turns: int) -> None:
 
 
 async def _picture(page: Page, url: str, nodes: int) -> float:
-    """Milliseconds from Enter in the list of hits, or from the choice of more nodes, to them."""
+    """Milliseconds until nodes are shown, from Enter in the hits or the choice of more nodes."""
     await page.goto(url)
     await page.get_by_role("combobox", name="Search the graph").fill("the hub")
     await page.get_by_role("option").first.wait_for()
@@ -93,7 +93,7 @@ async def _picture(page: Page, url: str, nodes: int) -> float:
     if nodes == FIRST:
         return await _pressed(page, "Enter", FIRST)
     await page.keyboard.press("Enter")
-    await page.get_by_role("button", name="All, up to").focus()  # a hub asks what to open
+    await page.get_by_role("button", name="All, up to").focus()  # a hub requires a choice first
     await _pressed(page, "Enter", FIRST)
     await page.get_by_label("Nodes, at most").focus()
     return await _pressed(page, "End", nodes)
@@ -101,7 +101,7 @@ async def _picture(page: Page, url: str, nodes: int) -> float:
 
 async def _pressed(page: Page, key: str, nodes: int) -> float:
     watching = asyncio.ensure_future(page.evaluate(WATCH, [key, nodes]))
-    await asyncio.sleep(0.2)  # the page listens
+    await asyncio.sleep(0.2)  # until the page listens
     await page.keyboard.press(key)
     return float(await watching)
 

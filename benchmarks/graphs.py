@@ -1,4 +1,4 @@
-"""The graph that is measured: heavy-tailed, with a hub that is made on purpose."""
+"""The graph of the benchmarks: heavy-tailed, with one deliberate hub."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def heavy_tailed(nodes: int, edges: int, hub: int, seed: int = 7) -> Iterator[Gr
     """A graph in which few nodes have many edges, as records.
 
     Args:
-        nodes: Number of nodes, the hub aside.
-        edges: Number of edges, those of the hub included.
+        nodes: Number of nodes besides the hub.
+        edges: Number of edges, including those of the hub.
         hub: Number of the hub's neighbours.
         seed: The same number gives the same graph.
     """

@@ -1,6 +1,6 @@
-"""What everything that keeps a server safe adds to a small call over HTTP.
+"""What all safeguards of a server add to a small call over HTTP.
 
-python guards.py PATH    serves the graph without any of it
+python guards.py PATH    serves the graph without safeguards
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from bfsql.server import create_server
 from bfsql.serving.tokens import new_token, token_line
 
 CALLS = 250
-"""Of each server in a turn."""
+"""Calls to each server in a turn."""
 ERAS = ("auto", "legacy")
 
 
 @dataclass
 class _Way:
-    """A running server, and what its calls took."""
+    """A running server, and the times of its calls."""
 
     url: str
     process: psutil.Process
     seconds: list[float] = field(default_factory=list)
-    """As its client sees them, each call."""
+    """Wall time of each call, as the client sees it."""
     processor: list[float] = field(default_factory=list)
-    """Processor time of the server, each turn's mean."""
+    """Processor time of the server per call, the mean of each turn."""
 
 
 async def report(path: Path, nodes: int, turns: int) -> None:
-    """Small calls to `bfsql serve` with everything on, and to the SDK's server on plain uvicorn.
+    """Compare small calls to `bfsql serve` with everything on and to the SDK's server on uvicorn.
 
-    The calls alternate, so that whatever else the machine does slows both. No two ask for the same
-    node, so that the store is read.
+    The calls alternate, so that other load on the machine slows both. No two calls to a server
+    ask for the same node, so that the store is read.
 
     Args:
         path: The graph to serve.
-        nodes: How many it has.
+        nodes: Its number of nodes.
         turns: Turns of `CALLS` calls to each server.
     """
     token = new_token()
@@ -64,7 +64,7 @@ async def report(path: Path, nodes: int, turns: int) -> None:
                 first = nodes // 2 + turn * CALLS
                 with_token = partial(_client, token=token, era=era)
                 await _turn(bare, guarded, with_token, [name_of(first + n) for n in range(CALLS)])
-                if not turn:  # imports, first statements
+                if not turn:  # warm-up: imports, statements
                     bare.seconds, bare.processor = [], []
                     guarded.seconds, guarded.processor = [], []
         _print_difference(era, bare, guarded)
@@ -144,7 +144,7 @@ def _guarded(path: Path, token: str) -> Iterator[_Way]:
 
 @contextmanager
 def _bare(path: Path) -> Iterator[_Way]:
-    """The MCP server as programs can run it by themselves."""
+    """The MCP server as a program can run it without `bfsql serve`."""
     with _running(__file__, str(path)) as way:
         yield way
 

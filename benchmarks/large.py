@@ -1,4 +1,4 @@
-"""A graph of millions of edges in the embedded store, beside columns by hand and another commit."""
+"""A graph of millions of edges in the embedded store, columns by hand, and another commit."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from timing import median
 HERE = Path(__file__).parent
 MEGABYTE = 1e6
 SEARCHES = 40
-"""Of each kind."""
+"""Searches of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where everything is.
+    """The paths of all files, and the commands that use them.
 
     Args:
-        folder: What is in it already and takes long to make is used again: the two tables, and the
-            graph of the other commit.
-        old: The Python of an environment with another commit, if there is one to compare with.
+        folder: The destination. If the two tables or the graph of the other commit exist in it,
+            they are reused, since they take long to make.
+        old: The Python of an environment with another commit to compare with, if any.
     """
 
     folder: Path
@@ -39,32 +39,32 @@ class Files:
 
     @property
     def graph(self) -> Path:
-        """Of this commit."""
+        """The graph of this commit."""
         return self.folder / "graph.db"
 
     @property
     def old_graph(self) -> Path:
-        """Of the other commit."""
+        """The graph of the other commit."""
         return self.folder / "old.db"
 
     @property
     def by_hand(self) -> list[str]:
-        """The command that asks the arrays."""
+        """The command that answers questions from the arrays."""
         return [sys.executable, str(HERE / "columns_by_hand.py"), "ask", str(self.folder)]
 
     @property
     def ours(self) -> list[str]:
-        """The command that asks this commit."""
+        """The command that answers questions with this commit."""
         return [sys.executable, str(HERE / "asking.py"), str(self.graph)]
 
     @property
     def others(self) -> list[str]:
-        """The command that asks the other commit."""
+        """The command that answers questions with the other commit."""
         return [self.old or "", str(HERE / "asking.py"), str(self.old_graph)]
 
     @property
     def tables(self) -> list[str]:
-        """What is loaded."""
+        """The tables to load."""
         return [str(self.folder / NODES), str(self.folder / EDGES)]
 
 
@@ -77,16 +77,16 @@ class Question(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a process took."""
+    """Time and memory of a process."""
 
     wall: float
     processor: float
     memory: float
-    """Megabytes, the most that it had."""
+    """Peak in megabytes."""
 
 
 def report(files: Files, edges: int, turns: int) -> None:
-    """All figures, each printed as soon as it is known."""
+    """Print all figures, each as soon as it is known."""
     run(HERE / "large_graph.py", files.folder, edges)
     report_loading(files)
     known = chosen(files.folder)
@@ -96,7 +96,7 @@ def report(files: Files, edges: int, turns: int) -> None:
     )
     report_near(files, known, turns)
     report_far(files, known, turns)
-    import crowd  # with bfsql and mcp, which would be counted as memory of the processes so far
+    import crowd  # imports bfsql and mcp, whose memory would count for the processes above
 
     asyncio.run(report_search(files.graph, known["names"]))
     asyncio.run(crowd.report(files.graph, known["hub"], known["few"]))
@@ -106,7 +106,7 @@ def report(files: Files, edges: int, turns: int) -> None:
 
 
 def report_loading(files: Files) -> None:
-    """Time, memory and size of each way to load the tables, each in a process of its own."""
+    """Print time, memory and size for each way to load the tables, each in its own process."""
     print("loading                            wall   processor    memory      file")
     by_hand, folder = HERE / "columns_by_hand.py", files.folder
     arrays, index = (run(by_hand, verb, folder) for verb in ("columns", "search"))
@@ -135,7 +135,7 @@ def _loaded(what: str, usage: Usage, size: int) -> None:
 
 
 def run(*arguments: object, python: str = sys.executable) -> Usage:
-    """Run Python to its end, in a process of its own."""
+    """Run Python in a new process until it ends; return its usage."""
     with Taken() as taken:
         process = subprocess.Popen([python, *map(str, arguments)], stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
@@ -149,7 +149,7 @@ def run(*arguments: object, python: str = sys.executable) -> Usage:
 
 
 def chosen(folder: Path) -> dict[str, Any]:
-    """What to ask; see `columns_by_hand.choose`."""
+    """The questions to ask; see `columns_by_hand.choose`."""
     command = [sys.executable, str(HERE / "columns_by_hand.py"), "choose", str(folder)]
     known: dict[str, Any] = json.loads(
         subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
@@ -158,7 +158,7 @@ def chosen(folder: Path) -> dict[str, Any]:
 
 
 def report_near(files: Files, known: dict[str, Any], turns: int) -> None:
-    """Beside columns by hand: from the hub, and from a node of few edges beside it."""
+    """Compare with columns by hand: from the hub, and from a neighbour of it with few edges."""
     print(
         "\ncold answers, usual tokens             nodes       edges"
         "   by hand: wall, processor, memory            ours: the same     ratios (goals: 3, 3, 2)"
@@ -175,7 +175,7 @@ def report_near(files: Files, known: dict[str, Any], turns: int) -> None:
 
 
 def report_far(files: Files, known: dict[str, Any], turns: int) -> None:
-    """Small answers, beside columns by hand and beside the other commit."""
+    """Compare small answers with columns by hand and with the other commit."""
     sides = [files.by_hand, files.ours]
     line = "\ncold answers, usual tokens             nodes  edges   by hand        ours"
     if files.old:
@@ -198,15 +198,15 @@ def _took(reply: Reply) -> str:
 
 
 def asked(question: Question, sides: Sequence[Sequence[str]], turns: int) -> list[Reply]:
-    """What the fastest answer of each side takes; they take turns.
+    """The fastest time of each side; the sides take turns.
 
     Args:
-        question: The one to ask.
-        sides: Commands that start a process which answers as `asking.py` does.
+        question: The question to ask.
+        sides: Commands that start a process which answers like `asking.py`.
         turns: Answers of each side.
 
     Raises:
-        SystemExit: They count differently, or one has no answer.
+        SystemExit: Their counts differ, or one does not answer.
     """
     with ExitStack() as stack:
         processes = [stack.enter_context(_process(side)) for side in sides]
@@ -242,7 +242,7 @@ def _answer(process: Popen[str], question: Question) -> Reply:
 
 
 async def report_search(graph: Path, names: Sequence[str]) -> None:
-    """Each kind of search, warm, median and slowest.
+    """Print the median and slowest time of each kind of search, warm.
 
     Args:
         graph: The file.
@@ -264,7 +264,7 @@ async def report_search(graph: Path, names: Sequence[str]) -> None:
         f"{common!r}, of one type": ([common] * len(names), True),
     }
     for what, (queries, one_type) in kinds.items():
-        # Without a cache: a question that is asked twice is searched for twice.
+        # Without a cache, so that a repeated query searches again.
         async with bfsql.open_graph("sqlite", path=graph, cache_records=0) as opened:
             took = []
             for number, query in enumerate(queries[: SEARCHES + 1]):
@@ -278,5 +278,5 @@ async def report_search(graph: Path, names: Sequence[str]) -> None:
 
 
 def _misspelt(name: str) -> str:
-    """The name with two letters of its first word, and two of its last, exchanged."""
+    """The name with two letters of its first word swapped, and two of its last."""
     return name[0] + name[2] + name[1] + name[3:-2] + name[-1] + name[-2]

@@ -1,6 +1,6 @@
-"""A graph with hubs as real ones have them, as two CSV tables of any size.
+"""A graph with hubs like those of real graphs, as two CSV tables of any size.
 
-The objects of its edges follow Zipf's law: of ten million edges the largest hub has a quarter.
+The objects of its edges follow Zipf's law: of ten million edges, the largest hub has a quarter.
 
     python large_graph.py FOLDER EDGES
 """
@@ -15,21 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 NODES, EDGES = "nodes.csv", "edges.csv"
-"""The tables in their folder."""
+"""File names of the tables."""
 EXPONENT = 1.35
 TYPES, PREDICATES = 23, 17
 CHUNK = 1_000_000
-"""Rows that are made at once."""
+"""Rows generated at once."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 def write_tables(folder: Path, edges: int, seed: int = 7) -> None:
-    """Write the tables; where both are there already, they stay.
+    """Write the tables, unless both already exist.
 
     Args:
-        folder: Where to; it exists.
-        edges: Rows of the edges' table, a few of which are the same edge. There are a tenth as
+        folder: The destination, which must exist.
+        edges: Rows of the edges' table, a few of which are duplicates. There are a tenth as
             many nodes.
         seed: The same number gives the same graph.
     """
@@ -59,7 +59,7 @@ def _edges(
 
 
 def _ranks(nodes: int, size: int, chance: np.random.Generator) -> Numbers:
-    """Numbers from 0 to `nodes` - 1 by Zipf's law."""
+    """Random numbers from 0 to `nodes` - 1 that follow Zipf's law."""
     ranks = np.empty(0, np.int64)
     while len(ranks) < size:
         drawn = chance.zipf(EXPONENT, size)

@@ -1,4 +1,4 @@
-"""Neo4j: loading in batches, then cold answers beside Cypher written by hand."""
+"""Neo4j: loading in batches, then cold answers compared with Cypher written by hand."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ RETURN collect([t, several])
 
 
 class Neo4jByHand(ByHand):
-    """One session a statement, and one record: unpacking a record a row costs twice as much.
+    """One session per statement, and one record: a record per row takes twice as long to unpack.
 
     Args:
-        driver: To the database; the caller closes it.
+        driver: The driver of the database; the caller closes it.
     """
 
     def __init__(self, driver: AsyncDriver) -> None:
@@ -79,7 +79,7 @@ def _without_id(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
-    """Every figure of the Neo4j backend, on a server of the run's own."""
+    """Print all figures of the Neo4j backend, on a server started for the run."""
     with folder() as place:
         server = Neo4jServer(place)
         server.start()

@@ -1,7 +1,7 @@
-"""A backend with its eight methods alone: each node and each edge is asked for by itself.
+"""A backend with only the eight basic methods: each node and each edge is read by a single call.
 
-What a batch brings is told by comparing with the default batch methods, which
-keep sixteen single calls under way.
+Comparing with it shows the gain from batches: the default batch methods run sixteen
+single calls concurrently.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bfsql.models import Edge, EntityStub, Node
 
 
 class PerNode(GraphDbInterface):
-    """The eight of another backend, and none of its better ways.
+    """The eight basic methods of another backend, without its batch methods.
 
     Args:
         backend: Open; the caller closes it.

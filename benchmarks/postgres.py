@@ -1,4 +1,4 @@
-"""Postgres: loading by COPY, then cold answers beside statements written by hand."""
+"""Postgres: loading by COPY, then cold answers compared with statements written by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bfsql_servers.folder import folder
 from bfsql_servers.postgres import PostgresServer
 
 CHUNK = 20_000
-"""Edges a statement: with more, the server sorts all edges there are."""
+"""Edges per statement: with more, the server sorts all edges of the graph."""
 
 NODE_DETAIL = """
 SELECT entity_id, name, source, synonyms, properties
@@ -40,10 +40,10 @@ JOIN relationship ON (subject_id, predicate, object_id) = (s, p, o)
 
 
 class PostgresByHand(ByHand):
-    """One connection, one statement a ring, and no evidence: a traversal does not show any.
+    """One connection, one statement per ring, and no evidence, which traversals do not show.
 
     Args:
-        connection: To the database, with the settings of ours; the caller closes it.
+        connection: A connection with the same settings as ours; the caller closes it.
     """
 
     def __init__(self, connection: asyncpg.Connection) -> None:
@@ -84,7 +84,7 @@ class PostgresByHand(ByHand):
 
 
 async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
-    """Every figure of the Postgres backend, on a server of the run's own."""
+    """Print all figures of the Postgres backend, on a server started for the run."""
     with folder() as place:
         server = PostgresServer.embedded(place)
         server.start()
@@ -120,7 +120,7 @@ async def _compare(url: str, nodes: int, turns: int) -> None:
 
 
 def _report_hub(url: str, turns: int) -> None:
-    """The ring of the hub alone, each way in a process of its own."""
+    """Compare ways to read the ring of the hub, each in its own process."""
     script = str(Path(__file__).with_name("postgres_hub.py"))
     commands = [[sys.executable, script, side, url] for side in SIDES]
     replies = asked(Question("the hub's ring", HUB, 1), commands, turns)

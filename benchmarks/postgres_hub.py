@@ -1,9 +1,9 @@
-"""A process that reads the ring of a node from Postgres, and tells what that took.
+"""A process that reads the ring of a node from Postgres, and reports what that took.
 
     python postgres_hub.py ours|rows|types URL
 
-`rows` is one `fetch` of the driver's, and `types` reads the types of both ends after it. As
-`asking.py` it reads lines of `[seed, 1]` and prints a `Reply` a line.
+`rows` is one `fetch` of the driver, and `types` also reads the types of both ends. Like
+`asking.py`, it reads lines of `[seed, 1]` and prints a `Reply` for each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIDES = {
     "types": "by hand: the same, then types of the ends",
     "ours": "ours: the answer",
 }
-"""The ways to read it, as they are printed."""
+"""The ways to read it, with the names to print."""
 
 RING = """
 WITH live (id) AS MATERIALIZED (
@@ -68,7 +68,7 @@ async def _by_hand(url: str, *, typed: bool) -> None:
 
 
 def main(which: str, url: str) -> Any:
-    """Answer what standard input asks."""
+    """Answer the questions on standard input."""
     return _ours(url) if which == "ours" else _by_hand(url, typed=which == "types")
 
 

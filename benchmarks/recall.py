@@ -30,14 +30,14 @@ from bfsql.sources import read_all
 WITHOUT_MATCH = ("aspirin", "Parkinson disease", "Boston")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LONG = 6
-"""Letters of a word that may have two typing errors."""
+"""Fewest letters of a word that may have two typing errors."""
 FIRST = (1, 5)
-"""Numbers of hits among which the entity is looked for."""
+"""The entity is looked for among this many first hits."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """What is put into a store."""
+    """The records to load into a store."""
 
     name: str
     every: Sequence[GraphRecord]
@@ -49,7 +49,7 @@ class Records:
 
     @classmethod
     def made_up(cls, count: int) -> Records:
-        """Entities with names of two words."""
+        """Entities with made-up names of two words."""
         names = Names(random.Random(7))
         made = (NodeRecord(f"E:{n}", "Person", {"name": names.person()}) for n in range(count))
         return cls("names", list(made))
@@ -59,17 +59,17 @@ class Records:
         yield from self.every
 
     def names(self) -> list[str]:
-        """The names with a long word, each once."""
+        """The distinct names with a long word, sorted."""
         nodes = (one for one in self.every if isinstance(one, NodeRecord))
         names = {name for one in nodes if (name := name_of(one.metadata)) and _long(name)}
         return sorted(names)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure.
+    """Measure, as the command line requests.
 
     Args:
-        arguments: Of the command line, behind `recall`.
+        arguments: Command-line arguments after `recall`.
     """
     parser = argparse.ArgumentParser(prog="recall", description=__doc__)
     parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
@@ -133,5 +133,5 @@ def _with_error(word: str, chance: random.Random) -> str:
 
 
 def _long(name: str) -> list[int]:
-    """The places of the long words of a name."""
+    """The positions of the long words of a name."""
     return [n for n, word in enumerate(name.split()) if len(word) >= LONG and word.isalpha()]

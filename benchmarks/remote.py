@@ -1,4 +1,4 @@
-"""A store that is a server: cold answers beside the floor and beside one call a node."""
+"""A store that is a server: cold answers compared with the floor and with one call per node."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Question:
     hops: int
     full: bool
     per_node: bool
-    """Whether to ask it node by node too."""
+    """Whether to measure it with one call per node, too."""
 
 
 def questions(nodes: int) -> list[Question]:
-    """What every store is asked.
+    """The questions that every store is asked.
 
     Args:
         nodes: Number of nodes of the graph; those with a low number have many neighbours, and
-            the first 85 of a hundred are the hub's. Of 100,000 nodes, 2 hops reach 3,500.
+            the first 85 % are neighbours of the hub. Of 100,000 nodes, 2 hops reach 3,500.
     """
     some, more = (name_of(int(nodes * part)) for part in (0.5, 0.94684))
     return [
@@ -58,14 +58,14 @@ async def report_answers(
     turns: int,
     goal: str,
 ) -> None:
-    """A line for each question.
+    """Print a line for each question.
 
     Args:
-        backend: Open, without a cache.
-        floor: By hand, over the same store.
-        questions: What to ask.
-        turns: Of each comparison.
-        goal: What the ratios should be.
+        backend: An open backend, without a cache.
+        floor: The traversal by hand, over the same store.
+        questions: The questions to ask.
+        turns: Turns of each comparison.
+        goal: The goals for the ratios, to be printed.
     """
     print(f"\ncold answers, wall time            by hand      ours   ratio   per node   ({goal})")
     for question in questions:
@@ -105,7 +105,7 @@ def _through_the_tool(
 
 
 async def _per_node(backend: GraphDbInterface, question: Question) -> float:
-    """Seconds of one answer, each node and edge asked for by itself."""
+    """Seconds of one answer with one call per node and edge."""
     query = BfsQuery(seeds=[question.seed], max_hops=question.hops, topology_only=not question.full)
 
     async def answer() -> bytes:

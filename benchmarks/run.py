@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-# the servers of the tests, and their reader of answers in lines
+# for the servers of the tests, and their reader of answers in lines
 sys.path += [str(ROOT / "tests"), str(ROOT / "packages" / "bfsql-core" / "tests")]
 
 STORES = ("embedded", "postgres", "neo4j", "sparql")

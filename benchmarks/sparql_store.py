@@ -1,4 +1,4 @@
-"""SPARQL: Oxigraph and Fuseki, cold answers beside VALUES queries written by hand."""
+"""SPARQL: Oxigraph and Fuseki, cold answers compared with VALUES queries written by hand."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ PART = 1_000
 
 
 class SparqlByHand(ByHand):
-    """One keep-alive connection, and a request for every thousand nodes of a ring and direction.
+    """One keep-alive connection; a request per thousand nodes of a ring and per direction.
 
     Args:
-        url: Where queries go.
+        url: The URL for queries.
     """
 
     def __init__(self, url: str) -> None:
@@ -94,7 +94,7 @@ class SparqlByHand(ByHand):
         return rows
 
     def _sent(self, body: str, headers: dict[str, str]) -> bytes:
-        """Once more where the server has closed the connection, as Fuseki does after 30 s."""
+        """Send a request; retry if the server closed the connection, as Fuseki does after 30 s."""
         try:
             return self._posted(body, headers)
         except http.client.RemoteDisconnected:
@@ -110,7 +110,7 @@ def _short(iri: str) -> str:
 
 
 def _without_metadata(records: Iterator[GraphRecord]) -> Iterator[GraphRecord]:
-    """An edge as one triple, once; metadata, be it a mere multiplicity, would make six of it."""
+    """Distinct edges, one triple each; with metadata, even a multiplicity, it would be six."""
     seen: set[tuple[str, str, str]] = set()
     for record in records:
         if not isinstance(record, EdgeRecord):
@@ -121,7 +121,7 @@ def _without_metadata(records: Iterator[GraphRecord]) -> Iterator[GraphRecord]:
 
 
 async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
-    """Every figure of the SPARQL backend, on servers of the run's own, a tenth of it first."""
+    """Print all figures of the SPARQL backend, on new servers; first with a tenth of the graph."""
     for part in (10, 1):
         for server in SERVERS:
             await _report(server, (nodes // part, edges // part, hub // part), turns)

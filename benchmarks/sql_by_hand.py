@@ -30,7 +30,7 @@ CREATE INDEX leaving ON edge (s, p, o);
 CREATE INDEX entering ON edge (o, s, p);
 """
 AT_ONCE = 5_000
-"""Nodes that are copied at once."""
+"""Nodes copied at once."""
 
 RING = """
 SELECT a.id, predicate.name, b.id
@@ -66,8 +66,8 @@ async def copy_graph(graph: GraphDbInterface, ids: Sequence[str], path: Path) ->
     """Write the tables of a graph.
 
     Args:
-        graph: Where it is.
-        ids: All its nodes.
+        graph: The graph to copy.
+        ids: The ids of all its nodes.
         path: A new file.
     """
     db = sqlite3.connect(path)
@@ -94,7 +94,7 @@ async def copy_graph(graph: GraphDbInterface, ids: Sequence[str], path: Path) ->
 
 
 class SqliteByHand(ByHand):
-    """A connection of its own.
+    """The traversal over a connection to SQLite.
 
     Args:
         path: A file that `copy_graph` has written.

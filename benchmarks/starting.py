@@ -1,4 +1,4 @@
-"""The server: time to the first answer, and what the way through it adds to an answer."""
+"""The server: time to the first answer, and the time that it adds to an answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIRST_CALL = (
 
 
 def report_start(path: Path, turns: int) -> None:
-    """From the start of the process to the first answer, beside importing `mcp` alone."""
+    """Compare the time from process start to first answer with importing `mcp` alone."""
     importing, answering, version = [], [], []
     for _ in range(turns):
         importing.append(_seconds([sys.executable, "-c", "import mcp"]))
@@ -79,7 +79,7 @@ def _first_answer(path: Path) -> float:
 
 
 async def report_tool_path(path: Path, nodes: int, turns: int) -> None:
-    """A warm answer of 100 KB through an in-memory client, beside the operation alone."""
+    """Compare a warm answer of 100 KB through an in-memory client with the operation alone."""
     limits = bfsql.Limits(max_tokens=0)
     arguments = {
         "seeds": [name_of(nodes * 9 // 10)],

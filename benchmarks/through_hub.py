@@ -1,4 +1,4 @@
-"""Distinct nodes of one step for each node of another, where a hub lies between both."""
+"""Counting the distinct nodes of one step for each node of another, with a hub between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times side by side: two ways to the same answer, in turns, in one run."""
+"""Compares the times of two ways to the same answer, in turns, in one run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 Clock = Callable[[], float]
 
 PROCESSOR: Clock = time.process_time
-"""Processor time of the whole process, threads included, for a store that is in it: what else the
-machine is doing does not count, so the ratio of one run holds."""
+"""Processor time of the whole process, threads included, for a store within it: other load on the
+machine does not count, so the ratio of one run is reliable."""
 
 WALL: Clock = time.perf_counter
-"""Time as it passes, for a store that is a server: most of the work is not in our process."""
+"""Wall time, for a store that is a server: most of the work is not in our process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """How many times as long as the floor."""
+        """Our time as a multiple of the floor's."""
         return self.ours / self.floor
 
 
@@ -43,7 +43,7 @@ async def side_by_side(
     turns: int,
     clock: Clock = PROCESSOR,
 ) -> Pair:
-    """Take turns, check that both say the same, keep the fastest of each."""
+    """Run both in turns, check that their answers are equal, and keep the fastest time of each."""
     ours_took, floor_took = [], []
     for _ in range(turns):
         seconds, said = await timed(ours, clock)
@@ -64,5 +64,5 @@ async def timed(answer: Callable[[], Awaitable[bytes]], clock: Clock) -> tuple[f
 
 
 def median(values: list[float]) -> float:
-    """The middle one."""
+    """The median."""
     return statistics.median(values)

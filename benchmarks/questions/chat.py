@@ -39,10 +39,10 @@ from questions.toolsets import Call, CallRefused
 from questions.worlds import Size, World
 
 LANGUAGES = {"six-tools": "neo4j", "cypher": "neo4j", "sparql": "oxigraph"}
-"""Sets of tools, and the store that each is asked on unless another is named."""
+"""Sets of tools, and the default store of each."""
 MAX_REPLY = 16 * 1024 * 1024
 PATIENCE = 600.0
-"""Seconds for one reply of the model, further attempts included."""
+"""Seconds for one reply of the model, retries included."""
 RETRIES = 3
 MARK = "ANSWER:"
 INSTRUCTIONS = """\
@@ -55,7 +55,7 @@ What {tool} answers for this graph:
 
 
 class ModelFailed(Exception):
-    """The model's address gave no reply that can be used; with what it said."""
+    """The model's address returned no usable reply; includes the reason."""
 
 
 class Model:
@@ -63,8 +63,8 @@ class Model:
 
     Args:
         client: Sends the requests.
-        url: The base, as `http://localhost:11434/v1`, or the whole of `.../chat/completions`.
-        name: The model that is asked for.
+        url: The base, such as `http://localhost:11434/v1`, or the full `.../chat/completions`.
+        name: The name of the requested model.
         key: Sent as a bearer token; None sends none.
     """
 
@@ -83,7 +83,7 @@ class Model:
 
         Args:
             messages: The conversation so far.
-            tools: What may be called; none to have the model answer.
+            tools: The tools that may be called; without any, the model has to answer.
 
         Raises:
             ModelFailed: There is no message.
@@ -128,8 +128,8 @@ class Conversation(NamedTuple):
     """How a question was answered.
 
     Attributes:
-        messages: All of it, as the model was given it.
-        answer: The JSON behind the mark, or None.
+        messages: All messages, in the model's format.
+        answer: The JSON after the mark, or None.
         failed: Why there is no answer, if there is none.
     """
 
@@ -145,10 +145,10 @@ async def converse(
 
     Args:
         model: The model.
-        side: The tools that it has.
-        schema: What the schema tool answers.
+        side: The tools that it may use.
+        schema: The answer of the schema tool.
         question: The question.
-        calls: How many calls it may make.
+        calls: Most calls that it may make.
     """
     form = question.kind.form.value + (f", {question.kind.hint}" if question.kind.hint else "")
     told = {"calls": calls, "mark": MARK, "form": form, "tool": side.tools.schema_tool}
@@ -184,7 +184,7 @@ async def converse(
 
 
 async def _called(side: Side, asked: dict[str, Any]) -> str:
-    """What a call answers, or the sentence that refuses it."""
+    """The text of the answer to a call, or of its error."""
     function = asked.get("function") or {}
     name, raw = str(function.get("name")), function.get("arguments") or "{}"
     try:
@@ -219,14 +219,14 @@ async def examine(
     calls: int,
     transcript: TextIO,
 ) -> Report:
-    """Put all questions to a model, and write down every conversation.
+    """Ask a model all questions, and write every conversation to a transcript.
 
     Args:
         model: The model.
-        side: The tools that it has.
-        questions: What it is asked.
-        calls: Calls that it may make for one question.
-        transcript: Gets a line of JSON for each question.
+        side: The tools that it may use.
+        questions: The questions to ask.
+        calls: Most calls that it may make for one question.
+        transcript: Receives a line of JSON for each question.
     """
     schema = await side.tools.run(side.tools.schema_tool, {})
     outcomes = [Outcome(SCHEMA, tuple(side.tools.calls))]
@@ -252,10 +252,10 @@ async def examine(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Put a model in front of the questions.
+    """Ask a model the questions.
 
     Args:
-        arguments: Of the command line, behind `chat`.
+        arguments: Command-line arguments after `chat`.
     """
     parser = argparse.ArgumentParser(prog="chat", description=__doc__)
     parser.add_argument("url", help="base of the address, as http://localhost:11434/v1")
@@ -286,7 +286,7 @@ async def _run(given: argparse.Namespace) -> None:
             opens = opened(given.store or LANGUAGES[given.tools], stack)
             async with opens(world) as sides:
                 fitting = [side for side in sides if side.language == language]
-                side = fitting[-1 if given.answer_format == "lines" else 0]  # lines stand last
+                side = fitting[-1 if given.answer_format == "lines" else 0]  # lines come last
                 report = await examine(
                     model, side, questions, calls=given.calls, transcript=transcript
                 )

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run the suite.
 
     Args:
-        arguments: Of the command line, behind `questions`.
+        arguments: Command-line arguments after `questions`.
     """
     parser = argparse.ArgumentParser(prog="questions", description=__doc__)
     parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
@@ -65,7 +65,7 @@ async def run(stores: Sequence[str], scales: Sequence[int]) -> None:
 
 
 def tables(report: Report) -> list[str]:
-    """The tables of a report, its wrong answers, and how far the goal is."""
+    """The tables of a report, its wrong answers, and the figures that have goals."""
     sides = list(report.outcomes)
     store = "neo4j" if ("neo4j", "cypher") in sides else sides[0][0]
     compared = [side for side in sides if side[0] == store]
@@ -82,7 +82,7 @@ def tables(report: Report) -> list[str]:
 
 
 def opened(store: str, stack: ExitStack) -> Opening:
-    """What puts a world into a store; its server runs until the stack ends."""
+    """A function that loads a world into a store, whose server runs until the stack ends."""
     place = stack.enter_context(folder())
     if store == "sqlite":
         return lambda world: in_sqlite(world, place)

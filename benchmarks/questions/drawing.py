@@ -1,4 +1,4 @@
-"""Draws what a question is about, and looks up in networkx what is true of it."""
+"""Draws the subjects of questions at random, and looks up the true answers in networkx."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from questions.worlds import World
 
 T = TypeVar("T")
 ENOUGH = 2_000
-"""Draws after which a kind of question is given up for a world."""
+"""Attempts after which a world has no question of a kind."""
 
 
 class NothingFits(Exception):
-    """A world that has nothing that a kind of question could ask for."""
+    """The world has nothing that a kind of question could ask for."""
 
 
 class Lookup:
@@ -36,7 +36,7 @@ class Lookup:
 
     @cached_property
     def unique(self) -> set[str]:
-        """Nodes whose name nothing else has as its name or alias."""
+        """Nodes whose name is not a name or alias of any other node."""
         spellings: Counter[str] = Counter()
         for _, known in self.graph.nodes(data="metadata"):
             spellings.update({known["name"], *known.get("synonyms", ())})
@@ -44,11 +44,11 @@ class Lookup:
         return {node for node, known in called if spellings[known["name"]] == 1}
 
     def name(self, node: str) -> str:
-        """What a node is called."""
+        """The name of a node."""
         return self.world.called(node)
 
     def names(self, nodes: Iterable[str]) -> list[str]:
-        """What nodes are called, each name once, sorted."""
+        """The distinct names of nodes, sorted."""
         return sorted({self.name(node) for node in nodes})
 
     def get(self, node: str, key: str) -> Any:
@@ -61,11 +61,11 @@ class Lookup:
         return entity_type
 
     def out(self, node: str, *predicates: str) -> list[str]:
-        """Where edges of these predicates lead from a node; each node as often as edges do."""
+        """The objects of a node's edges with these predicates, one per edge."""
         return [o for _, o, p in self.graph.out_edges(node, keys=True) if p in predicates]
 
     def into(self, node: str, *predicates: str) -> list[str]:
-        """Where edges of these predicates to a node come from."""
+        """The subjects of edges to a node with these predicates, one per edge."""
         return [s for s, _, p in self.graph.in_edges(node, keys=True) if p in predicates]
 
     def edge(self, subject: str, predicate: str, object_: str) -> dict[str, Any]:
@@ -74,12 +74,12 @@ class Lookup:
         return metadata
 
     def evidence(self, subject: str, predicate: str, object_: str) -> list[dict[str, Any]]:
-        """What supports an edge."""
+        """The evidence of an edge."""
         items: list[dict[str, Any]] = self.graph.edges[subject, object_, predicate]["evidence"]
         return items
 
     def within(self, node: str, predicate: str, steps: int, *, against: bool = False) -> set[str]:
-        """What is one to so many edges of a predicate away, along them or against them."""
+        """The nodes one to `steps` edges of a predicate away, along or against their direction."""
         edges = [(s, o) for s, o, p in self.graph.edges(keys=True) if p == predicate]
         part = nx.DiGraph(edges)
         part.add_node(node)
@@ -94,7 +94,7 @@ class Drawing(Lookup):
 
     Args:
         world: The world.
-        draw: Where chance comes from.
+        draw: The source of randomness.
     """
 
     def __init__(self, world: World, draw: random.Random) -> None:
@@ -102,10 +102,10 @@ class Drawing(Lookup):
         self.chance = draw
 
     def one(self, entity_type: str, fits: Callable[[str], Any] = lambda _: True) -> str:
-        """A node of a type that a question may name, which fits.
+        """A random node of a type that a question may name and that satisfies `fits`.
 
         Raises:
-            NothingFits: None does.
+            NothingFits: There is no such node.
         """
         nodes = [node for node in self.world.of(entity_type) if node in self.unique]
         self.chance.shuffle(nodes)
@@ -120,10 +120,10 @@ class Drawing(Lookup):
         return max(nodes, key=self.graph.degree)
 
     def until(self, draw: Callable[[], T | None]) -> T:
-        """The first draw that gives something.
+        """The first draw that is not None.
 
         Raises:
-            NothingFits: None does.
+            NothingFits: All draws were None.
         """
         for _ in range(ENOUGH):
             if (found := draw()) is not None:
@@ -131,11 +131,11 @@ class Drawing(Lookup):
         raise NothingFits(self.world.name)
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of them."""
+        """A random item."""
         return self.chance.choice(items)
 
     def misspelt(self, node: str) -> str | None:
-        """The name of a node with a typing error, where nothing else is spelt alike."""
+        """The name of a node with a typing error; None if another name is similar."""
         wrong = misspelt(self.name(node), self.chance)
         known = (self.name(other) for other in self.graph if other != node)
         return None if any(distance(wrong, name) < 4 for name in known) else wrong

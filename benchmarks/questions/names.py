@@ -1,4 +1,4 @@
-"""Made-up names that can be pronounced, each given once."""
+"""Made-up pronounceable names, each used once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TITLES = (
 
 
 class Names:
-    """A supply of names.
+    """A generator of unique names.
 
     Args:
-        draw: Where chance comes from.
+        draw: The source of randomness.
     """
 
     def __init__(self, draw: random.Random) -> None:
@@ -36,7 +36,7 @@ class Names:
         return self._new(lambda: "".join(self._syllable() for _ in range(syllables)).capitalize())
 
     def code(self) -> str:
-        """What a compound is called before it has a name."""
+        """A code, such as compounds have before they are named."""
         return self._new(
             lambda: f"{''.join(self._draw.sample('BDGKMPRTVX', 3))}{self._draw.randint(1000, 9999)}"
         )
@@ -46,7 +46,7 @@ class Names:
         return f"{self.word(2)} {self.word(2)}"
 
     def title(self) -> str:
-        """The title of a paper, with a word of its own in it."""
+        """The title of a paper, with a unique word in it."""
         return self._draw.choice(TITLES).format(self.word(3).lower()).capitalize()
 
     def trial(self) -> str:
@@ -64,14 +64,14 @@ class Names:
 
 
 def misspelt(name: str, draw: random.Random) -> str:
-    """The name with two neighbouring letters changed places, behind the fourth."""
+    """The name with two adjacent letters after the fourth swapped."""
     places = [i for i in range(4, len(name) - 1) if name[i] != name[i + 1]]
     place = draw.choice(places)
     return name[:place] + name[place + 1] + name[place] + name[place + 2 :]
 
 
 def distance(one: str, other: str) -> int:
-    """Insertions, deletions and substitutions between two words."""
+    """The fewest insertions, deletions and substitutions between two words."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         last, row[0] = row[0], i

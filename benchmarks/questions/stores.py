@@ -1,6 +1,6 @@
-"""A world in each of the stores, with the sets of tools that can be asked there.
+"""A world in each of the stores, with the sets of tools that can query it there.
 
-Our tools are there twice: with answers in JSON and with answers in lines.
+Our tools are included twice: with answers in JSON and with answers in lines.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from bfsql_sqlite import load_graph as load_sqlite
 from questions.toolsets import CypherTools, SixTools, SparqlTools, Toolset
 
 Language = Literal["six_tools", "cypher", "sparql"]
-"""The name of the plans that a set of tools is for."""
+"""The plans for a set of tools: the name of the method of a kind."""
 DESCRIPTION = "Made-up research: who studies, tests, writes and inhibits what."
 
 
 class Loadable(Protocol):
-    """What can be put into a store, such as a world."""
+    """Something that can be loaded into a store, such as a world."""
 
     @property
     def name(self) -> str:
-        """What its file is called."""
+        """The name of its file."""
 
     def records(self) -> Iterable[GraphRecord]:
         """Its nodes and edges."""
@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         name = self.language.replace("_", " ")
         return name if self.answer_format == "json" else f"{name}, {self.answer_format}"
 
@@ -90,7 +90,7 @@ async def in_sqlite(world: Loadable, folder: Path) -> AsyncIterator[list[Side]]:
 
 @asynccontextmanager
 async def in_postgres(world: Loadable, server: PostgresServer) -> AsyncIterator[list[Side]]:
-    """The world in a database of its own."""
+    """The world in a new database."""
     async with server.database() as database:
         dsn = SecretStr(database.owner_url)
         await load_postgres(PostgresSettings(dsn=dsn), world.records())
@@ -100,7 +100,7 @@ async def in_postgres(world: Loadable, server: PostgresServer) -> AsyncIterator[
 
 @asynccontextmanager
 async def in_neo4j(world: Loadable, server: Neo4jServer) -> AsyncIterator[list[Side]]:
-    """The world in place of what the server holds, for our tools and for Cypher."""
+    """The world, replacing the data of the server, for our tools and for Cypher."""
     await load_neo4j(Neo4jSettings(uri=server.uri), world.records())
     async with (
         _ours("neo4j", "neo4j", uri=server.uri) as sides,
@@ -111,7 +111,7 @@ async def in_neo4j(world: Loadable, server: Neo4jServer) -> AsyncIterator[list[S
 
 @asynccontextmanager
 async def in_sparql(world: Loadable, server: SparqlServer) -> AsyncIterator[list[Side]]:
-    """The world in place of what the server holds, for our tools and for SPARQL."""
+    """The world, replacing the data of the server, for our tools and for SPARQL."""
     server.clear()
     settings = SparqlSettings(endpoint=server.query_url, update_endpoint=server.update_url)
     await load_sparql(settings, world.records())

@@ -1,6 +1,6 @@
-"""Runs the plans of all kinds of question, and puts right answers, calls and characters in a table.
+"""Runs the plans of all kinds of question, and tabulates right answers, calls and characters.
 
-A session of a set of tools over a world begins with one call of its schema; from then on each
+A session of a set of tools over a world begins with one call of its schema tool; after that, each
 question is answered by its kind's plan.
 """
 
@@ -18,19 +18,19 @@ from questions.toolsets import Call, CallRefused, Toolset
 from questions.worlds import World
 
 SCHEMA = "the schema"
-"""What tables call the first call of a session."""
+"""The name of a session's first call in tables."""
 BYTES_A_TOKEN = 3
-"""As the protocol estimates tokens."""
+"""The protocol's estimate."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one question, or of the schema.
+    """The outcome of one question, or of the call of the schema tool.
 
     Attributes:
         kind: Name of the kind.
-        calls: What was called for it.
-        wrong: What was answered, where that is not the true answer.
+        calls: The calls made for it.
+        wrong: A description of a wrong answer; None if the answer is right.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Sum:
     answers: int = 0
 
     def add(self, outcome: Outcome) -> None:
-        """Count one more."""
+        """Add one outcome."""
         self.asked += 1
         self.right += outcome.wrong is None
         self.calls += len(outcome.calls)
@@ -145,7 +145,7 @@ async def answered(side: Side, question: Question) -> Outcome:
 
 
 def questions_about(world: World) -> list[Question]:
-    """A question of every kind that the world has something for."""
+    """A question of every kind for which the world has one."""
     found = []
     for kind in KINDS:
         try:
@@ -162,7 +162,7 @@ def definition_tokens(tools: Toolset) -> int:
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table whose columns are as wide as their longest cell; numbers stand to the right."""
+    """A table whose columns are as wide as their longest cell; numbers are right-aligned."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "| "

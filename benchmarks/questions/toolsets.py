@@ -1,7 +1,8 @@
-"""What a client can call: our six tools, or a schema tool and a query tool; every call is counted.
+"""Sets of tools: our six tools, or a schema tool and a query tool; every call is counted.
 
-The other two sets are what is usual. Their schema lists types with their properties and few-valued
-properties with their values, and the relations; a query answers with compact JSON, an object a row.
+The other two sets follow common practice. Their schema lists types with their properties, the
+values of properties that have few, and the relations; a query returns compact JSON, one object per
+row.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
 """
 FEW_VALUES = 8
-"""Values of a property that a schema lists."""
+"""Most values of a property for which a schema lists them."""
 LONGEST_ANSWER = 60_000
-"""Characters that a query may answer with, as many as our tools may by default."""
+"""Most characters in the answer of a query, as in our tools by default."""
 
 
 class CallRefused(Exception):
-    """A call that was answered with an error, whose sentence this is."""
+    """A call was answered with an error; the message is its text."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """What one call cost.
+    """The cost of one call.
 
     Attributes:
-        tool: Its name.
+        tool: Name of the tool.
         arguments: Characters of the arguments, as compact JSON.
-        answer: Characters of what the model reads, an error's sentence included.
+        answer: Characters of the text that the model reads, whether an answer or an error.
     """
 
     tool: str
@@ -55,14 +56,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Definition:
-    """A tool as a model is given it."""
+    """A tool as a model sees it."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
 
     def text(self) -> str:
-        """It as compact JSON."""
+        """The definition as compact JSON."""
         return compact(vars(self))
 
 
@@ -81,21 +82,21 @@ class Toolset(ABC):
 
     @abstractmethod
     def definitions(self) -> list[Definition]:
-        """The tools, as a model is given them."""
+        """The tools as a model sees them."""
 
     @abstractmethod
     async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Run a call.
 
         Raises:
-            CallRefused: It cannot be answered.
+            CallRefused: The call failed.
         """
 
     async def run(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """The text that answers a call.
+        """The text of the answer to a call.
 
         Raises:
-            CallRefused: With the error's sentence; it was counted as well.
+            CallRefused: The call failed; it was counted as well.
         """
         text = ""
         try:
@@ -113,7 +114,7 @@ class QueryTools(Toolset):
 
     @abstractmethod
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        """The rows that a query finds."""
+        """The rows that a query returns."""
 
     async def column(self, query: str, **parameters: Any) -> list[Any]:
         """The first value of each row."""
@@ -148,7 +149,7 @@ class SixTools(Toolset):
         return "".join(answer.blocks)
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """The decoded answer to a call; the records, where that is a list."""
+        """The decoded answer to a call; a list for tools that return one."""
         text = await self.run(tool, arguments)
         if text.startswith(("{", "[")):
             return json.JSONDecoder().raw_decode(text)[0]
@@ -161,19 +162,19 @@ class SixTools(Toolset):
         return answer
 
     async def walk(self, seed: str, *steps: str, **arguments: Any) -> list[dict[str, Any]]:
-        """The nodes that a path ends at, with their names."""
+        """The nodes at which a path ends, with their names."""
         told = {"path": list(steps), "show": "ends", "fields": ["name"], **arguments}
         nodes: list[dict[str, Any]] = (await self.bfs(seed, **told))["nodes"]
         return nodes
 
     async def count(self, seed: str, *steps: str, **arguments: Any) -> int:
-        """How many nodes a path ends at."""
+        """The number of nodes at which a path ends."""
         answer = await self.bfs(seed, path=list(steps), limit=0, **arguments)
         return int(answer["shown_count"])
 
 
 class CypherTools(QueryTools):
-    """A schema tool and a tool for reading Cypher."""
+    """A schema tool and a tool for read-only Cypher queries."""
 
     schema_tool = "get_schema"
 
@@ -266,7 +267,7 @@ class CypherTools(QueryTools):
 
 
 class SparqlTools(QueryTools):
-    """A schema tool and a tool for reading SPARQL."""
+    """A schema tool and a tool for SPARQL SELECT queries."""
 
     schema_tool = "get_schema"
 
@@ -300,7 +301,7 @@ class SparqlTools(QueryTools):
         return _bounded(compact(await self._read(str(arguments.get("query", "")))))
 
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        """The rows of a query, in which `$name` stands for the literal of a parameter."""
+        """The rows that a query returns; `$name` in it stands for the literal of a parameter."""
         for name in sorted(parameters, key=len, reverse=True):
             query = query.replace(f"${name}", json.dumps(parameters[name]))
         rows: list[dict[str, Any]] = json.loads(await self.run("read_sparql", {"query": query}))
@@ -358,5 +359,5 @@ def _short(iri: str) -> str:
 
 
 def compact(value: Any) -> str:
-    """JSON without blanks; what it cannot hold as text."""
+    """JSON without spaces; values of other types become strings."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

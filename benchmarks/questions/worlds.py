@@ -1,8 +1,8 @@
 """Made-up research worlds: who studies, tests, writes and inhibits what.
 
-A world has hubs (diseases, proteins and centres are drawn by rank), people who share a name and
-differ in what they belong to, proteins called like a disease, aliases, properties of nodes and of
-edges, and sentences that support what is claimed. Nothing in it is real.
+A world has hubs (diseases, proteins and centres are drawn by rank), people who share a name but
+belong to different centres, proteins with the name of a disease, aliases, properties of nodes and
+of edges, and sentences as evidence. Nothing in it is real.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Size:
 
     @classmethod
     def of(cls, scale: int) -> Size:
-        """Proportions of a small world, `scale` times as large where things are many."""
+        """The size of a small world; numerous types grow with `scale`, others with its root."""
         root = round(scale**0.5)
         return cls(
             diseases=14 * root,
@@ -69,14 +69,14 @@ class World:
     """A graph and its names; the same size and seed give the same world.
 
     Args:
-        name: What reports call it.
-        size: How many entities it has.
-        seed: Where chance begins.
+        name: Its name in reports.
+        size: The number of its entities.
+        seed: The seed of all random choices.
 
     Attributes:
-        graph: The whole of it: nodes with `type` and `metadata`, edges whose key is the predicate,
+        graph: The whole graph: nodes with `type` and `metadata`, edges whose key is the predicate,
             with `metadata` and a list `evidence`.
-        names: The supply that its names came from, for names that are not in it.
+        names: The generator of its names, which can make names that are not in it.
     """
 
     def __init__(self, name: str, size: Size, seed: int) -> None:
@@ -95,7 +95,7 @@ class World:
         return nx.Graph(self.graph)
 
     def of(self, entity_type: str) -> list[str]:
-        """The ids of a type, in the order of their making."""
+        """The ids of a type, in the order of their creation."""
         return self._of[entity_type]
 
     def called(self, node: str) -> str:
@@ -109,7 +109,7 @@ class World:
         return metadata
 
     def add(self, entity_type: str, name: str, **metadata: Any) -> str:
-        """Add a node under a new id that tells nothing."""
+        """Add a node under a new random id."""
         while (node := f"{entity_type[:3].upper()}:{self._draw.randrange(10**6)}") in self.graph:
             pass
         known = {key: value for key, value in metadata.items() if value is not None}
@@ -118,16 +118,16 @@ class World:
         return node
 
     def link(self, subject: str, predicate: str, object_: str, **metadata: Any) -> None:
-        """Add an edge, unless it is there."""
+        """Add an edge, unless it exists."""
         if not self.graph.has_edge(subject, object_, predicate):
             self.graph.add_edge(subject, object_, predicate, metadata=metadata, evidence=[])
 
     def day(self, number: int) -> date:
-        """A day that no other paper was published on."""
+        """A day on which no other paper was published."""
         return FIRST_DAY + timedelta(days=self._days[number])
 
     def records(self) -> Iterator[GraphRecord]:
-        """What the loaders of the stores take."""
+        """The world as records for the loaders of the stores."""
         for node, known in self.graph.nodes(data=True):
             yield NodeRecord(node, known["type"], dict(known["metadata"]))
         for subject, object_, predicate, known in self.graph.edges(keys=True, data=True):
@@ -147,7 +147,7 @@ class _Ranked:
         return self._items[bisect(self._sums, self._draw.random() * self._sums[-1])]
 
     def some(self, most: int, least: int = 1) -> list[str]:
-        """Between `least` and `most` different ones."""
+        """Between `least` and `most` distinct items."""
         wanted = min(self._draw.randint(least, most), len(self._items))
         chosen: dict[str, None] = {}
         while len(chosen) < wanted:
@@ -199,7 +199,7 @@ class _Populating:
         world, draw, names = self._world, self._draw, self._world.names
         families, rare = world.of("Family"), world.of("Disease")[::-1]
         for made in range(number):
-            # Some are called like a disease, of those that are rarely drawn.
+            # Some have the name of a disease that is rarely drawn.
             namesake = made % 15 == 7 and made // 15 < len(rare) // 3
             name = world.called(rare[made // 15]) if namesake else f"{names.word(2)}in"
             protein = world.add("Protein", name, length=draw.randint(90, 2400))
@@ -244,7 +244,7 @@ class _Populating:
         centres = world.of("Centre")
         ranked = self._ranked("Centre")
         for number in range(size.people):
-            # Every twelfth person is called like the one before, and works elsewhere.
+            # Every twelfth person has the name of the one before, and works elsewhere.
             shared = number % 12 == 11
             before = world.of("Person")[-1] if shared else None
             person = world.add("Person", world.called(before) if before else names.person())

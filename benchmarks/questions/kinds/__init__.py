@@ -11,4 +11,4 @@ KINDS: tuple[Kind, ...] = tuple(
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Kind) and kind is not Kind
 )
-"""One of each, in the order of the modules and within them."""
+"""One instance of each kind, in the order of the modules and within them."""

@@ -1,4 +1,4 @@
-"""Questions about what lies between entities, and what they share."""
+"""Questions about connections between entities, and about what they share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from questions.kinds.kind import Drawn, Form, Kind, names
 from questions.toolsets import CypherTools, SixTools, SparqlTools
 
 FAR = 5
-"""Relations on a connection at the most, where a plan has to name a bound."""
+"""Most relations on a connection, where a plan has to set a bound."""
 
 
 class HowTwoAreConnected(Kind):
@@ -56,7 +56,7 @@ class HowTwoAreConnected(Kind):
 
 
 def _chain(far: int) -> str:
-    """A query for the connections of a number of relations, in either direction each."""
+    """A query for connections of a given number of relations, each in either direction."""
     ends = ["?one", *(f"?x{step}" for step in range(1, far)), "?other"]
     steps = [
         f"{{ {a} ?p{i} {b} }} UNION {{ {b} ?p{i} {a} }} FILTER(?p{i} != rdf:type)"

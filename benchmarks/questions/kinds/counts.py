@@ -12,7 +12,7 @@ from questions.toolsets import CypherTools, SixTools, SparqlTools
 
 
 def _leader(counts: Counter[str]) -> str | None:
-    """What is counted most often, where nothing else is counted as often."""
+    """The most frequent item; None if another is as frequent, or if there is no other."""
     first = counts.most_common(2)
     return None if len(first) < 2 or first[0][1] == first[1][1] else first[0][0]
 

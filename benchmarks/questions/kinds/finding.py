@@ -195,7 +195,7 @@ class TreatedByAMisspeltCompound(Kind):
         try:
             return names(await ask.walk(compound, step))
         except CallRefused as refused:
-            [meant] = re.findall(r"COM:\d+", str(refused))  # the sentence names what is alike
+            [meant] = re.findall(r"COM:\d+", str(refused))  # the error names similar entities
             return names(await ask.walk(meant, step))
 
     async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
@@ -225,7 +225,7 @@ class TreatedByAMisspeltCompound(Kind):
 
 
 def _alike(rows: list[dict[str, Any]], compound: str) -> list[str]:
-    """The names in the rows whose compound has the letters of the one that was asked for."""
+    """The names in the rows whose compound has the same letters as the requested one."""
     return [row["name"] for row in rows if sorted(row["compound"]) == sorted(compound)]
 
 
@@ -240,7 +240,7 @@ class TrialsOfAnUnknownCompound(Kind):
         try:
             return names(await ask.walk(compound, "<-tests- Trial"))
         except CallRefused:
-            return None  # the sentence says that nothing is called so
+            return None  # the error says that there is no such name
 
     async def cypher(self, ask: CypherTools, compound: str) -> list[str] | None:
         found = await ask.column(
@@ -249,7 +249,7 @@ class TrialsOfAnUnknownCompound(Kind):
         )
         if found:
             return found
-        # No trials, or no compound?
+        # Distinguish a compound without trials from an unknown compound.
         known = await ask.column(
             "MATCH (c:Compound) WHERE c.name STARTS WITH $begin RETURN c.name AS name",
             begin=compound[:4],
@@ -332,6 +332,6 @@ class EvidenceOfAStatement(Kind):
 
 
 def _sentence(items: list[dict[str, Any]], protein: str) -> str:
-    """The only one that names a protein."""
+    """The only sentence that names a protein."""
     [found] = [item["text_span"] for item in items if protein in item["text_span"]]
     return str(found)

@@ -1,4 +1,4 @@
-"""Questions about `is_a`, to some depth, and whether something is so."""
+"""Questions about `is_a` to a given depth, and yes-or-no questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of question is: its words, how it is drawn, its true answer, and three plans."""
+"""A kind of question: its text, how it is drawn, its true answer, and three plans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from questions.worlds import World
 
 
 class Form(Enum):
-    """How an answer is given; the value is what a model reads of it."""
+    """The form of an answer; the value describes it to a model."""
 
     NAMES = "a JSON list of names, each once, in any order"
     RANKING = "a JSON list of names, in the order asked for"
@@ -27,18 +27,18 @@ class Form(Enum):
 
 
 Drawn = tuple[dict[str, Any], Any]
-"""What a question is about, as arguments of its plans, and its true answer."""
+"""The values drawn for a question, as arguments of its plans, and its true answer."""
 
 
 class Kind(ABC):
     """A kind of question.
 
-    A plan is given the tools and, by name, what `draw` has put in the question's words.
+    A plan receives the tools and, as keyword arguments, the values that `draw` has chosen.
 
     Attributes:
-        text: The question, with the names of what is drawn in braces.
-        form: How it is answered.
-        hint: What the form alone does not say.
+        text: The question, with the names of the drawn values in braces.
+        form: The form of its answer.
+        hint: An addition to the description of the form.
     """
 
     text: ClassVar[str]
@@ -47,12 +47,12 @@ class Kind(ABC):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         return re.sub(r"(?<!^)(?=[A-Z])", " ", type(self).__name__).lower()
 
     @abstractmethod
     def draw(self, world: Drawing) -> Drawn:
-        """Choose what to ask for, and find the answer with networkx.
+        """Choose the values to ask for, and compute the answer with networkx.
 
         Raises:
             NothingFits: The world has nothing to ask for.
@@ -60,15 +60,15 @@ class Kind(ABC):
 
     @abstractmethod
     async def six_tools(self, ask: SixTools, *args: Any, **kwargs: Any) -> Any:
-        """The answer that our tools give."""
+        """The answer of the plan with our tools."""
 
     @abstractmethod
     async def cypher(self, ask: CypherTools, *args: Any, **kwargs: Any) -> Any:
-        """The answer that Cypher gives."""
+        """The answer of the plan with Cypher."""
 
     @abstractmethod
     async def sparql(self, ask: SparqlTools, *args: Any, **kwargs: Any) -> Any:
-        """The answer that SPARQL gives."""
+        """The answer of the plan with SPARQL."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Question:
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """Its text, with the values filled in."""
         told = {
             name: ", ".join(value) if isinstance(value, list) else value
             for name, value in self.about.items()
@@ -109,7 +109,7 @@ class Question:
 
 
 def _plain(answer: Any, form: Form) -> Any:
-    """An answer as it is compared: without order where there is none, and without case."""
+    """An answer normalized for comparison: without case, and sorted unless order matters."""
     match answer:
         case str():
             return answer.strip().casefold()
