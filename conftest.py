@@ -1,6 +1,6 @@
-"""What the tests of all distributions share: `bfsql_trials`, real servers and graph, hypothesis.
+"""Shared by the tests of all distributions: `bfsql_trials`, real servers, medlit, hypothesis.
 
-`pytest --hypothesis-profile=thorough` draws forty times as many graphs.
+`pytest --hypothesis-profile=thorough` generates forty times as many graphs.
 """
 
 import json
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent
 
-# Several threads of the embedding model wait for each other where the tests use all processors:
-# with two, 60 texts took more than 200 s in place of 22.
+# When the tests use all processors, several threads of the embedding model wait for each other:
+# with two, 60 texts took more than 200 s instead of 22 s.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 sys.path[:0] = [str(ROOT / "packages" / "bfsql-core" / "tests"), str(ROOT / "tests")]
@@ -38,7 +38,8 @@ from bfsql_servers.missing import missing  # noqa: E402 - found on the path just
 
 pytest_plugins = ["bfsql_servers.fixtures"]
 
-# In CI the same examples every time: what fails there fails at home, and no draw is a bad day's.
+# CI uses the same examples in every run, so that its failures can be reproduced locally and no
+# run fails by chance.
 IN_CI = bool(os.environ.get("CI"))
 settings.register_profile("everyday", deadline=None, max_examples=25, derandomize=IN_CI)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
@@ -46,9 +47,9 @@ settings.register_profile("quick", deadline=None, max_examples=5, derandomize=Tr
 settings.load_profile("everyday")
 
 
-# A shell that starts the tests in the background has them ignore these, and whatever they start
-# would ignore them too: the tests of Ctrl-C could not end it. Whoever ends the tests otherwise
-# ends them likewise, so that no server stays behind.
+# A shell that starts the tests in the background makes them ignore these signals, and child
+# processes inherit that: the tests of Ctrl-C could not stop a server. SIGTERM raises
+# KeyboardInterrupt as well, so that terminating the tests leaves no server behind.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
@@ -56,7 +57,7 @@ if hasattr(signal, "SIGHUP"):
 
 
 SERVER = re.compile("neo4j|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE)
-"""The servers that take seconds to start, or that many tests load."""
+"""Servers that take seconds to start, or that many tests fill with data."""
 USING_SERVERS = re.compile(
     r"packages/bfsql-(neo4j|postgres|sparql)/|tests/test_(docs|questions|(sparql_)?servers)\.py"
     r"|tests/(explore/test_conditions|attacks/test_store)\.py"
@@ -66,13 +67,14 @@ LONGEST_FIRST = (
     *("packages/bfsql-jsonld", "tests", "packages/bfsql-sqlite"),
     *("packages/bfsql-core/tests/conformance", "packages/bfsql-core/tests/rest"),
 )
-"""Starts of the groups that are begun first, so that no process is left with one at the end."""
+"""Prefixes of the groups that run first, so that no process is left with a long one at the end."""
 
 
 def group(nodeid: str) -> str:
-    """The tests that run in one process: those of one server, which starts once; else of one file.
+    """The group of a test; all tests of a group run in one process.
 
-    A test of such a distribution whose name has no server runs with others of the distribution.
+    Tests that name the same server form a group, so that it starts once. Other tests are grouped
+    by file, or by distribution if the distribution uses servers.
     """
     path = nodeid.partition("::")[0]
     if not USING_SERVERS.match(path):
@@ -84,9 +86,9 @@ def group(nodeid: str) -> str:
 
 
 class ByServers(LoadScopeScheduling):
-    """Gives all tests of a group to one process.
+    """Assigns all tests of a group to one process.
 
-    (xdist's own groups are suffixes of test ids, which pytest 9.2 does not keep.)
+    xdist's own groups are suffixes of test ids, which pytest 9.2 does not keep.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -94,8 +96,8 @@ class ByServers(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:
-    """The scheduler of `--dist`, whichever is asked for."""
-    config.option.loadscopereorder = False  # by number of tests, which says little of their time
+    """Use this scheduler for every value of `--dist`."""
+    config.option.loadscopereorder = False  # sorts by number of tests, not by their time
     return ByServers(config, log)
 
 
@@ -103,16 +105,16 @@ LONG = (
     *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes", "schema-lists"),
     *("cached-as-direct", "concurrent-calls", "cancellation", "same-errors", "drawn-graphs"),
 )
-"""Rules of the kit that `nox -s quick` tries on the embedded store alone."""
+"""Rules of the kit that `nox -s quick` checks only on the embedded store."""
 LONG_EVERYWHERE = ("columns-batches",)
-"""Rules that it leaves out there, too."""
+"""Rules that it skips there, too."""
 
 
 def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Tests that ask code which others have asked: of drawn values, or over another store.
+    """Tests that add no coverage: with generated values, or repeated on another store.
 
-    Of the kit, each rule is watched over one store of a distribution, a quick one if there is any;
-    and what several SPARQL servers are asked is watched where Oxigraph answers.
+    The coverage of each rule of the kit is measured on one store of a distribution, a quick one if
+    possible, and that of tests on several SPARQL servers is measured on Oxigraph.
     """
     from bfsql_trials.together import LoadedTogether
 
@@ -136,7 +138,7 @@ def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Tests of those rules of the kit that take seconds; of some the embedded store's are none."""
+    """Tests of the kit's rules that take seconds; on the embedded store, some rules do not."""
     from bfsql.conformance import RULES
     from bfsql.testing import BackendSuite, test_name
 
@@ -150,11 +152,11 @@ def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 KEPT = "_hypothesis_internal_use_settings"
-"""Where a test has what `@settings` gave it; hypothesis has no other way to change it later."""
+"""The attribute that holds a test's `@settings`; hypothesis has no other way to change them."""
 
 
 def draw_fewer(items: list[pytest.Item], most: int) -> None:
-    """Bound the examples also of tests that name a number of their own."""
+    """Limit the examples of tests that set their own number."""
     for item in items:
         test = getattr(item, "obj", None)
         function = getattr(test, "__func__", test)
@@ -165,9 +167,9 @@ def draw_fewer(items: list[pytest.Item], most: int) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest groups first, and core's many small files last.
+    """Mark the tests and sort them: the longest groups first, core's many small files last.
 
-    Coverage makes Python half as fast, and shows nothing new where the same code is asked again.
+    Coverage halves the speed of Python, and tests that repeat others add nothing to it.
     """
     for item in asks_again(items):
         item.add_marker("no_cover")
@@ -183,15 +185,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 SECONDS: Counter[str] = Counter()
-"""What each part of the tests took in all processes, fixtures included."""
+"""Time of each part of the tests in all processes, fixtures included."""
 OF_GROUPS: Counter[str] = Counter()
-"""What each group took, which runs in one process: none ends before its longest group."""
+"""Time of each group, which runs in one process: no run is shorter than its longest group."""
 OF_TESTS: Counter[str] = Counter()
-"""What each test took, with its parameters and fixtures."""
+"""Time of each test, by node id, fixtures included."""
 WORTH_A_LINE = 5
-"""Seconds from which on something is listed."""
+"""Seconds above which something is listed."""
 MOST_LINES = 15
-"""Groups and tests that are listed at most."""
+"""Most groups, and most tests, that are listed."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -242,7 +244,7 @@ def medlit_records(medlit: Path) -> "list[GraphRecord]":
 
 @pytest.fixture(scope="session")
 def medlit_vectors(medlit_records: "list[GraphRecord]", minilm: "MiniLM") -> "Vectors":
-    """Vectors of the names of some of its nodes, by id; made once, and kept in the cache."""
+    """Vectors of the names of some of its nodes, by id; computed once and cached."""
     from bfsql_trials.medlit import EMBEDDED
 
     from bfsql.models import NodeRecord

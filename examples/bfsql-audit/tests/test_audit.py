@@ -1,4 +1,4 @@
-"""Lines of calls that were really made, over a graph in memory."""
+"""The lines that real calls write, over a graph in memory."""
 
 import json
 import logging

@@ -14,7 +14,7 @@ from bfsql.testing import BackendSuite, Kind
 
 
 class TestNetworkx(BackendSuite):
-    """networkx makes a node of every end of an edge, so that none dangles."""
+    """networkx adds a node for each end of an edge, so that no edge dangles."""
 
     keeps = frozenset(Kind) - {Kind.DANGLING_EDGES}
 
@@ -24,7 +24,7 @@ class TestNetworkx(BackendSuite):
 
 
 async def graph_of(records: Sequence[GraphRecord]) -> Any:
-    """A multigraph whose attributes say what the records say together."""
+    """A multigraph whose attributes are the merged metadata of the records."""
     merged = MemoryBackend(records)
     graph = nx.MultiDiGraph()
     for entity_id in dict.fromkeys(r.id for r in records if isinstance(r, NodeRecord)):

@@ -1,4 +1,4 @@
-"""Graphs as networkx has them: every kind, every file, and the one in a notebook."""
+"""networkx graphs: every kind of graph, every file format, and a graph in a notebook."""
 
 import json
 from collections.abc import Callable
