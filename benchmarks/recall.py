@@ -1,8 +1,8 @@
-"""`nox -s benchmarks -- recall`: which share of misspelt names find their entity.
+"""`nox -s benchmarks -- recall`: how often a search for a misspelt name finds its entity.
 
-The names are those of medlit, or made up (`--names 100000`). Typing errors are letters dropped,
-doubled, replaced or swapped in a word of at least six letters. Queries that nothing matches are
-asked of medlit as well, with the classes of their hits.
+The names are those of medlit, or generated (`--names 100000`). Typing errors are letters dropped,
+doubled, replaced or swapped in a word of at least six letters. On medlit, the benchmark also runs
+queries that match nothing, and prints the classes of their hits.
 """
 
 from __future__ import annotations

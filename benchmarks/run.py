@@ -1,15 +1,14 @@
-"""Figures side by side, in one command: `nox -s benchmarks -- embedded postgres neo4j sparql`.
+"""Benchmarks in one command: `nox -s benchmarks -- embedded postgres neo4j sparql`.
 
-Ratios of one run hold on any machine; seconds are of the machine at hand.
-Nothing here fails for being slow: the goals stand beside the figures.
-By default a store takes minutes; the goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
-`embedded --edges 10000000`, without `--nodes`, measures a graph with hubs as real ones have them,
-beside columns by hand and, with `--old`, beside another commit.
+Ratios within one run hold on any machine; seconds hold for the machine in use. No benchmark fails
+because it is slow: the goals are printed next to the figures. By default a store takes minutes; the
+goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
+`embedded --edges 10000000`, without `--nodes`, measures a graph with realistic hubs, compared with
+columns by hand and, with `--old`, with another commit.
 
-`questions` runs the suite of questions, `chat` puts a model in front of them, and `recall` searches
-for misspelt names; each has arguments of its own (`--help` behind it). `forms` counts the
-characters of answers in JSON and in lines. `explore` measures the page of `bfsql explore` in
-Chromium.
+`questions` runs the suite of questions, `chat` has a model answer them, and `recall` searches for
+misspelt names; each has its own options (`--help` after its name). `forms` counts the characters of
+answers in JSON and in lines. `explore` measures the page of `bfsql explore` in Chromium.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`nox -s benchmarks -- chat URL --model NAME`: a model in front of the questions.
+"""`nox -s benchmarks -- chat URL --model NAME`: a model answers the questions.
 
-The model is any that speaks chat completions with tool calls (OpenAI, Ollama, vLLM, llama.cpp and
-others). It has one of the sets of tools and, as the plans have, the answer of the schema tool,
-which is counted once. Each question is a conversation of its own. The key is read from
-OPENAI_API_KEY and sent to this address alone.
+Any model with a chat completions API and tool calls will do (OpenAI, Ollama, vLLM, llama.cpp and
+others). It has one of the sets of tools and, like the plans, the answer of the schema tool, which
+is counted once. Each question is a separate conversation. The key is read from OPENAI_API_KEY and
+sent only to this address.
 """
 
 from __future__ import annotations

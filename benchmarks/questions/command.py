@@ -1,4 +1,4 @@
-"""`nox -s benchmarks -- questions`: all plans on real stores, kind by kind and in all."""
+"""`nox -s benchmarks -- questions`: run all plans on real stores, by kind and in total."""
 
 from __future__ import annotations
 

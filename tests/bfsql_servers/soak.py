@@ -1,11 +1,11 @@
-"""A soak: a hundred clients and a thousand idle connections, on a store that fails at random.
+"""A soak test: a hundred clients and a thousand idle connections, on a store that fails at random.
 
     python -m bfsql_servers.soak --seconds 1800
 
 `bfsql serve` runs as a process over an Oxigraph server, behind a proxy that kills, hangs and
 limits the store in turn. Clients of both protocol eras ask small questions, and some about a hub;
-others vanish in the middle of a call. Every answer is compared with the one that a quiet server
-gave. When all clients have left, the server has to be as small as before.
+others disconnect in the middle of a call. Every answer is compared with the answer of an idle
+server. When all clients have left, the server must be as small as before.
 """
 
 from __future__ import annotations
