@@ -272,6 +272,29 @@ async def test_an_endless_error_is_stopped_too(bad_endpoint: BadEndpoint, opened
     assert bad_endpoint.is_idle()
 
 
+@pytest.mark.parametrize("cut", [half(some(100)), short(some(100)), Reply(), half(boolean(True))])
+async def test_half_an_answer_is_asked_for_again(
+    bad_endpoint: BadEndpoint, opened: Opened, cut: Reply
+) -> None:
+    bad_endpoint.then(cut).always(some(2))
+    endpoint = await opened(bad_endpoint.url)
+    assert len(rows((await endpoint.reply(ALL)).body)) == 2
+    bad_endpoint.always(cut)
+    with pytest.raises(StoreUnavailable, match="closed the connection before the end") as caught:
+        await (await opened(bad_endpoint.url, retries=0)).reply(ALL)
+    assert not isinstance(caught.value, TooSlow)
+
+
+async def test_an_error_behind_half_an_answer_is_read(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    error = b'{"code":"TimeLimitExceededException","detailedMessage":"Operation terminated"}'
+    broken = replace(half(some(100)), body=half(some(100)).body + error)
+    endpoint = await opened(bad_endpoint.always(broken).url)
+    with pytest.raises(TooSlow, match="closed the connection before the end"):
+        await endpoint.reply(ALL)
+
+
 async def test_half_an_answer_near_the_time_limit_is_too_slow(
     bad_endpoint: BadEndpoint, opened: Opened
 ) -> None:
