@@ -124,7 +124,7 @@ class TestOxigraph(OnAServer):
 
 
 ASKED_OTHERWISE = ASKED_AGAIN | {
-    *("entity-bytes", "asking-bytes", "tools-answer"),  # each part has a separate rule
+    *("entity-bytes", "tools-answer"),  # each part has a separate rule
     *("concurrent-calls", "free-loop"),  # of this process, not of the engine
     *(name for name in RULES if name.startswith(("columns-", "stream-"))),  # not supported here
 }
