@@ -185,11 +185,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 SECONDS: Counter[str] = Counter()
-"""Time of each part of the tests in all processes, fixtures included."""
-OF_GROUPS: Counter[str] = Counter()
-"""Time of each group, which runs in one process: no run is shorter than its longest group."""
-OF_TESTS: Counter[str] = Counter()
-"""Time of each test, by node id, fixtures included."""
+"""Time of each test in all processes, by node id, fixtures included."""
 WORTH_A_LINE = 5
 """Seconds above which something is listed."""
 MOST_LINES = 15
@@ -197,21 +193,29 @@ MOST_LINES = 15
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the time of each part (a folder in `packages`, a file in `tests`), group and test."""
-    path = Path(report.nodeid.partition("::")[0])
-    part = path.parent if path.parts[0] == "packages" else path
-    SECONDS[part.as_posix()] += report.duration
-    OF_GROUPS[group(report.nodeid)] += report.duration
-    OF_TESTS[report.nodeid] += report.duration
+    """Add up the time of each test."""
+    SECONDS[report.nodeid] += report.duration
+
+
+def part(nodeid: str) -> str:
+    """The part of the tests that a test belongs to: a folder in `packages`, a file in `tests`."""
+    path = Path(nodeid.partition("::")[0])
+    return (path.parent if path.parts[0] == "packages" else path).as_posix()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the parts, groups and tests that took the most time."""
-    for title, seconds, most in (
-        ("part of the tests", SECONDS, None),
-        ("group", OF_GROUPS, MOST_LINES),
-        ("test", OF_TESTS, MOST_LINES),
+    """List the parts, groups and tests that took the most time.
+
+    A group runs in one process, so no run is shorter than its longest group.
+    """
+    for title, of, most in (
+        ("part of the tests", part, None),
+        ("group", group, MOST_LINES),
+        ("test", str, MOST_LINES),
     ):
+        seconds = Counter[str]()
+        for nodeid, took in SECONDS.items():
+            seconds[of(nodeid)] += took
         slow = [(name, took) for name, took in seconds.most_common(most) if took > WORTH_A_LINE]
         if slow:
             terminalreporter.section(f"seconds by {title}")

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from graphs import records_of
+
 from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.cli.demo import films_paths
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Refusal
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.models.matching import name_of
-from bfsql.sources import read_all
 
 
 def report() -> None:
@@ -26,7 +27,7 @@ def report() -> None:
 
 
 async def _report(name: str, paths: Sequence[Path]) -> None:
-    records = [one for one in read_all(paths) if not isinstance(one, Refusal)]
+    records = records_of(paths)
     calls = _calls(records)
     figures = []
     for form in (Limits(), Limits(answer_format="lines")):

@@ -1,11 +1,12 @@
-"""The graph of the benchmarks: heavy-tailed, with one deliberate hub."""
+"""The graphs of the benchmarks: one made up, heavy-tailed with one deliberate hub; and files."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
 TYPES = ("gene", "drug", "disease", "paper", "author")
 PREDICATES = ("CITES", "TREATS", "CAUSES", "ENCODES", "AUTHORED")
@@ -46,6 +47,13 @@ def heavy_tailed(nodes: int, edges: int, hub: int, seed: int = 7) -> Iterator[Gr
 def name_of(number: int) -> str:
     """The id of a node."""
     return f"node:{number:06d}"
+
+
+def records_of(paths: Sequence[Path]) -> list[GraphRecord]:
+    """The records of graph files, without what was refused."""
+    from bfsql.sources import read_all  # here, since `guards` measures the start of a server
+
+    return [one for one in read_all(paths) if not isinstance(one, Refusal)]
 
 
 def _edge(subject: str, object_: str, number: int) -> EdgeRecord:

@@ -25,6 +25,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bfsql.server import create_server
+from bfsql.serving.address import bind, url
 from bfsql.serving.tokens import new_token, token_line
 
 CALLS = 250
@@ -167,16 +168,12 @@ def _running(*arguments: str) -> Iterator[_Way]:
 
 
 def _serve_bare(path: str) -> None:
-    import socket
-
     import uvicorn
 
     app = create_server("sqlite", path=path).streamable_http_app()
-    # With the protocol named, asyncio sends small answers at once (TCP_NODELAY).
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        sys.stderr.write(f"answers at http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
+    # The socket of `bfsql serve`: its connections send small answers at once (TCP_NODELAY).
+    with bind("127.0.0.1", 0) as listener:
+        sys.stderr.write(f"answers at {url(listener, '/mcp')}\n")
         sys.stderr.flush()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
         asyncio.run(server.serve(sockets=[listener]))

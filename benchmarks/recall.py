@@ -18,14 +18,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphs import records_of
 from questions.command import STORES, opened
 from questions.names import Names
 from questions.toolsets import SixTools
 
 from bfsql import Graph
-from bfsql.models import GraphRecord, NodeRecord, Refusal
+from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.matching import name_of
-from bfsql.sources import read_all
 
 WITHOUT_MATCH = ("aspirin", "Parkinson disease", "Boston")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -45,7 +45,7 @@ class Records:
     @classmethod
     def medlit(cls, folder: Path) -> Records:
         """The medlit bundle."""
-        return cls("medlit", [one for one in read_all([folder]) if not isinstance(one, Refusal)])
+        return cls("medlit", records_of([folder]))
 
     @classmethod
     def made_up(cls, count: int) -> Records:

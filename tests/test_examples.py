@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import sysconfig
 import venv
 from collections.abc import Callable
@@ -35,11 +33,7 @@ def fresh(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
         if distributions not in made:
             here = Environment(tmp_path_factory.mktemp("fresh"), wheels)
             venv.create(here.folder, with_pip=False)
-            python = str(here.programs / "python")
-            names = ("bfsql-core", "bfsql-sqlite", *distributions)
-            uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-            where = ["--no-deps", "--no-cache", "--no-index", "--find-links", str(wheels)]
-            subprocess.run([*uv, *where, *names], check=True, timeout=120)
+            here.install_alone("bfsql-core", "bfsql-sqlite", *distributions)
             scheme = {"base": str(here.folder), "platbase": str(here.folder)}
             path_file = Path(sysconfig.get_path("purelib", "venv", scheme)) / "borrowed.pth"
             path_file.write_text(sysconfig.get_path("purelib"), encoding="utf-8")

@@ -1,10 +1,10 @@
 """A Postgres database for a test, with two roles, and schemas for many graphs in it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Self, TypeVar
 from uuid import uuid4
@@ -30,6 +30,8 @@ class Database:
     address: Callable[[str, str], str]
     extensions: tuple[str, ...] = ()
     name: str = ""
+    _filled: dict[Hashable, str] = field(default_factory=dict, compare=False, repr=False)
+    """The schemas of `schema_with`, by their content."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or f"graphs_{uuid4().hex[:10]}")
@@ -85,15 +87,27 @@ class Database:
 
         This takes a few milliseconds; a new database takes a few hundred.
         """
-        name = await self.new_schema()
+        name = await self._new_schema()
         try:
             yield name
         finally:
             # Bounded: a transaction that a test left open would lock the tables forever.
             await self.run("SET lock_timeout = '20s'", f"DROP SCHEMA IF EXISTS {name} CASCADE")
 
-    async def new_schema(self) -> str:
-        """The name of a schema as in `schema`, which stays as long as the database."""
+    async def schema_with(self, content: Hashable, fill: Callable[[str], Awaitable[object]]) -> str:
+        """A schema as in `schema`, filled on the first call and kept as long as the database.
+
+        Args:
+            content: Identifies what is in the schema.
+            fill: Writes it into the schema of this name.
+        """
+        if content not in self._filled:
+            name = await self._new_schema()
+            await fill(name)
+            self._filled[content] = name
+        return self._filled[content]
+
+    async def _new_schema(self) -> str:
         name = f"graph_{next(SCHEMA_NUMBERS)}"
         await self.run(f"CREATE SCHEMA {name} AUTHORIZATION {self.owner}", *self._grants(name))
         return name

@@ -80,7 +80,8 @@ class WebServer:
         """Reset all connections, and stop listening."""
         if self._server is None:
             return
-        asyncio.run_coroutine_threadsafe(self._end_serving(self._server), self._loop).result(10)
+        ending = end_at_once(self._server, self._serving)
+        asyncio.run_coroutine_threadsafe(ending, self._loop).result(10)
         self._listener.close()
         self._server = None
 
@@ -125,16 +126,6 @@ class WebServer:
         assert self._app is not None, "nothing is served"
         await self._app(scope, receive, send)
 
-    async def _end_serving(self, server: uvicorn.Server) -> None:
-        """End as uvicorn does, but without its two pauses of a tenth of a second."""
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0)
-        self.kill()
-        self._serving.cancel()
-        for listening in server.servers:
-            listening.close()
-            await listening.wait_closed()
-
     def _run(self, ready: threading.Event) -> None:
         async def main() -> None:
             self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
@@ -142,3 +133,30 @@ class WebServer:
             await self._end.wait()
 
         asyncio.run(main())
+
+
+async def end_at_once(server: uvicorn.Server, serving: asyncio.Future[None] | Future[None]) -> None:
+    """End a server in its own event loop: reset its connections, cancel its tasks.
+
+    Uvicorn checks every 0.1 s whether to end, and then waits another 0.1 s for its connections.
+
+    Args:
+        server: It may still be starting.
+        serving: The call of uvicorn that runs it.
+    """
+    while not server.started:
+        assert not serving.done(), "the web server did not start"
+        await asyncio.sleep(0)
+    serving.cancel()
+    for listening in server.servers:
+        listening.close()
+    state = server.server_state
+    while state.connections or state.tasks:
+        for connection in tuple(state.connections):
+            connection.transport.abort()
+        for task in tuple(state.tasks):
+            task.cancel()
+        await asyncio.sleep(0)
+    for listening in server.servers:
+        await listening.wait_closed()
+    await asyncio.wait([asyncio.wrap_future(serving)])

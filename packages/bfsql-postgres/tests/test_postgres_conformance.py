@@ -16,29 +16,6 @@ from bfsql_servers.database import Database
 from bfsql_servers.pgbouncer import PgBouncer
 
 
-class Graphs:
-    """Loads each graph once, into a schema that exists as long as its database."""
-
-    def __init__(self) -> None:
-        self._schemas: dict[tuple[str, str, bytes], str] = {}
-
-    async def schema(self, database: Database, layout: str, records: Sequence[GraphRecord]) -> str:
-        """The schema that holds these records, in a layout of evidence."""
-        key = database.name, layout, pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if key not in self._schemas:
-            schema = await database.new_schema()
-            owner = PostgresSettings(dsn=database.owner_url, schema_=schema, evidence_layout=layout)
-            await load_graph(owner, records)
-            self._schemas[key] = schema
-        return self._schemas[key]
-
-
-@pytest.fixture(scope="module")
-def graphs() -> Graphs:
-    """Shared by all classes, some of which differ only in how they access the same tables."""
-    return Graphs()
-
-
 def watched(backend: PostgresBackend) -> list[str]:
     """The texts of the statements that the backend sends from now on."""
     texts: list[str] = []
@@ -61,11 +38,10 @@ class OnPostgres(WatchedSuite):
     pooled: ClassVar[bool] = False
     server: ClassVar[str] = "database"
     database: Database
-    graphs: Graphs
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, request: pytest.FixtureRequest, graphs: Graphs) -> None:
-        self.database, self.graphs = request.getfixturevalue(self.server), graphs
+    def _on_the_server(self, request: pytest.FixtureRequest) -> None:
+        self.database = request.getfixturevalue(self.server)
 
     @property
     def address(self) -> str:
@@ -73,7 +49,15 @@ class OnPostgres(WatchedSuite):
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[PostgresBackend]:
-        schema = await self.graphs.schema(self.database, self.evidence_layout, records)
+        layout = self.evidence_layout
+
+        async def load(schema: str) -> None:
+            dsn = self.database.owner_url
+            owner = PostgresSettings(dsn=dsn, schema_=schema, evidence_layout=layout)
+            await load_graph(owner, records)
+
+        # Bytes are the key, since records that differ may be equal: 1 and True are.
+        schema = await self.database.schema_with((layout, pickle.dumps(list(records))), load)
         backend = await PostgresBackend.create(
             self.address, schema=schema, pool_size=4, transaction_pooling=self.pooled
         )

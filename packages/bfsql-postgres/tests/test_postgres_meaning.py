@@ -41,16 +41,9 @@ def types(medlit_records: list[GraphRecord]) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def schemas() -> dict[str, str]:
-    """The schema that holds medlit in each database, loaded on first use."""
-    return {}
-
-
 @pytest.fixture(params=COLUMNS, ids=" ".join)
 async def backend(
     request: pytest.FixtureRequest,
-    schemas: dict[str, str],
     medlit_records: list[GraphRecord],
     medlit_vectors: Vectors,
     minilm: Any,
@@ -58,12 +51,12 @@ async def backend(
     """medlit with its vectors in a column of each type, opened by the reader."""
     which, kind = request.param
     database: Database = request.getfixturevalue(which)
-    if which not in schemas:
-        schema = await database.new_schema()
-        owned = PostgresSettings(dsn=database.owner_url, schema_=schema)
-        await load_graph(owned, medlit_records)
-        schemas[which] = schema
-    schema = schemas[which]
+
+    async def load(schema: str) -> None:
+        settings = PostgresSettings(dsn=database.owner_url, schema_=schema)
+        await load_graph(settings, medlit_records)
+
+    schema = await database.schema_with("medlit, with vectors", load)
     owner = await asyncpg.connect(
         database.owner_url, server_settings={"search_path": f"{schema},public"}
     )

@@ -59,6 +59,11 @@ class Environment:
         """Install from the wheels; all other requirements have to be installed already."""
         self.says("python", "-m", "pip", "install", *wanted, cwd=self.folder, **OFFLINE)
 
+    def install_alone(self, *wanted: str) -> None:
+        """Install from the wheels without any requirements; the environment needs no pip."""
+        where = ["--python", str(self.programs / "python"), "--find-links", str(self.wheels)]
+        _uv("pip", "install", "--no-deps", "--no-cache", "--no-index", *where, *wanted)
+
 
 def build(sources: Iterable[Path], wheels: Path) -> None:
     """Build a wheel for each distribution."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -20,33 +19,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
 from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
-
-
-class EndsAtOnce(uvicorn.Server):
-    """A server for one test, which ends at once.
-
-    Uvicorn checks every 0.1 s whether to end. It then waits another 0.1 s for its connections,
-    which the test has closed before.
-    """
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ended = asyncio.Event()
-
-    async def main_loop(self) -> None:
-        await self.on_tick(0)
-        await self.ended.wait()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for server in self.servers:
-            server.close()
-        while self.server_state.connections or self.server_state.tasks:
-            for connection in tuple(self.server_state.connections):
-                connection.shutdown()
-            for task in tuple(self.server_state.tasks):
-                task.cancel()
-            await asyncio.sleep(0)
-
+from bfsql_servers.web import end_at_once
 
 QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]
 
@@ -95,14 +68,9 @@ async def served(
             config = uvicorn.Config(
                 application(graph, told), log_config=None, lifespan="off", ws="none"
             )
-            server = EndsAtOnce(config)
-            serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-
-            async def stop() -> None:
-                server.ended.set()
-                await serving
-
-            stack.push_async_callback(stop)
+            server = uvicorn.Server(config)
+            serving = asyncio.create_task(server._serve(sockets=[listening]))
+            stack.push_async_callback(end_at_once, server, serving)
             return await stack.enter_async_context(
                 httpx2.AsyncClient(
                     base_url=url(listening, ""), headers=headers, timeout=30, verify=tls_context()

@@ -50,7 +50,7 @@ class _Runs:
     def of(cls, numbers: LongArray, size: int) -> Self:
         """The runs of all numbers below a size."""
         starts = np.zeros(size, np.int64)
-        first = np.flatnonzero(np.diff(numbers, prepend=-1))
+        first = _run_starts(numbers)
         starts[numbers[first]] = first
         return cls(starts, np.bincount(numbers, minlength=size))
 
@@ -130,7 +130,7 @@ class Meeting:
         groups = np.zeros(self._count, np.int64)
         numbers = {b"": 0}
         nodes, at = self._nodes[self._busy], self._at[self._busy]
-        first = np.flatnonzero(np.diff(nodes, prepend=-1))
+        first = _run_starts(nodes)
         bounds = pairwise([*first.tolist(), len(nodes)])
         for node, (start, stop) in zip(nodes[first].tolist(), bounds, strict=True):
             groups[node] = numbers.setdefault(at[start:stop].tobytes(), len(numbers))
@@ -139,7 +139,7 @@ class Meeting:
     def _parts(self, rows: LongArray) -> Iterator[LongArray]:
         """Divide the rows of some nodes, so that the pairs of each part can be made at once."""
         pairs = np.where(self._busy[rows], 0, self._behind.by_node.lengths[self._at[rows]])
-        first = np.flatnonzero(np.diff(self._nodes[rows], prepend=-1))
+        first = _run_starts(self._nodes[rows])
         part = (np.cumsum(pairs) // PAIRS)[first]
         yield from np.split(rows, first[np.flatnonzero(np.diff(part)) + 1])
 
@@ -167,3 +167,8 @@ class Meeting:
     def _pairs(self, rows: LongArray, places: LongArray) -> LongArray:
         """The pairs of nodes in front and behind as one number each."""
         return self._nodes[rows] * self._behind.count + self._behind.nodes[places]
+
+
+def _run_starts(numbers: LongArray) -> LongArray:
+    """The first place of each run of equal numbers; none may be negative."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))
