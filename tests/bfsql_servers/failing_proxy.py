@@ -1,65 +1,112 @@
-"""A TCP proxy in front of a store, which fails on command."""
+"""A TCP proxy in front of a store, which fails on command, in its own process.
+
+    python -m bfsql_servers.failing_proxy PORT
+
+It prints its port. Then each line of standard input is a mode to switch to, and is answered with
+the number of requests that the store has received and not answered. In a process of its own, the
+clients of a soak cannot delay what passes through it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from bfsql_servers.port import HOST
 
 
 class FailingProxy:
-    """A TCP proxy in front of an HTTP server, which can kill, hang or limit it.
+    """A running proxy.
 
-    Attributes:
-        mode: `open`, `kill` (connections are reset), `hang` (nothing passes) or `limit` (requests
-            are answered with 503).
+    Args:
+        process: Its process.
     """
 
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.pid = process.pid
+        self._commands, self._replies = process.stdin, process.stdout
+        self.url = f"http://{HOST}:{int(self._replies.readline())}"
+        self._mode = "open"
+
+    def switch(self, mode: str) -> int:
+        """Begin or end an outage.
+
+        Args:
+            mode: `open`, `kill` (connections are reset), `hang` (nothing passes) or `limit`
+                (requests are answered with 503).
+
+        Returns:
+            How many requests the store has received and not answered.
+        """
+        self._mode = mode
+        self._commands.write(mode + "\n")
+        self._commands.flush()
+        return int(self._replies.readline())
+
+    @property
+    def waiting(self) -> int:
+        """Requests that the store has received and not answered."""
+        return self.switch(self._mode)
+
+
+@contextmanager
+def failing_proxy(port: int) -> Iterator[FailingProxy]:
+    """Run a proxy in front of the HTTP server on this port while the block runs."""
+    command = [sys.executable, "-m", "bfsql_servers.failing_proxy", str(port)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    ) as process:
+        try:
+            yield FailingProxy(process)
+        finally:
+            process.kill()
+
+
+class _Proxy:
+    """The proxy itself, which runs until the process is killed or standard input ends."""
+
     def __init__(self, port: int) -> None:
-        self.mode = "open"
+        self._mode = "open"
         self._port = port
         self._passing = asyncio.Event()
         self._passing.set()
         self._open: dict[asyncio.StreamWriter, bool] = {}
-        self._tasks: set[asyncio.Task[None] | None] = set()
 
-    @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[str]:
-        """Its URL, while it serves."""
+    async def run(self) -> None:
+        commands = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
+        )
         server = await asyncio.start_server(self._serve, HOST, 0, backlog=200)
-        try:
-            yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-        finally:
-            server.close()
-            self.switch("kill")
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        _say(server.sockets[0].getsockname()[1])
+        async for line in commands:
+            self._switch(line.decode().strip())
+            _say(sum(self._open.values()))
 
-    def switch(self, mode: str) -> None:
-        """Begin or end an outage."""
-        self.mode = mode
+    def _switch(self, mode: str) -> None:
+        self._mode = mode
         if mode == "hang":
             self._passing.clear()
         else:
             self._passing.set()
         if mode == "kill":
-            self._cut()
-
-    @property
-    def waiting(self) -> int:
-        """Requests that the store has received and not answered."""
-        return sum(self._open.values())
-
-    def _cut(self) -> None:
-        for writer in list(self._open):
-            writer.transport.abort()
+            for writer in list(self._open):
+                writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open[writer] = False
-        self._tasks.add(task := asyncio.current_task())
         try:
-            if self.mode == "kill":
+            if self._mode == "kill":
                 return
             back, there = await asyncio.open_connection(HOST, self._port)
             try:
@@ -76,7 +123,6 @@ class FailingProxy:
         except OSError:
             pass
         finally:
-            self._tasks.discard(task)
             del self._open[writer]
             writer.transport.abort()
 
@@ -87,7 +133,7 @@ class FailingProxy:
         writer: asyncio.StreamWriter,
     ) -> None:
         while data := await reader.read(65_536):
-            if self.mode == "limit":
+            if self._mode == "limit":
                 writer.write(
                     b"HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
                     b"Connection: close\r\n\r\n"
@@ -106,3 +152,11 @@ class FailingProxy:
             writer.write(data)
             await writer.drain()
             self._open[writer] = False
+
+
+def _say(number: int) -> None:
+    print(number, flush=True)  # noqa: T201 - its output
+
+
+if __name__ == "__main__":
+    asyncio.run(_Proxy(int(sys.argv[1])).run())

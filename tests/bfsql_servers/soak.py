@@ -30,7 +30,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_servers.failing_proxy import FailingProxy
+from bfsql_servers.failing_proxy import FailingProxy, failing_proxy
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.port import HOST
 from bfsql_servers.served import Served, serving
@@ -169,7 +169,7 @@ class Soak:
     def _probing(self) -> contextlib.AbstractContextManager[list[Probed]]:
         calls = [(one.tool, one.arguments) for one in self._small]
         self._drawn.shuffle(calls)
-        pids = [self._served.process.pid, self._store_pid]
+        pids = [self._served.process.pid, self._store_pid, self._proxy.pid]
         return probing(f"{HOST}:{self._served.port}", pids, calls)
 
     async def _learn(self) -> None:
@@ -345,7 +345,8 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         store.process.start()
         try:
             store.load(triples())
-            report = asyncio.run(_soaked(store, seconds, seed))
+            with failing_proxy(store.port) as proxy:
+                report = _soaked(proxy, store, seconds, seed)
         finally:
             store.process.kill()
     say(report.table())
@@ -355,16 +356,10 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
     return report
 
 
-async def _soaked(store: OxigraphServer, seconds: float, seed: int) -> Report:
-    proxy = FailingProxy(store.port)
-    async with proxy.listening() as url:
-        stack = contextlib.ExitStack()
-        options = ("--backend", "sparql", "--endpoint", url + store.query_path, *OPTIONS)
-        served = await asyncio.to_thread(stack.enter_context, serving(*options))
-        try:
-            return await Soak(served, proxy, store, seconds, seed).run()
-        finally:
-            await asyncio.to_thread(stack.close)
+def _soaked(proxy: FailingProxy, store: OxigraphServer, seconds: float, seed: int) -> Report:
+    endpoint = ("--backend", "sparql", "--endpoint", proxy.url + store.query_path)
+    with serving(*endpoint, *OPTIONS) as served:
+        return asyncio.run(Soak(served, proxy, store, seconds, seed).run())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

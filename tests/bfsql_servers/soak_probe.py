@@ -4,9 +4,9 @@
 
 It reads the calls as JSON from standard input, makes one after the other until it is killed, and
 prints a JSON array for each that was answered. It runs alone in its process and uses no library,
-so that no other client delays its measurements. PIDs are the processes of the server and the
-store: while one of these, or the probe, waits for a processor, the machine is busy, and the time
-of a call says nothing about the server.
+so that no other client delays its measurements. PIDs are the processes of the server, the proxy
+and the store: while one of these, or the probe, waits for a processor, the machine is busy, and
+the time of a call says nothing about the server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def probing(
 
     Args:
         address: Host and port of the server.
-        pids: Processes of the server and its store.
+        pids: Processes that a call passes through.
         calls: Tools and their arguments.
 
     Yields:
