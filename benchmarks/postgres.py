@@ -123,12 +123,12 @@ def _report_hub(url: str, turns: int) -> None:
     """Compare ways to read the ring of the hub, each in its own process."""
     script = str(Path(__file__).with_name("postgres_hub.py"))
     commands = [[sys.executable, script, side, url] for side in SIDES]
-    replies = asked(Question("the hub's ring", HUB, 1), commands, turns)
-    ours = replies[-1]
+    took = dict(zip(SIDES, asked(Question("the hub's ring", HUB, 1), commands, turns), strict=True))
     print(
-        f"\nring of the hub, {ours.edges:,} edges"
+        f"\nring of the hub, {took['ours'].edges:,} edges"
         "   (goals: 1.3 x the time of the driver's rows, 2 x their memory)"
     )
-    for side, reply in zip(SIDES.values(), replies, strict=True):
-        ratios = f"{ours.wall / reply.wall:8.2f} x{ours.memory / reply.memory:8.2f} x"
-        print(f"{side:44}{reply.wall:8.2f} s{reply.memory:8,.0f} MB{ratios}")
+    for side, reply in took.items():
+        floor = took["types" if side == "ours" else "rows"]  # an answer needs the types, too
+        ratios = f"{reply.wall / floor.wall:8.2f} x{reply.memory / floor.memory:8.2f} x"
+        print(f"{SIDES[side]:44}{reply.wall:8.3f} s{reply.memory:8,.0f} MB{ratios}")

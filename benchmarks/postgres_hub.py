@@ -1,9 +1,10 @@
 """A process that reads the ring of a node from Postgres, and reports what that took.
 
-    python postgres_hub.py ours|rows|types URL
+    python postgres_hub.py rows|types|ring|ours URL
 
-`rows` is one `fetch` of the driver, and `types` also reads the types of both ends. Like
-`asking.py`, it reads lines of `[seed, 1]` and prints a `Reply` for each.
+`rows` is one `fetch` of the driver, and `types` also reads the types of both ends. `ring` is the
+backend's stream of the same edges, and `ours` the whole answer. Like `asking.py`, it reads lines of
+`[seed, 1]` and prints a `Reply` for each.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 from asking import MANY, Reply, Taken, questions
 
+from bfsql_postgres import PostgresBackend
+
 SIDES = {
     "rows": "by hand: rows of the edges",
     "types": "by hand: the same, then types of the ends",
+    "ring": "ours: the ring, in batches",
     "ours": "ours: the answer",
 }
 """The ways to read it, with the names to print."""
@@ -52,6 +57,15 @@ async def _ours(url: str) -> None:
         Reply.of(taken, json.loads(text)).send()
 
 
+async def _ring(url: str) -> None:
+    for seed, _ in questions():
+        backend = await PostgresBackend.create(url)
+        with Taken() as taken:
+            rows = [row async for batch in backend.edges_stream([seed]) for row in batch]
+        await backend.close()
+        _reply(taken, rows)
+
+
 async def _by_hand(url: str, *, typed: bool) -> None:
     for seed, _ in questions():
         connection = await asyncpg.connect(url, server_settings={"jit": "off"})
@@ -60,16 +74,23 @@ async def _by_hand(url: str, *, typed: bool) -> None:
             if typed:
                 ends = {end for s, _, o in rows for end in (s, o)}
                 await connection.fetch(TYPES, list(ends))
-        reply = Reply.of(taken, {"node_count": 0, "edge_count": 0})
         await connection.close()
-        edges = set(map(tuple, rows))
-        nodes = {end for s, _, o in edges for end in (s, o)}
-        reply._replace(nodes=len(nodes), edges=len(edges)).send()
+        _reply(taken, rows)
+
+
+def _reply(taken: Taken, rows: Sequence[Sequence[Any]]) -> None:
+    """Send the reply for the rows of a ring; counting them is not part of its time or memory."""
+    reply = Reply.of(taken, {"node_count": 0, "edge_count": 0})
+    edges = {tuple(row) for row in rows}
+    nodes = {end for s, _, o in edges for end in (s, o)}
+    reply._replace(nodes=len(nodes), edges=len(edges)).send()
 
 
 def main(which: str, url: str) -> Any:
     """Answer the questions on standard input."""
-    return _ours(url) if which == "ours" else _by_hand(url, typed=which == "types")
+    if which in ("rows", "types"):
+        return _by_hand(url, typed=which == "types")
+    return _ring(url) if which == "ring" else _ours(url)
 
 
 if __name__ == "__main__":

@@ -244,10 +244,11 @@ class Adjacency:
         rows = connection.execute(
             "SELECT predicates, ends FROM entries WHERE k BETWEEN ? AND ? ORDER BY k", (first, last)
         ).fetchall()
-        length = (last - first + 1) * ENTRIES
-        part = slice(start - first * ENTRIES, stop - first * ENTRIES)
-        predicates = _array((data for data, _ in rows), self._width, length)[part].tolist()
-        ends = _array((data for _, data in rows), END, length)[part].tolist()
+        length, place = (last - first + 1) * ENTRIES, start - first * ENTRIES
+        predicates, ends = (
+            _unpacked((row[column] for row in rows), width, length, place, stop - start)
+            for column, width in enumerate((self._width, END))
+        )
         if not (
             0 <= min(predicates) <= max(predicates) < self._predicate_count
             and 0 <= min(ends) <= max(ends) < self.nodes
@@ -488,13 +489,25 @@ def _by_key(what: str, size: int) -> str:
 
 
 def _array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDArray[Any]:
+    return np.frombuffer(_joined(parts, width, length), width)
+
+
+def _unpacked(
+    parts: Iterable[bytes], width: np.dtype[Any], length: int, place: int, count: int
+) -> tuple[int, ...]:
+    """A few integers of an array, without the fixed costs of numpy."""
+    data = _joined(parts, width, length)
+    return struct.unpack_from(f"<{count}{width.char}", data, place * width.itemsize)
+
+
+def _joined(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> bytes:
     try:
         data = b"".join(parts)
     except TypeError:
         data = b""
     if len(data) != length * width.itemsize:
         raise Damaged("part of an array is missing")
-    return np.frombuffer(data, width)
+    return data
 
 
 def _integers(values: Sequence[int]) -> Positions:
