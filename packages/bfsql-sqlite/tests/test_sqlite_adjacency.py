@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from bfsql.models import EdgeDirection
 from bfsql_sqlite import adjacency, edge_tables
-from bfsql_sqlite.adjacency import WHOLE, Adjacency, Damaged, Part
+from bfsql_sqlite.adjacency import WHOLE, Adjacency, Part
 from bfsql_sqlite.edge_tables import write_edges, write_types
+from bfsql_sqlite.packed_arrays import Damaged
 
 Triple = tuple[int, int, int]
 

@@ -26,7 +26,8 @@ from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
 from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, TooSlow, truth
-from bfsql_sparql.edges import EdgeMetadata, Edges
+from bfsql_sparql.edge_metadata import EdgeMetadata
+from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
 from bfsql_sparql.queries.graph import Direction

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from bfsql.models import Triple
-from bfsql_sparql.edges import claim_of
+from bfsql_sparql.edge_metadata import claim_of
 from bfsql_sparql.mapping import OBJECT, PREDICATE, REIFIES, SUBJECT, TYPE, RdfMapping
 from bfsql_sparql.queries.graph import Lead, iri, within
 

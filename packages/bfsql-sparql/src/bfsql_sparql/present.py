@@ -14,7 +14,8 @@ from bfsql.errors import ConfigurationError, StoreError
 from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.batches import Batches, counted
 from bfsql_sparql.dataset import Dataset, NoResults, truth
-from bfsql_sparql.edges import EdgeMetadata, Edges
+from bfsql_sparql.edge_metadata import EdgeMetadata
+from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
 from bfsql_sparql.queries import graph as texts

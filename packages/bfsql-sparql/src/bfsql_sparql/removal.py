@@ -10,7 +10,7 @@ from bfsql.loading import Staging
 from bfsql.loading.intake import EXAMPLES, name_of
 from bfsql.models import EdgeRecord, LoadReport, NodeRecord, Triple
 from bfsql_sparql.deleting import edge_marks, node_mark
-from bfsql_sparql.edges import by_lead
+from bfsql_sparql.edge_metadata import by_lead
 from bfsql_sparql.present import GraphReader
 from bfsql_sparql.queries.graph import iris
 

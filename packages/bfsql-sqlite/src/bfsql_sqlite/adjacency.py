@@ -1,4 +1,4 @@
-"""Reads the edges of a graph file from the packed arrays of `edge_tables`."""
+"""Reads the edges of a graph file from the tables of `edge_tables`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import sqlite3
 import struct
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -17,9 +16,8 @@ from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring
 from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
 from bfsql_sqlite.edge_tables import width as width_of
-from bfsql_sqlite.queries import chunks
+from bfsql_sqlite.packed_arrays import Damaged, Positions, array, integers, rows_at, unpacked
 
-Positions: TypeAlias = npt.NDArray[np.int64]
 Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers in the narrow type that the file uses."""
 Numbers: TypeAlias = tuple[int, int, int]
@@ -31,8 +29,6 @@ LONG_LIST = 10_000
 """Entries per wanted predicate or edge from which a list is searched; shorter ones are read."""
 FEW_EDGES = 32
 """Edges that are looked up one by one."""
-_LONG_RUN = 16
-"""Consecutive rows for which a separate statement is faster than listing the keys."""
 _OFFSETS = struct.Struct("<II")
 
 
@@ -68,10 +64,6 @@ class Ranges(NamedTuple):
     def total(self) -> int:
         """Number of entries."""
         return int(self.lengths.sum())
-
-
-class Damaged(sqlite3.DatabaseError):
-    """An array does not have the expected content."""
 
 
 class Adjacency:
@@ -112,7 +104,7 @@ class Adjacency:
         """The type of every handle, `NO_NODE` included; read once."""
         if self.known_types is None:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
-            types = _array((data for (data,) in rows), width_of(self._type_count), self.nodes)
+            types = array((data for (data,) in rows), width_of(self._type_count), self.nodes)
             if self.nodes and not NO_NODE <= types.min() <= types.max() < self._type_count:
                 raise Damaged("a node refers to a type that does not exist")
             self.known_types = types
@@ -157,10 +149,10 @@ class Adjacency:
         froms = np.concatenate([firsts[:1], firsts[1:][new]])
         tos = np.concatenate([lasts[:-1][new], lasts[-1:]])
         sizes = tos - froms + 1
-        rows = _rows(connection, "predicates, ends FROM entries", froms, sizes)
+        rows = rows_at(connection, "predicates, ends FROM entries", froms, sizes)
         total = int(sizes.sum()) * ENTRIES
-        predicates = _array((data for data, _ in rows), self._width, total)
-        ends = _array((data for _, data in rows), END, total)
+        predicates = array((data for data, _ in rows), self._width, total)
+        ends = array((data for _, data in rows), END, total)
         if not (
             0 <= predicates.min() <= predicates.max() < self._predicate_count
             and 0 <= ends.min() <= ends.max() < self.nodes
@@ -246,7 +238,7 @@ class Adjacency:
         ).fetchall()
         length, place = (last - first + 1) * ENTRIES, start - first * ENTRIES
         predicates, ends = (
-            _unpacked((row[column] for row in rows), width, length, place, stop - start)
+            unpacked((row[column] for row in rows), width, length, place, stop - start)
             for column, width in enumerate((self._width, END))
         )
         if not (
@@ -414,7 +406,7 @@ class Adjacency:
         """
         if not numbers:
             return []
-        starts = _integers(numbers)
+        starts = integers(numbers)
         if not (starts[0] >= 0 and starts[-1] < self.edges and (np.diff(starts) > 0).all()):
             raise Damaged("there is evidence for an edge that does not exist")
         ones = np.ones(len(starts), np.int64)
@@ -455,63 +447,6 @@ def _offsets(
     connection: sqlite3.Connection, keys: npt.NDArray[Any]
 ) -> tuple[Positions, npt.NDArray[Any]]:
     """The bases of rows, and their offsets, concatenated."""
-    rows = _rows(connection, "base, offsets FROM offsets", keys, np.ones(len(keys), np.int64))
-    offsets = _array((data for _, data in rows), OFFSET, len(keys) * (SPAN + 1))
-    return _integers([base for base, _ in rows]), offsets
-
-
-def _rows(
-    connection: sqlite3.Connection, what: str, froms: npt.NDArray[Any], sizes: Positions
-) -> list[Any]:
-    """Rows in the order of their keys.
-
-    Args:
-        connection: To the file.
-        what: Columns and table.
-        froms: First keys of runs, ascending.
-        sizes: Number of keys in each.
-    """
-    rows: list[Any] = []
-    if len(froms) == 1 or sizes.sum() > _LONG_RUN * len(froms):
-        statement = f"SELECT {what} WHERE k BETWEEN ? AND ? ORDER BY k"
-        for bounds in zip(froms.tolist(), (froms + sizes - 1).tolist(), strict=True):
-            rows += connection.execute(statement, bounds)
-        return rows
-    keys = np.arange(sizes.sum()) + np.repeat(froms - np.cumsum(sizes) + sizes, sizes)
-    for statement, some in chunks(keys.tolist(), partial(_by_key, what)):
-        rows += connection.execute(statement, some)
-    return rows
-
-
-@cache
-def _by_key(what: str, size: int) -> str:
-    return f"SELECT {what} WHERE k IN ({', '.join('?' * size)}) ORDER BY k"
-
-
-def _array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDArray[Any]:
-    return np.frombuffer(_joined(parts, width, length), width)
-
-
-def _unpacked(
-    parts: Iterable[bytes], width: np.dtype[Any], length: int, place: int, count: int
-) -> tuple[int, ...]:
-    """A few integers of an array, without the fixed costs of numpy."""
-    data = _joined(parts, width, length)
-    return struct.unpack_from(f"<{count}{width.char}", data, place * width.itemsize)
-
-
-def _joined(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> bytes:
-    try:
-        data = b"".join(parts)
-    except TypeError:
-        data = b""
-    if len(data) != length * width.itemsize:
-        raise Damaged("part of an array is missing")
-    return data
-
-
-def _integers(values: Sequence[int]) -> Positions:
-    try:
-        return np.array(values, np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise Damaged("the beginning of an array is missing") from None
+    rows = rows_at(connection, "base, offsets FROM offsets", keys, np.ones(len(keys), np.int64))
+    offsets = array((data for _, data in rows), OFFSET, len(keys) * (SPAN + 1))
+    return integers([base for base, _ in rows]), offsets

@@ -21,8 +21,9 @@ from bfsql.columns import (
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Damaged, Part, Ranges
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Part, Ranges
 from bfsql_sqlite.connection import Pool
+from bfsql_sqlite.packed_arrays import Damaged
 
 
 class Schema(NamedTuple):

@@ -1,0 +1,346 @@
+"""Metadata of edges from statements about them (chapter 10, `protocol.md` 7 and 16).
+
+Wikibase (used by Wikidata) has its own form: beside `item wdt:P value` stands
+`item p:P statement`, `statement ps:P value`, and the statement has qualifiers, a rank, and
+references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from bfsql import call
+from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
+from bfsql.models.merge import merge_metadata, merged_from, sorted_union
+from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
+from bfsql_sparql.batches import NOWHERE, Batches, Question, rows_question
+from bfsql_sparql.dataset import Blank, Row, Term, gather_or_cancel, rows
+from bfsql_sparql.mapping import TYPE, RdfMapping
+from bfsql_sparql.queries import graph as texts
+from bfsql_sparql.queries.graph import End, Lead
+from bfsql_sparql.store import Store
+
+CHECKED = 100
+"""Number of edges up to which their existence is checked; more come only from a ring, and exist."""
+_GRAPHS = frozenset({"graphs"})
+"""The key made of the names of graphs, and not of statements."""
+REFERENCE = WELL_KNOWN["prov"] + "wasDerivedFrom"
+"""Property of a statement node of Wikibase to its references."""
+_DIRECT = "/prop/direct/"
+_NOT_METADATA = re.compile(r"/prop/(?:statement|qualifier|reference)/value|/prop/statement/")
+"""Properties that repeat the value itself, or lead to its components."""
+_SOURCES = ("/prop/reference/P248", "/prop/reference/P854")
+"""Stated in; reference URL."""
+_ENDS: tuple[End, ...] = ("s", "o", "document")
+_ORDER = ("rdf-1.2", "reification", "rdf-star", "wikibase")
+
+Values: TypeAlias = dict[str, list[Term]]
+"""Values of one statement, by property."""
+
+Records: TypeAlias = dict[Triple, list[dict[str, Any]]]
+"""Metadata by triple, one record per statement."""
+
+
+class EdgeMetadata:
+    """Reads the metadata of edges, from statements about them.
+
+    Args:
+        store: The store, whose setting `page_size` is used.
+        batches: Determines the size of its queries.
+    """
+
+    def __init__(self, store: Store, batches: Batches) -> None:
+        forms = store.capabilities.statements
+        # In stores with reifiers, the syntax of quoted triples is an abbreviation for them.
+        sugar = {"rdf-star"} if "rdf-1.2" in forms else set()
+        self.forms = [form for form in _ORDER if form in forms and form not in sugar]
+        self._batches = batches
+        self._mapping = store.mapping
+        self._limit = store.settings.page_size + 1
+
+    async def of(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Metadata by triple of ids; edges that do not exist are left out.
+
+        Their existence is checked only for few edges: a ring has checked all others.
+
+        Args:
+            edges: Ids of subject, predicate and object.
+            keys: The requested keys; None for all. Others may be returned as well.
+        """
+        triples = self._triples(edges)
+        asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
+        forms = self.forms if keys is None or not _GRAPHS.issuperset(keys) else []
+        names = self._read_for(keys)
+        checked = len(asked) <= CHECKED
+        there, *found = await gather_or_cancel(
+            self._existing(asked if checked else []),
+            *(self._of_form(form, asked, names) for form in forms),
+            *([self._graphs(asked)] if self._has_graphs(keys) else []),
+        )
+        metadata: dict[Triple, Metadata] = {}
+        for edge, some in triples.items():
+            if checked and not any(triple in there for triple in some):
+                continue
+            records = [
+                record for form in found for triple in some for record in form.get(triple, ())
+            ]
+            metadata[edge] = merge_edges(records) if records else {}
+        return metadata
+
+    async def existing(self, edges: Collection[Triple]) -> list[Triple]:
+        """The given edges that are in the store.
+
+        Args:
+            edges: Ids of subject, predicate and object.
+        """
+        triples = self._triples(edges)
+        asked = dict.fromkeys(triple for some in triples.values() for triple in some)
+        there = await self._existing(list(asked))
+        return [edge for edge, some in triples.items() if any(one in there for one in some)]
+
+    async def evidence(self, node: str) -> list[dict[str, Any]] | None:
+        """All evidence that touches a node or that it supplied as a document; None if unknown.
+
+        Args:
+            node: An IRI.
+        """
+        if self._mapping.inverse or "wikibase" in self.forms:
+            return None
+        found = await gather_or_cancel(
+            *(self._evidence(form, node, end) for form in self.forms for end in _ENDS)
+        )
+        by_edge: dict[Triple, dict[Literal, None]] = defaultdict(dict)
+        for several in found:
+            if several is None:
+                return None
+            for edge, value in several:
+                by_edge[edge][value] = None
+        id_ = self._mapping.ids.id(node)
+        items = [
+            item
+            for edge in sorted(by_edge)
+            for item in evidence_items(
+                edge, merge_metadata([{"provenance": value_of(one)} for one in by_edge[edge]])
+            )
+        ]
+        return [one for one in items if id_ in (one["subject"], one["object"], one["document_id"])]
+
+    # --- parts --------------------------------------------------------------
+
+    def _triples(self, edges: Iterable[Triple]) -> dict[Triple, list[Triple]]:
+        """The triples, in IRIs, that may represent each edge."""
+        mapping = self._mapping
+        inverses = defaultdict(list)
+        for predicate, other in mapping.inverse.items():
+            inverses[other].append(predicate)
+        found = {}
+        for edge in edges:
+            s, p, o = (mapping.ids.iri(id_) for id_ in edge)
+            if s and p and o and mapping.is_node(s) and mapping.is_node(o):
+                straight = [(s, p, o)] if p not in mapping.inverse else []
+                turned = [(o, other, s) for other in inverses.get(p, ())]
+                some = [triple for triple in straight + turned if mapping.is_walked(triple[1])]
+                if some:
+                    found[edge[0], edge[1], edge[2]] = some
+        return found
+
+    async def _existing(self, triples: Sequence[Triple]) -> Records:
+        text = lambda some: texts.existing_edges(some, self._mapping, self._limit)
+        return {triple: [] for triple, _ in await self._rows(triples, text)}
+
+    async def _graphs(self, triples: Sequence[Triple]) -> Records:
+        text = lambda some: texts.named_graphs(some, self._limit)
+        found: dict[Triple, set[str]] = defaultdict(set)
+        for triple, (graph,) in await self._rows(triples, text):
+            if isinstance(graph, str):
+                found[triple].add(self._mapping.ids.id(graph))
+        return {triple: [{"graphs": sorted(names)}] for triple, names in found.items()}
+
+    def _has_graphs(self, keys: Collection[str] | None) -> bool:
+        return self._mapping.statement_graph and (keys is None or not _GRAPHS.isdisjoint(keys))
+
+    def _read_for(self, keys: Collection[str] | None) -> texts.Names:
+        """The properties of statements that these keys depend on; None for all.
+
+        Some keys depend on the number of statements, including those that have none of the keys.
+        """
+        if keys is None or merged_from(["confidence"]).intersection(keys):
+            return None
+        mapping = self._mapping
+        names = {iri for key in keys if (iri := mapping.ids.iri(key))}
+        if "source_documents" in keys:
+            names.update(mapping.sources)
+        return tuple(sorted(names))
+
+    async def _of_form(
+        self, form: str, triples: Sequence[Triple], names: texts.Names = None
+    ) -> Records:
+        """The metadata in the statements of one form."""
+        if form == "wikibase":
+            return await self._claims(triples)
+
+        def text(lead: Lead) -> Callable[[Sequence[Triple]], str]:
+            return lambda some: texts.statements(
+                form, some, self._mapping, self._limit, lead, names=names
+            )
+
+        groups = by_lead(form, triples)
+        found = await gather_or_cancel(
+            *(self._rows(some, text(lead)) for lead, some in groups.items())
+        )
+        by_statement = _grouped(row for group in found for row in group)
+        return _by_triple(
+            (triple, self._metadata(values)) for (triple, _), values in by_statement.items()
+        )
+
+    async def _claims(self, triples: Sequence[Triple]) -> Records:
+        claims = {triple: found for triple in triples if (found := claim_of(triple))}
+        text = lambda some: texts.wikibase_statements(
+            [claims[one] for one in some], self._mapping, self._limit
+        )
+        by_statement = _grouped(await self._rows(list(claims), text))
+        names = {v for values in by_statement.values() for v in values.get(REFERENCE, ())}
+        items = await self._references([name for name in names if isinstance(name, str)])
+        records = []
+        for (triple, _), values in by_statement.items():
+            references = values.pop(REFERENCE, [])
+            metadata = self._metadata({key: v for key, v in values.items() if _is_metadata(key)})
+            evidence = [items[name] for name in references if name in items]
+            records.append((triple, metadata | ({"provenance": evidence} if evidence else {})))
+        return _by_triple(records)
+
+    async def _references(self, names: Sequence[str]) -> dict[Term, dict[str, Any]]:
+        question = rows_question(lambda some: texts.all_values(some, self._mapping, self._limit))
+        by_name: dict[Term, Values] = {}
+        for part in await self._batches.read(sorted(names), question):
+            for resource, key, value in part.rows:
+                if resource is not None and value is not None and _is_metadata(str(key)):
+                    by_name.setdefault(resource, {}).setdefault(str(key), []).append(value)
+        return {
+            name: _as_evidence(self._metadata(values), self._mapping)
+            for name, values in by_name.items()
+        }
+
+    async def _rows(
+        self, triples: Sequence[Triple], text: Callable[[Sequence[Triple]], str]
+    ) -> list[tuple[Triple, Sequence[Term | None]]]:
+        """The rows of a query about triples, with the triple instead of its position."""
+        question = Question(
+            text=text, decode=rows, count=len, harmless=(NOWHERE,) * 3, whole=_has_each
+        )
+        found: list[tuple[Triple, Sequence[Term | None]]] = []
+        for part in await self._batches.read(triples, question):
+            if part.cut:
+                id_ = self._mapping.ids.id(part.keys[0][0])
+                reason = "metadata of an edge that has too much of it"
+                call.omitted(Omission(id_, "out", None, reason))
+            found += [(part.keys[_position(row)], row[1:]) for row in part.rows]
+        return found
+
+    def _metadata(self, statement: Values) -> dict[str, Any]:
+        """The values of one statement, with the settings' properties under the protocol's names."""
+        mapping = self._mapping
+        found: dict[str, list[Any]] = defaultdict(list)
+        for key, terms in statement.items():
+            values = [self._value(term) for term in dict.fromkeys(terms)]
+            if key in mapping.sources:
+                found["source_documents"].append(sorted_union(values))
+            elif key in mapping.confidences:
+                found["confidence"] += values
+            else:
+                found[mapping.ids.id(key)] += values
+        # A single value is unchanged: a list may have its own order.
+        return {
+            name: merge_metadata([{"": one} for one in some])[""] for name, some in found.items()
+        }
+
+    def _value(self, term: Term) -> Any:
+        return value_of(term) if isinstance(term, Literal) else self._mapping.ids.id(str(term))
+
+    async def _evidence(
+        self, form: str, node: str, end: End
+    ) -> list[tuple[Triple, Literal]] | None:
+        """Triples of ids and their evidence; None if the answer was cut."""
+        mapping, id_ = self._mapping, self._mapping.ids.id
+        question = rows_question(
+            lambda some: texts.evidence(form, some[0], end, mapping, self._limit)
+        )
+        found: list[tuple[Triple, Literal]] = []
+        for part in await self._batches.read([node], question):
+            if part.cut:
+                return None
+            for s, p, o, value in part.rows:
+                if isinstance(value, Literal):
+                    found.append(((id_(str(s)), id_(str(p)), id_(str(o))), value))
+        return found
+
+
+def by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
+    """The triples by the end with fewer of them, so that those of a hub need not be searched."""
+    leaving = Counter(triple[0] for triple in triples)
+    entering = Counter(triple[2] for triple in triples)
+    groups: dict[Lead, list[Triple]] = {"s": [], "o": []}
+    for triple in triples:
+        hub = form == "reification" and leaving[triple[0]] > entering[triple[2]]
+        groups["o" if hub else "s"].append(triple)
+    return {lead: some for lead, some in groups.items() if some}
+
+
+def _grouped(
+    found: Iterable[tuple[Triple, Sequence[Term | None]]],
+) -> dict[tuple[Triple, Term | None], Values]:
+    """Values by statement and property, without blank nodes."""
+    by_statement: dict[tuple[Triple, Term | None], Values] = {}
+    for triple, (*statement, key, value) in found:
+        values = by_statement.setdefault((triple, statement[0] if statement else None), {})
+        if value is not None and not isinstance(value, Blank):
+            values.setdefault(str(key), []).append(value)
+    return by_statement
+
+
+def _by_triple(
+    records: Iterable[tuple[Triple, dict[str, Any]]],
+) -> Records:
+    found: Records = defaultdict(list)
+    for triple, record in records:
+        found[triple].append(record)
+    return found
+
+
+def _position(row: Row) -> int:
+    return int(getattr(row[0], "text", 0))
+
+
+def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
+    return len(found) == len(triples) == len({row[0] for row in found})
+
+
+# --- Wikibase ---------------------------------------------------------------
+
+
+def claim_of(triple: Triple) -> tuple[str, ...] | None:
+    """Item, property to the statement node, property to the value, value; None if no claim."""
+    item, predicate, value = triple
+    if _DIRECT not in predicate:
+        return None
+    before, _, name = predicate.rpartition(_DIRECT)
+    return item, f"{before}/prop/{name}", f"{before}/prop/statement/{name}", value
+
+
+def _is_metadata(property_: str) -> bool:
+    """Whether a property of a statement or a reference is metadata of the edge."""
+    return property_ != TYPE and _NOT_METADATA.search(property_) is None
+
+
+def _as_evidence(metadata: dict[str, Any], mapping: RdfMapping) -> dict[str, Any]:
+    """A reference as an item of evidence: its source is the `document_id`."""
+    for source in _SOURCES:
+        for name, value in metadata.items():
+            if (mapping.ids.iri(name) or "").endswith(source):
+                return {"document_id": value if isinstance(value, str) else value[0], **metadata}
+    return metadata

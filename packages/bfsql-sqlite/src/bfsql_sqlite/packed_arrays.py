@@ -1,0 +1,95 @@
+"""Reads packed arrays: integers in blobs, cut into rows of a table with consecutive keys."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql_sqlite.queries import chunks
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+_LONG_RUN = 16
+"""Consecutive rows for which a separate statement is faster than listing the keys."""
+
+
+class Damaged(sqlite3.DatabaseError):
+    """An array does not have the expected content."""
+
+
+def rows_at(
+    connection: sqlite3.Connection, what: str, froms: npt.NDArray[Any], sizes: Positions
+) -> list[Any]:
+    """Rows in the order of their keys.
+
+    Args:
+        connection: To the file.
+        what: Columns and table.
+        froms: First keys of runs, ascending.
+        sizes: Number of keys in each.
+    """
+    found: list[Any] = []
+    if len(froms) == 1 or sizes.sum() > _LONG_RUN * len(froms):
+        statement = f"SELECT {what} WHERE k BETWEEN ? AND ? ORDER BY k"
+        for bounds in zip(froms.tolist(), (froms + sizes - 1).tolist(), strict=True):
+            found += connection.execute(statement, bounds)
+        return found
+    keys = np.arange(sizes.sum()) + np.repeat(froms - np.cumsum(sizes) + sizes, sizes)
+    for statement, some in chunks(keys.tolist(), partial(_by_key, what)):
+        found += connection.execute(statement, some)
+    return found
+
+
+@cache
+def _by_key(what: str, size: int) -> str:
+    return f"SELECT {what} WHERE k IN ({', '.join('?' * size)}) ORDER BY k"
+
+
+def array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDArray[Any]:
+    """An array from its parts.
+
+    Args:
+        parts: The blobs of consecutive rows.
+        width: The type of the integers.
+        length: The number of integers that the parts should have together.
+
+    Raises:
+        Damaged: They have another number.
+    """
+    return np.frombuffer(_joined(parts, width, length), width)
+
+
+def unpacked(
+    parts: Iterable[bytes], width: np.dtype[Any], length: int, place: int, count: int
+) -> tuple[int, ...]:
+    """`count` integers of an `array` from a place on, without the fixed costs of numpy."""
+    data = _joined(parts, width, length)
+    return struct.unpack_from(f"<{count}{width.char}", data, place * width.itemsize)
+
+
+def _joined(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> bytes:
+    try:
+        data = b"".join(parts)
+    except TypeError:
+        data = b""
+    if len(data) != length * width.itemsize:
+        raise Damaged("part of an array is missing")
+    return data
+
+
+def integers(values: Sequence[int]) -> Positions:
+    """Integers from a column of a table.
+
+    Raises:
+        Damaged: A value is missing, or is not an integer.
+    """
+    try:
+        return np.array(values, np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise Damaged("the beginning of an array is missing") from None
