@@ -120,7 +120,14 @@ def filtered(logger: str, message: str, fault: Exception) -> tuple[bool, logging
     return logs.without_tracebacks_of_clients(record), record
 
 
-@pytest.mark.parametrize("fault", [ClientDisconnect(), anyio.ClosedResourceError()], ids=repr)
+GROUP = ExceptionGroup("of a task group", [anyio.ClosedResourceError()])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [ClientDisconnect(), anyio.ClosedResourceError(), ExceptionGroup("of another", [GROUP])],
+    ids=repr,
+)
 def test_a_client_that_leaves_is_no_traceback(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -148,6 +155,13 @@ def test_no_internal_error_is_taken_for_a_client_that_left(
     assert logged
     assert record.levelno >= logging.WARNING
     assert bool(record.exc_info) is traceback
+
+
+def test_an_error_beside_that_of_a_client_keeps_its_traceback() -> None:
+    both = ExceptionGroup("of a task group", [anyio.ClosedResourceError(), ValueError("a fault")])
+    logged, record = filtered("mcp.server.streamable_http", "SSE response error", both)
+    assert logged
+    assert record.exc_info
 
 
 def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -90,16 +90,27 @@ def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
 
     Its level is `info`, or `warning` if the client may have received an internal error.
     """
-    name = type(record.exc_info[1]).__name__ if record.exc_info else ""
-    if name not in _CLIENT_ERRORS or not record.name.startswith(_TRANSPORTS):
+    fault = record.exc_info[1] if record.exc_info else None
+    names = {type(one).__name__ for one in _single(fault)} if fault else set()
+    left = names and names.issubset(_CLIENT_ERRORS) and record.name.startswith(_TRANSPORTS)
+    if not left:
         return True
     text = record.getMessage()
-    answered = name != "ClientDisconnect" and text.startswith(_ANSWERED)
+    answered = names != {"ClientDisconnect"} and text.startswith(_ANSWERED)
     level = logging.WARNING if answered else logging.INFO
     record.msg, record.args = "The client left: %s", (text,)
     record.exc_info = record.exc_text = None
     record.levelno, record.levelname = level, logging.getLevelName(level)
     return logging.getLogger().isEnabledFor(level)
+
+
+def _single(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group of errors, or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _single(one)
+    else:
+        yield error
 
 
 def escaped(text: str) -> str:
