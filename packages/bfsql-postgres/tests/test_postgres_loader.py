@@ -11,7 +11,7 @@ from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, Sql
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Metadata, NodeRecord
-from bfsql_postgres import PostgresSettings, tables
+from bfsql_postgres import PostgresSettings, loader, tables
 from bfsql_postgres.loader import load_graph
 from bfsql_servers.postgres import LOCKED
 
@@ -338,6 +338,22 @@ async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, l
     with pytest.raises(StoreUnavailable, match="The previous content is unchanged"):
         await load(cut())
     assert await ids(owner) == ["old"]
+
+
+async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(database) -> None:
+    connection = await asyncpg.connect(database.owner_url)
+    statements = []
+
+    async def lose() -> None:
+        async with loader._transaction(connection):
+            statements.append(asyncio.ensure_future(connection.execute("SELECT pg_sleep(60)")))
+            await asyncio.sleep(0)
+            raise asyncpg.InternalClientError("another operation (2) is in progress")
+
+    with pytest.raises(asyncpg.InternalClientError):
+        await lose()
+    connection.terminate()
+    assert all(await asyncio.gather(*statements, return_exceptions=True))
 
 
 async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner) -> None:

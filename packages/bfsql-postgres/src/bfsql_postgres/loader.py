@@ -117,8 +117,8 @@ async def _transaction(connection: Connection) -> AsyncIterator[None]:
     await transaction.start()
     try:
         yield
-    except BaseException:
-        if not connection.is_closed():
+    except BaseException as error:
+        if not is_lost(error, connection):  # a rollback would raise an error of its own
             await transaction.rollback()
         raise
     try:

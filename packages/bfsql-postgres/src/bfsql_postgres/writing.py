@@ -50,7 +50,7 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
         await _close(connection)
 
 
-def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
+def is_lost(error: BaseException, connection: asyncpg.Connection) -> bool:
     """Whether an error means that the connection is lost."""
     return connection.is_closed() or isinstance(error, LOST)
 
