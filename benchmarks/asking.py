@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 MANY = 10**9
@@ -49,13 +50,21 @@ class Reply(NamedTuple):
     @classmethod
     def of(cls, taken: Taken, answer: dict[str, Any]) -> Reply:
         """The reply for an answer."""
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         counts = (answer["node_count"], answer["edge_count"])
-        return cls(taken.wall, taken.processor, memory, *counts)
+        return cls(taken.wall, taken.processor, _peak(), *counts)
 
     def send(self) -> None:
         """Print it."""
         print(json.dumps(self), flush=True)
+
+
+def _peak() -> float:
+    """The peak of this process's memory in megabytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # `ru_maxrss` begins with the memory of the parent process
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def questions() -> Iterator[tuple[str, int]]:
