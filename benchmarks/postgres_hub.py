@@ -18,8 +18,6 @@ from typing import Any
 import asyncpg
 from asking import MANY, Reply, Taken, questions
 
-from bfsql_postgres import PostgresBackend
-
 SIDES = {
     "rows": "by hand: rows of the edges",
     "types": "by hand: the same, then types of the ends",
@@ -58,6 +56,8 @@ async def _ours(url: str) -> None:
 
 
 async def _ring(url: str) -> None:
+    from bfsql_postgres import PostgresBackend
+
     for seed, _ in questions():
         backend = await PostgresBackend.create(url)
         with Taken() as taken:

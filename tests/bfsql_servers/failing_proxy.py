@@ -2,20 +2,20 @@
 
     python -m bfsql_servers.failing_proxy PORT
 
-It prints its port. Then each line of standard input is a mode to switch to, and is answered with
-the number of requests that the store has received and not answered. In a process of its own, the
-clients of a soak cannot delay what passes through it.
+It prints its port. Then each line of standard input is a mode to switch to, or empty, and is
+answered with the number of requests that the store has received and not answered. The clients of a
+soak cannot delay what passes through a process of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from subprocess import Popen
 
+from bfsql_servers.piped import piped
 from bfsql_servers.port import HOST
 
 
@@ -26,46 +26,37 @@ class FailingProxy:
         process: Its process.
     """
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Popen[str]) -> None:
         assert process.stdin
         assert process.stdout
         self.pid = process.pid
         self._commands, self._replies = process.stdin, process.stdout
         self.url = f"http://{HOST}:{int(self._replies.readline())}"
-        self._mode = "open"
 
-    def switch(self, mode: str) -> int:
+    def switch(self, mode: str) -> None:
         """Begin or end an outage.
 
         Args:
             mode: `open`, `kill` (connections are reset), `hang` (nothing passes) or `limit`
                 (requests are answered with 503).
-
-        Returns:
-            How many requests the store has received and not answered.
         """
-        self._mode = mode
-        self._commands.write(mode + "\n")
-        self._commands.flush()
-        return int(self._replies.readline())
+        self._ask(mode)
 
     @property
     def waiting(self) -> int:
         """Requests that the store has received and not answered."""
-        return self.switch(self._mode)
+        return self._ask("")
+
+    def _ask(self, line: str) -> int:
+        self._commands.write(f"{line}\n")
+        self._commands.flush()
+        return int(self._replies.readline())
 
 
 @contextmanager
 def failing_proxy(port: int) -> Iterator[FailingProxy]:
     """Run a proxy in front of the HTTP server on this port while the block runs."""
-    command = [sys.executable, "-m", "bfsql_servers.failing_proxy", str(port)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[1],
-    ) as process:
+    with piped("failing_proxy", str(port)) as process:
         try:
             yield FailingProxy(process)
         finally:
@@ -90,7 +81,8 @@ class _Proxy:
         server = await asyncio.start_server(self._serve, HOST, 0, backlog=200)
         _say(server.sockets[0].getsockname()[1])
         async for line in commands:
-            self._switch(line.decode().strip())
+            if mode := line.decode().strip():
+                self._switch(mode)
             _say(sum(self._open.values()))
 
     def _switch(self, mode: str) -> None:

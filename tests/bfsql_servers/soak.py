@@ -346,7 +346,9 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         try:
             store.load(triples())
             with failing_proxy(store.port) as proxy:
-                report = _soaked(proxy, store, seconds, seed)
+                endpoint = ("--backend", "sparql", "--endpoint", proxy.url + store.query_path)
+                with serving(*endpoint, *OPTIONS) as served:
+                    report = asyncio.run(Soak(served, proxy, store, seconds, seed).run())
         finally:
             store.process.kill()
     say(report.table())
@@ -354,12 +356,6 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         for text, count in texts.most_common():
             say(f"{count:8} {text}")
     return report
-
-
-def _soaked(proxy: FailingProxy, store: OxigraphServer, seconds: float, seed: int) -> Report:
-    endpoint = ("--backend", "sparql", "--endpoint", proxy.url + store.query_path)
-    with serving(*endpoint, *OPTIONS) as served:
-        return asyncio.run(Soak(served, proxy, store, seconds, seed).run())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from bfsql_servers.piped import piped
 
 PAUSE = 0.1
 """Seconds between two calls."""
@@ -59,14 +60,7 @@ def probing(
     Yields:
         The measurements so far.
     """
-    command = [sys.executable, "-m", "bfsql_servers.soak_probe", address, *map(str, pids)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[1],
-    ) as process:
+    with piped("soak_probe", address, *map(str, pids)) as process:
         assert process.stdin
         assert process.stdout
         output, found = process.stdout, list[Probed]()
