@@ -13,7 +13,7 @@ from bfsql.models import EdgeDirection
 from bfsql_sqlite import adjacency, edge_tables
 from bfsql_sqlite.adjacency import WHOLE, Adjacency, Part
 from bfsql_sqlite.edge_tables import write_edges, write_types
-from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.packed_arrays import Damaged, cut
 
 Triple = tuple[int, int, int]
 
@@ -37,6 +37,7 @@ def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "SPAN", 4)
     monkeypatch.setattr(edge_tables, "TYPED", 5)
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 7)
+    monkeypatch.setattr(adjacency, "_LISTS_AT_ONCE", 4)
 
 
 def chunks(triples: list[Triple], length: int) -> Iterator[np.ndarray]:
@@ -71,11 +72,10 @@ def written(
 def ring(graph: sqlite3.Connection, nodes: list[int], part: Part = WHOLE) -> list[Triple]:
     edges = Adjacency.of(graph)
     assert len(edges.types(graph)) == NODES
-    batches, asked = edges.plan(graph, np.array(nodes, np.int32), part)
     found: list[Triple] = []
-    for batch in batches:
-        assert 0 < batch.total <= adjacency.BATCH_EDGES
-        columns = edges.ring(graph, batch, asked, part.predicates)
+    for read in edges.plan(graph, np.array(nodes, np.int32), part):
+        columns = read(graph)
+        assert len(columns.subjects) <= adjacency.BATCH_EDGES
         assert {column.dtype for column in columns} == {np.dtype(np.int32)}
         found += zip(*(column.tolist() for column in columns), strict=True)
     return found
@@ -162,9 +162,8 @@ def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
         statements: list[str] = []
         graph.set_trace_callback(statements.append)
         part = Part(np.array([1], np.int32), "in")
-        batches, asked = edges.plan(graph, np.array([0], np.int32), part)
-        assert [batch.total for batch in batches] == [rare]
-        found = edges.ring(graph, batches[0], asked, part.predicates)
+        [read] = edges.plan(graph, np.array([0], np.int32), part)
+        found = read(graph)
         assert found.subjects.tolist() == list(range(rare))
         assert len(statements) < 25
 
@@ -198,7 +197,7 @@ def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
         write_edges(graph, nodes=count, predicates=1, leaving=[triples], entering=[triples])
         edges = Adjacency(count, count, 1, 1)
         whole = edges.ranges(graph, np.array([0], np.int32))
-        parts = list(adjacency.cut(whole, adjacency.BATCH_EDGES))
+        parts = list(cut(whole, adjacency.BATCH_EDGES))
         assert [part.total for part in parts] == [adjacency.BATCH_EDGES, 10]
         ends = [edges.read(graph, part)[1] for part in parts]
         assert (np.concatenate(ends) == np.arange(count)).all()
@@ -237,8 +236,16 @@ def test_damage_is_an_error_of_the_file(damage: str) -> None:
         assert len(ring(graph, list(range(NODES)))) == 11
         graph.execute(damage)
         with pytest.raises(Damaged):
-            ring(graph, list(range(NODES)))
+            [ring(graph, nodes) for nodes in ([*range(NODES)], *([n] for n in range(NODES)))]
         edges = Adjacency(NODES, 11, 2, PREDICATES)
         with pytest.raises(Damaged):  # noqa: PT012 - either may raise
             edges.types(graph)
             small_ring(edges, graph, list(range(NODES)))
+
+
+@pytest.mark.usefixtures("short_rows")
+def test_lists_that_overlap_are_an_error_of_the_file() -> None:
+    with closing(written(frozenset((n, n % 3, 10 - n) for n in range(11)))) as graph:
+        graph.execute("UPDATE offsets SET base = base - 2 WHERE k = 1")
+        with pytest.raises(Damaged):
+            ring(graph, list(range(NODES)))

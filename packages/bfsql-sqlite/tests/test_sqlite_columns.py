@@ -5,8 +5,9 @@ import asyncio
 import os
 import random
 from collections import Counter
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -103,6 +104,33 @@ async def test_a_small_ring_costs_one_thread_hop(
     rings = [ring async for ring in backend.columns().rings(np.array([7, 8, 9], np.int32))]
     assert (len(rings), len(runs)) == (1, 1)
     await backend.close()
+
+
+async def test_a_batch_is_read_while_the_one_before_is_used(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adjacency, "BATCH_EDGES", 300)
+    backend = await SqliteBackend.create(path=made, connections=1)
+    loop, begun, ahead, ended = asyncio.get_running_loop(), [], asyncio.Event(), Event()
+    work_of = Pool._work
+
+    def watched(pool: Pool, *work):
+        begun.append(work)
+        if len(begun) == 3:  # after the plan and the first batch
+            loop.call_soon_threadsafe(ahead.set)
+            ended.wait()
+        return work_of(pool, *work)
+
+    monkeypatch.setattr(Pool, "_work", watched)
+    async with aclosing(backend.columns().rings(np.arange(3_000, dtype=np.int32))) as rings:
+        await anext(rings)
+        await ahead.wait()
+        assert len(asyncio.all_tasks()) == 2
+    await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 1  # no task is left behind
+    ended.set()
+    await backend.close()
+    assert len(begun) == 3
 
 
 async def test_a_deadline_stops_between_two_batches(

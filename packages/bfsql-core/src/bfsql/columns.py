@@ -30,6 +30,8 @@ UNTOLD = -2
 """Type of a handle whose type has not been requested."""
 _SMALL, _SPARSE = 65_536, 1_000
 """An array is sparse if it has more places than `_SMALL` and over `_SPARSE` times the handles."""
+_FEWEST = 4
+"""Handles with which others are compared one by one, faster than by any look-up."""
 TRIPLE, ROW = 3, 5
 """Numbers per edge, without and with the types of its two ends."""
 
@@ -156,12 +158,17 @@ def distinct_numbers(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
     in_order = np.sort(numbers)  # `np.unique` hashes them, which is many times slower
     new = np.ones(len(in_order), bool)
     np.not_equal(in_order[1:], in_order[:-1], out=new[1:])
-    return in_order[new]
+    return in_order.compress(new)
 
 
 def marked(ring: Ring, kept: BoolArray) -> Ring:
     """The edges of a ring that are marked."""
-    return Ring(ring.subjects[kept], ring.predicates[kept], ring.objects[kept])
+    return at(ring, np.flatnonzero(kept))  # which takes a quarter of the time of `column[kept]`
+
+
+def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:
+    """The edges at the given places, in the order of the places."""
+    return Ring(*(column.take(places) for column in ring))
 
 
 def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
@@ -202,12 +209,14 @@ class Handles:
 
     def has(self, handles: IntArray) -> BoolArray:
         """Whether each handle is in the set."""
-        if len(self._few):
+        if len(self._few) > _FEWEST:
             self._mark(len(self._few) + len(handles))
-        if self._marks is None:
-            return places_in(self._few, handles) >= 0
-        found: BoolArray = self._marks[handles]
-        return found
+        if self._marks is not None:
+            return self._marks.take(handles)  # in two thirds of the time of `self._marks[handles]`
+        if 0 < len(self._few) <= _FEWEST:
+            found: BoolArray = np.logical_or.reduce([handles == one for one in self._few])
+            return found
+        return places_in(self._few, handles) >= 0
 
     def _mark(self, count: int) -> None:
         """Turn an array of a few handles into marks, if `count` of them are worked on."""

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.columns import Handles, Ring, distinct_numbers, is_sparse, places_in
-from bfsql.engine.arrays import distinct, places_of
+from bfsql.engine import arrays
+from bfsql.engine.arrays import distinct, places_of, within
 
 SIZES = [50, 100_000, 3_000_000]
 
@@ -87,3 +88,17 @@ def test_distinct_edges_are_those_of_a_set(data, size):
     found = list(zip(*(column.tolist() for column in distinct(ring, size)), strict=True))
     assert sorted(found) == sorted(set(edges))
     assert len(found) == len(set(edges))
+
+
+@given(st.data(), st.sampled_from(SIZES), st.integers(1, 40))
+def test_edges_within_a_set_are_found_in_parts_of_any_length(data, size, length):
+    number = st.integers(0, min(size, 9) - 1)
+    edges = data.draw(st.lists(st.tuples(number, number, number), max_size=30))
+    members = data.draw(st.sets(number))
+    ring = Ring(*(array([edge[place] for edge in edges]) for place in range(3)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "_AT_ONCE", length)
+        found = within(ring, Handles(size, array(sorted(members))))
+    kept = [edge for edge in edges if edge[0] in members and edge[2] in members]
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
+    assert {column.dtype for column in found} == {np.dtype(np.int32)}

@@ -6,22 +6,35 @@ import sqlite3
 import struct
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring
+from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring, marked
 from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
 from bfsql_sqlite.edge_tables import width as width_of
-from bfsql_sqlite.packed_arrays import Damaged, Positions, array, integers, rows_at, unpacked
+from bfsql_sqlite.packed_arrays import (
+    Damaged,
+    Positions,
+    Ranges,
+    array,
+    cut,
+    integers,
+    places,
+    rows_at,
+    unpacked,
+)
 
 Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers in the narrow type that the file uses."""
 Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
+Read: TypeAlias = Callable[[sqlite3.Connection], Ring]
+"""Reads a batch of a ring."""
 
 FEW_LISTS, SMALL = 8, 1_000
 """Nodes whose lists are read one by one, which is faster than arrays, and their most entries."""
@@ -29,6 +42,10 @@ LONG_LIST = 10_000
 """Entries per wanted predicate or edge from which a list is searched; shorter ones are read."""
 FEW_EDGES = 32
 """Edges that are looked up one by one."""
+_LISTS_AT_ONCE = 65_536
+"""Lists whose ranges are computed at once, since the processor's caches hold their arrays: those of
+19 million lists take 0.5 s, and 3 to 5 s in one go.
+"""
 _OFFSETS = struct.Struct("<II")
 
 
@@ -50,20 +67,6 @@ class Part(NamedTuple):
 
 WHOLE = Part()
 """All edges of a ring."""
-
-
-class Ranges(NamedTuple):
-    """Ranges of consecutive entries: in columns, by position, without overlap."""
-
-    lists: IntArray
-    """Numbers of the lists that contain them."""
-    starts: Positions
-    lengths: Positions
-
-    @property
-    def total(self) -> int:
-        """Number of entries."""
-        return int(self.lengths.sum())
 
 
 class Adjacency:
@@ -117,8 +120,16 @@ class Adjacency:
             connection: To the file.
             lists: Numbers, ascending. Empty lists are not in the result.
         """
-        if not len(lists):
-            return Ranges(lists, np.empty(0, np.int64), np.empty(0, np.int64))
+        parts, end = [Ranges(lists[:0], np.empty(0, np.int64), np.empty(0, np.int64))], 0
+        for start in range(0, len(lists), _LISTS_AT_ONCE):
+            part, end = self._some_ranges(connection, lists[start : start + _LISTS_AT_ONCE], end)
+            parts.append(part)
+        return Ranges(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _some_ranges(
+        self, connection: sqlite3.Connection, lists: IntArray, begin: int
+    ) -> tuple[Ranges, int]:
+        """The ranges of lists that begin at this position or later, and the end of the last one."""
         k, place = np.divmod(lists, SPAN)
         new = k[1:] != k[:-1]
         row = np.zeros(len(lists), np.int64)
@@ -128,14 +139,14 @@ class Adjacency:
         starts = bases[row] + offsets[first]
         ends = bases[row] + offsets[first + 1]
         if (
-            starts[0] < 0
+            starts[0] < begin
             or ends[-1] > self._end
             or (ends < starts).any()
             or (starts[1:] < ends[:-1]).any()
         ):
             raise Damaged("the offsets of edges are not in ascending order")
         kept = ends > starts
-        return Ranges(lists[kept], starts[kept], (ends - starts)[kept])
+        return Ranges(lists[kept], starts[kept], (ends - starts)[kept]), int(ends[-1])
 
     def read(self, connection: sqlite3.Connection, ranges: Ranges) -> tuple[IntArray, IntArray]:
         """Predicates and other ends of entries, in the order of the ranges.
@@ -162,8 +173,12 @@ class Adjacency:
         shifts = (np.cumsum(sizes) - sizes - froms) * ENTRIES
         run = np.zeros(len(starts), np.int64)
         np.cumsum(new, out=run[1:])
-        index = _places(starts + shifts[run], lengths)
-        return predicates[index].astype(np.int32), ends[index].astype(np.int32, copy=False)
+        index = places(starts + shifts[run], lengths)
+        if isinstance(index, slice):
+            predicates, ends = predicates[index], ends[index]
+        else:
+            predicates, ends = predicates.take(index), ends.take(index)
+        return predicates.astype(np.int32), ends.astype(np.int32, copy=False)
 
     def small_ring(
         self, connection: sqlite3.Connection, nodes: Sequence[int], part: Part = WHOLE
@@ -250,19 +265,22 @@ class Adjacency:
 
     def plan(
         self, connection: sqlite3.Connection, nodes: IntArray, part: Part = WHOLE
-    ) -> tuple[list[Ranges], Handles | None]:
-        """What to read for the ring of some handles, or for a part of it.
+    ) -> list[Read]:
+        """What to read for the ring of some handles, or for a part of it, in batches.
 
-        Returns:
-            Batches for `ring`, and the requested nodes, which are None if only one direction is
-            wanted.
+        If the lists of the handles have more entries than the graph has edges, every edge is read
+        once instead, from the lists of leaving edges.
         """
         nodes = np.sort(nodes)
         ranges = self.ranges(connection, part.lists(nodes, self.entering))
         if part.predicates is not None:
             ranges = self._narrowed(connection, ranges, part.predicates.tolist())
-        batches = list(cut(ranges, BATCH_EDGES))
-        return batches, Handles(self.nodes, nodes) if part.direction is None else None
+        asked = Handles(self.nodes, nodes) if part.direction is None else None
+        read = partial(self.ring, asked=asked, wanted=part.predicates)
+        if asked is not None and ranges.total > self.edges:
+            ranges = self.ranges(connection, np.arange(self.nodes, dtype=np.int32))
+            read = partial(self._touching, asked=asked, wanted=part.predicates)
+        return [partial(read, ranges=one) for one in cut(ranges, BATCH_EDGES)]
 
     def _narrowed(
         self, connection: sqlite3.Connection, ranges: Ranges, wanted: Sequence[int]
@@ -314,20 +332,32 @@ class Adjacency:
         if wanted is not None:
             of_wanted = np.zeros(self._predicate_count, bool)
             of_wanted[wanted] = True
-            kept = of_wanted[predicates]
-            owners, predicates, ends = owners[kept], predicates[kept], ends[kept]
-        cut = int(np.searchsorted(owners, self.entering))
+            owners, predicates, ends = marked(
+                Ring(owners, predicates, ends), of_wanted.take(predicates)
+            )
+        cut = int(np.searchsorted(owners, np.int32(self.entering)))  # an int would copy them
         if cut == len(owners):
             return Ring(owners, predicates, ends)
         owners[cut:] -= self.entering
         if asked is not None:
             kept = ~asked.has(ends)
             kept[:cut] = True
-            owners, predicates, ends = owners[kept], predicates[kept], ends[kept]
+            owners, predicates, ends = marked(Ring(owners, predicates, ends), kept)
         if not cut:
             return Ring(ends, predicates, owners)
         subjects = np.concatenate([owners[:cut], ends[cut:]])
         return Ring(subjects, predicates, np.concatenate([ends[:cut], owners[cut:]]))
+
+    def _touching(
+        self,
+        connection: sqlite3.Connection,
+        ranges: Ranges,
+        asked: Handles,
+        wanted: IntArray | None,
+    ) -> Ring:
+        """The edges of a batch of leaving edges that have a requested node at either end."""
+        ring = self.ring(connection, ranges, wanted=wanted)
+        return marked(ring, asked.has(ring.subjects) | asked.has(ring.objects))
 
     def numbers(
         self, connection: sqlite3.Connection, triples: Collection[Numbers]
@@ -412,35 +442,6 @@ class Adjacency:
         ones = np.ones(len(starts), np.int64)
         columns = self.read(connection, Ranges(np.empty(0, np.int32), starts, ones))
         return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def cut(ranges: Ranges, length: int) -> Iterator[Ranges]:
-    """The same entries in parts of this length; the last one may be shorter."""
-    ends = np.cumsum(ranges.lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    if 0 < total <= length:
-        yield ranges
-        return
-    for begin in range(0, total, length):
-        end = min(begin + length, total)
-        first = int(np.searchsorted(ends, begin, side="right"))
-        last = int(np.searchsorted(ends, end, side="left"))
-        part = slice(first, last + 1)
-        starts, lengths = ranges.starts[part].copy(), ranges.lengths[part].copy()
-        lengths[-1] -= ends[last] - end
-        skipped = begin - (ends[first] - ranges.lengths[first])
-        starts[0] += skipped
-        lengths[0] -= skipped
-        yield Ranges(ranges.lists[part], starts, lengths)
-
-
-def _places(starts: Positions, lengths: Positions) -> Any:
-    """An index of the places in ranges, one after the other."""
-    ends = np.cumsum(lengths)
-    shifts = starts - ends + lengths
-    if (shifts == shifts[0]).all():
-        return slice(int(starts[0]), int(starts[0] + ends[-1]))
-    return np.arange(ends[-1]) + np.repeat(shifts, lengths)
 
 
 def _offsets(

@@ -24,10 +24,11 @@ from bfsql.models.records import (
     Triple,
 )
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import Part, cut
+from bfsql_sqlite.adjacency import Part
 from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.outline import outlined
+from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -189,9 +190,8 @@ def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[E
 
 def _ring(ids: Sequence[str], part: Part, schema: Schema, reader: Reader) -> list[Triple]:
     handles = [found.handle for found in find(reader, ids).values()]
-    batches, asked = schema.edges.plan(reader, np.array(handles, np.int32), part)
-    rings = (schema.edges.ring(reader, one, asked, part.predicates) for one in batches)
-    return _named(rings, schema, reader)
+    reads = schema.edges.plan(reader, np.array(handles, np.int32), part)
+    return _named((read(reader) for read in reads), schema, reader)
 
 
 def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,6 @@ from bfsql.columns import (
     NO_NODE,
     Columns,
     Found,
-    Handles,
     IntArray,
     Ring,
     numbers_of,
@@ -21,7 +21,7 @@ from bfsql.columns import (
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Part, Ranges
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Part, Read
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
 
@@ -89,7 +89,7 @@ class SqliteColumns(Columns):
         """The number of each handle's type."""
         types = self._schema.edges.known_types
         assert types is not None  # `Schema.read` has read them
-        return types[handles].astype(np.int32)
+        return types.take(handles).astype(np.int32)
 
     async def rings(
         self,
@@ -108,14 +108,13 @@ class SqliteColumns(Columns):
             if ring is not None:
                 yield ring
                 return
-        begun = await self._pool.run(partial(_begin, edges, handles, part))
-        if isinstance(begun, Ring):
-            yield begun
+        reads = await self._pool.run(partial(_begin, edges, handles, part))
+        if isinstance(reads, Ring):
+            yield reads
             return
-        batches, asked = begun
-        for batch in batches:
-            read = partial(edges.ring, ranges=batch, asked=asked, wanted=numbers)
-            yield await self._pool.run(read)
+        async with aclosing(self._pool.stream(reads)) as rings:
+            async for ring in rings:
+                yield ring
 
 
 # --- what runs in a thread -------------------------------------------------------
@@ -123,14 +122,14 @@ class SqliteColumns(Columns):
 
 def _begin(
     edges: Adjacency, handles: IntArray, part: Part, reader: sqlite3.Connection
-) -> Ring | tuple[list[Ranges], Handles | None]:
-    """A ring that fits one batch; for a larger one, its batches and the requested nodes."""
-    nodes = handles[edges.types(reader)[handles] != NO_NODE]
-    batches, asked = edges.plan(reader, nodes, part)
-    if len(batches) > 1:
-        return batches, asked
-    if batches:
-        return edges.ring(reader, batches[0], asked, part.predicates)
+) -> Ring | list[Read]:
+    """A ring that fits one batch; for a larger one, what to read."""
+    nodes = handles.compress(edges.types(reader).take(handles) != NO_NODE)
+    reads = edges.plan(reader, nodes, part)
+    if len(reads) > 1:
+        return reads
+    if reads:
+        return reads[0](reader)
     nothing = nodes[:0]
     return Ring(nothing, nothing, nothing)
 

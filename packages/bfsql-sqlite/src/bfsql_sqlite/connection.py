@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import LifoQueue
@@ -250,6 +250,28 @@ class Pool:
             except asyncio.CancelledError:
                 stop.set()
                 raise
+
+    async def stream(
+        self, works: Iterable[Callable[[sqlite3.Connection], Result]]
+    ) -> AsyncGenerator[Result]:
+        """The results of several pieces of work; each begins before the previous result is used.
+
+        Raises:
+            TimeoutError: As `run`.
+            StoreUnavailable: As `run`.
+            StoreError: As `run`.
+        """
+        begun = (asyncio.ensure_future(self.run(work)) for work in works)
+        ahead = next(begun, None)
+        try:
+            while ahead is not None:
+                result = await ahead
+                ahead = next(begun, None)
+                yield result
+        finally:
+            if ahead is not None:
+                ahead.add_done_callback(lambda task: task.cancelled() or task.exception())
+                ahead.cancel()
 
     def _work(self, work: Callable[[sqlite3.Connection], Result], stop: Event) -> Result:
         if self._closed.is_set():

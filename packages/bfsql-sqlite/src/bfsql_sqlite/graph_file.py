@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
-from bfsql.columns import NO_NODE
+from bfsql.columns import NO_NODE, Handles, distinct_numbers
 from bfsql.errors import StoreError
 from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
@@ -131,14 +131,17 @@ def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions)
 def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
     """Count the edges with an end that is not a node, and record some of these ends."""
     edges = Adjacency.of(graph)
-    missing = np.flatnonzero(edges.types(graph) == NO_NODE).astype(np.int32)
-    batches, asked = edges.plan(graph, missing)
-    report.dangling_edges = sum(len(edges.ring(graph, batch, asked).subjects) for batch in batches)
-    ends = [np.unique(batch.lists % edges.entering)[:EXAMPLES] for batch in batches]
-    first = np.unique(np.concatenate(ends))[:EXAMPLES].tolist() if ends else []
+    handles = np.flatnonzero(edges.types(graph) == NO_NODE).astype(np.int32)
+    missing, first = Handles(edges.nodes, handles), handles[:0]
+    for read in edges.plan(graph, handles):
+        ring = read(graph)
+        report.dangling_edges += len(ring.subjects)
+        ends = np.concatenate([ring.subjects, ring.objects])
+        found = ends.compress(missing.has(ends))
+        first = distinct_numbers(np.concatenate([first, found]))[:EXAMPLES]
     report.dangling_examples = [
         id_
-        for handle in first
+        for handle in first.tolist()
         for (id_,) in graph.execute("SELECT id FROM node WHERE n = ?", (handle,))
     ]
 

@@ -21,10 +21,10 @@ from bfsql.loading.staging import Staging
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
-from bfsql_sqlite.adjacency import Adjacency, cut
+from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.graph_file import Making, make_file
-from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.packed_arrays import Damaged, cut
 from bfsql_sqlite.settings import SqliteSettings
 from bfsql_sqlite.staged_graph import write_graph
 from bfsql_sqlite.target import Target

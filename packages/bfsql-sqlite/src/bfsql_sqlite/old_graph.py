@@ -13,9 +13,10 @@ import numpy as np
 
 from bfsql.models.load import LoadOptions
 from bfsql.models.merge import UNTYPED
-from bfsql_sqlite.adjacency import Adjacency, cut
+from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_table import read_csv
 from bfsql_sqlite.connection import read_only
+from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.plain import NotPlain
 from bfsql_sqlite.record_table import NodeRows, write_rows
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from bfsql.columns import IntArray
 from bfsql_sqlite.queries import chunks
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -93,3 +94,46 @@ def integers(values: Sequence[int]) -> Positions:
         return np.array(values, np.int64)
     except (TypeError, ValueError, OverflowError):
         raise Damaged("the beginning of an array is missing") from None
+
+
+class Ranges(NamedTuple):
+    """Ranges of consecutive entries: in columns, by position, without overlap."""
+
+    lists: IntArray
+    """Numbers of the lists that contain them."""
+    starts: Positions
+    lengths: Positions
+
+    @property
+    def total(self) -> int:
+        """Number of entries."""
+        return int(self.lengths.sum())
+
+
+def cut(ranges: Ranges, length: int) -> Iterator[Ranges]:
+    """The same entries in parts of this length; the last one may be shorter."""
+    ends = np.cumsum(ranges.lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    if 0 < total <= length:
+        yield ranges
+        return
+    for begin in range(0, total, length):
+        end = min(begin + length, total)
+        first = int(np.searchsorted(ends, begin, side="right"))
+        last = int(np.searchsorted(ends, end, side="left"))
+        part = slice(first, last + 1)
+        starts, lengths = ranges.starts[part].copy(), ranges.lengths[part].copy()
+        lengths[-1] -= ends[last] - end
+        skipped = begin - (ends[first] - ranges.lengths[first])
+        starts[0] += skipped
+        lengths[0] -= skipped
+        yield Ranges(ranges.lists[part], starts, lengths)
+
+
+def places(starts: Positions, lengths: Positions) -> Any:
+    """An index of the places in ranges, one after the other."""
+    ends = np.cumsum(lengths)
+    shifts = starts - ends + lengths
+    if (shifts == shifts[0]).all():
+        return slice(int(starts[0]), int(starts[0] + ends[-1]))
+    return np.arange(ends[-1]) + np.repeat(shifts, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from bfsql.columns import (
     Handles,
     IntArray,
     Ring,
+    at,
     distinct_numbers,
     is_sparse,
     marked,
@@ -24,8 +25,8 @@ LongArray = npt.NDArray[np.int64]
 FEW = 256
 """Below this size, Python counts numbers and sorts edges as fast as numpy."""
 _KEY_BITS = 63
-_AT_ONCE = 1_000_000
-"""Numbers that are counted at once, since counting them makes a copy of twice their size."""
+_AT_ONCE = 250_000
+"""Numbers or edges that are worked on at once; more would need memory that is slow to get."""
 
 
 def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
@@ -68,12 +69,17 @@ def concatenated(rings: Sequence[Ring]) -> Ring:
 
 def within(ring: Ring, members: Handles) -> Ring:
     """The edges with both ends in a set."""
-    return marked(ring, members.has(ring.subjects) & members.has(ring.objects))
+    parts = [
+        marked(part, members.has(part.subjects) & members.has(part.objects))
+        for part in in_parts(ring)
+    ]
+    return concatenated(parts)
 
 
-def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:
-    """The edges at the given places, in the order of the places."""
-    return Ring(ring.subjects[places], ring.predicates[places], ring.objects[places])
+def in_parts(ring: Ring) -> Iterator[Ring]:
+    """The edges in parts, so that what is computed of each stays in the processor's caches."""
+    for start in range(0, len(ring.subjects), _AT_ONCE):
+        yield Ring(*(column[start : start + _AT_ONCE] for column in ring))
 
 
 def distinct(ring: Ring, size: int) -> Ring:
@@ -87,8 +93,7 @@ def distinct(ring: Ring, size: int) -> Ring:
         return ring
     bits = _bits(ring, size)
     if sum(bits) <= _KEY_BITS:
-        keys = np.sort(_keys(ring, bits))
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+        keys = distinct_numbers(_keys(ring, bits))
         node, predicate = bits[1:]
         return Ring(
             (keys >> node + predicate).astype(np.int32),
@@ -144,8 +149,7 @@ def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
     # Memory for zeros is only allocated where it is written, so places are counted from 1.
     table = np.zeros(size, np.int32)
     table[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
-    found: IntArray = table[wanted] - 1
-    return found
+    return table.take(wanted) - 1
 
 
 def ranges(starts: LongArray, lengths: LongArray) -> tuple[LongArray, LongArray]:

@@ -138,7 +138,7 @@ class NumberedColumns(Columns):
     async def types(self, handles: IntArray) -> IntArray:
         """The types of nodes: those already known, and the others by one batch."""
         self._cover()
-        unasked = handles[self._told[handles] == 0]
+        unasked = handles.compress(self._told.take(handles) == 0)
         if len(unasked):
             self._told[unasked] = NO_NODE - UNTOLD
             try:
@@ -146,7 +146,7 @@ class NumberedColumns(Columns):
             except BaseException:
                 self._told[unasked] = 0
                 raise
-        return self._told[handles] + UNTOLD
+        return self._told.take(handles) + UNTOLD
 
     async def rings(
         self,

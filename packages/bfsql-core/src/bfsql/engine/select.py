@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.columns import Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
-from bfsql.engine.arrays import FEW, at, counted_numbers, places_of, within
+from bfsql.columns import Columns, Found, Handles, IntArray, Ring, at, distinct_numbers, marked
+from bfsql.engine.arrays import FEW, counted_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
 from bfsql.models import (
@@ -345,7 +345,7 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
     first, last = np.minimum(one, other), np.maximum(one, other)
     inside = first >= start
     crossing = last[(first < start) & (last >= start)] - start
-    return _Placed(length, marked(edges, inside), last[inside] - start, np.sort(crossing))
+    return _Placed(length, marked(edges, inside), last.compress(inside) - start, np.sort(crossing))
 
 
 async def in_strings(

@@ -19,8 +19,18 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
-from bfsql.engine.arrays import at, concatenated, distinct
+from bfsql.columns import (
+    NO_NODE,
+    Columns,
+    Found,
+    Handles,
+    IntArray,
+    Ring,
+    at,
+    distinct_numbers,
+    marked,
+)
+from bfsql.engine.arrays import concatenated, distinct
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
@@ -284,7 +294,7 @@ class _Search:
         elif self.edges:
             batch = marked(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
         ends = np.concatenate([batch.subjects, batch.objects])
-        found = distinct_numbers(ends[~seen.has(ends)])
+        found = distinct_numbers(ends.compress(~seen.has(ends)))
         seen.add(found)
         return batch, found
 

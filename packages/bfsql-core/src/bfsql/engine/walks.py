@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, distinct_numbers
+from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, at, distinct_numbers
 from bfsql.engine.arcs import MANY, Arcs, Junction, summed
-from bfsql.engine.arrays import LongArray, at, concatenated, distinct, places_of, runs
+from bfsql.engine.arrays import LongArray, concatenated, distinct, places_of, runs
 from bfsql.engine.path import Layer, Walked
 
 
