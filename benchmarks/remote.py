@@ -18,6 +18,8 @@ from bfsql.graph import Graph
 from bfsql.models import BfsQuery
 
 NO_BOUNDS = Limits(max_tokens=0, deadline=None)
+SMALL = 10
+"""How many times as many turns a small answer takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ async def _against_floor(
         question.what,
         _through_the_tool(backend, question),
         lambda: floor.answer(question.seed, question.hops, full=question.full),
-        turns,
+        # Servers plan a statement anew the first few times.
+        turns * SMALL if question.hops == 1 and question.seed != HUB else turns,
         WALL,
     )
 

@@ -18,13 +18,14 @@ def make_certificates(folder: Path) -> bool:
     if shutil.which("openssl") is None:
         return False
     folder.mkdir(parents=True)
-    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    (folder / "server").write_text(f"subjectAltName=IP:{HOST}\nauthorityKeyIdentifier=keyid\n")
     signed = ["-in", "asked.csr", "-CA", CA, "-CAkey", "ca.key", "-CAcreateserial"]
     new = ["-newkey", "rsa:2048", "-nodes", "-subj"]
+    usage = ["-addext", "keyUsage=critical,keyCertSign"]  # required from Python 3.13 on
     for command in (
-        ["req", "-x509", *new, "/CN=tests", "-days", DAYS, "-keyout", "ca.key", "-out", CA],
+        ["req", "-x509", *new, "/CN=tests", *usage, "-days", DAYS, "-keyout", "ca.key", "-out", CA],
         ["req", *new, "/CN=server", "-keyout", KEY, "-out", "asked.csr"],
-        ["x509", "-req", *signed, "-extfile", "names", "-days", DAYS, "-out", CERTIFICATE],
+        ["x509", "-req", *signed, "-extfile", "server", "-days", DAYS, "-out", CERTIFICATE],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True, cwd=folder)
     return True

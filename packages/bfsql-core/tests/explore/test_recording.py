@@ -119,7 +119,7 @@ def test_the_file_is_for_its_owner_alone(file: Path) -> None:
     [
         ("missing/calls.jsonl", "No such file or directory. Name a file"),
         (".", "Is a directory"),
-        ("a\0b", "embedded null byte"),
+        ("a\0b", "embedded null"),
         ("films.db", "holds something other than recorded calls"),
     ],
 )

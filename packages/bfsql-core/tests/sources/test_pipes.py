@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import importlib
 import io
@@ -76,6 +77,7 @@ def test_faults_of_standard_input_name_it(standard_input, temporary):
     with pytest.raises(SourceError, match=r"^standard input: is not JSON"):
         list(source.records)
     del source
+    gc.collect()  # the tracebacks of the errors may be part of reference cycles
     assert list(temporary.iterdir()) == []
 
 

@@ -23,8 +23,8 @@ from bfsql_sqlite.packed_arrays import (
     Ranges,
     array,
     cut,
+    index_of,
     integers,
-    places,
     rows_at,
     unpacked,
 )
@@ -173,7 +173,7 @@ class Adjacency:
         shifts = (np.cumsum(sizes) - sizes - froms) * ENTRIES
         run = np.zeros(len(starts), np.int64)
         np.cumsum(new, out=run[1:])
-        index = places(starts + shifts[run], lengths)
+        index = index_of(starts + shifts[run], lengths)
         if isinstance(index, slice):
             predicates, ends = predicates[index], ends[index]
         else:

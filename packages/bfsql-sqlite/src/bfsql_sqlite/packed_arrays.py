@@ -130,7 +130,7 @@ def cut(ranges: Ranges, length: int) -> Iterator[Ranges]:
         yield Ranges(ranges.lists[part], starts, lengths)
 
 
-def places(starts: Positions, lengths: Positions) -> Any:
+def index_of(starts: Positions, lengths: Positions) -> Any:
     """An index of the places in ranges, one after the other."""
     ends = np.cumsum(lengths)
     shifts = starts - ends + lengths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ FEW = 256
 """Below this size, Python counts numbers and sorts edges as fast as numpy."""
 _KEY_BITS = 63
 _AT_ONCE = 250_000
-"""Numbers or edges that are worked on at once; more would need memory that is slow to get."""
+"""Numbers or edges that are worked on at once, so that the processor's caches hold the results."""
 
 
 def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
@@ -69,17 +69,10 @@ def concatenated(rings: Sequence[Ring]) -> Ring:
 
 def within(ring: Ring, members: Handles) -> Ring:
     """The edges with both ends in a set."""
-    parts = [
-        marked(part, members.has(part.subjects) & members.has(part.objects))
-        for part in in_parts(ring)
-    ]
-    return concatenated(parts)
-
-
-def in_parts(ring: Ring) -> Iterator[Ring]:
-    """The edges in parts, so that what is computed of each stays in the processor's caches."""
-    for start in range(0, len(ring.subjects), _AT_ONCE):
-        yield Ring(*(column[start : start + _AT_ONCE] for column in ring))
+    starts = range(0, len(ring.subjects), _AT_ONCE)
+    parts = [Ring(*(column[start : start + _AT_ONCE] for column in ring)) for start in starts]
+    kept = [members.has(part.subjects) & members.has(part.objects) for part in parts]
+    return concatenated([marked(*one) for one in zip(parts, kept, strict=True)])
 
 
 def distinct(ring: Ring, size: int) -> Ring:
