@@ -152,8 +152,7 @@ class Scope:
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that runs alongside the call, until the call ends at the latest."""
-        task = asyncio.ensure_future(work)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        task = ahead_of_use(work)
         self._begun.append(task)
         return task
 
@@ -264,6 +263,13 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
     left = remaining()
     async with asyncio.timeout(None if left is None else left * share):
         return await answer
+
+
+def ahead_of_use(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Start a task whose result may never be used, and whose exception is then not logged."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:

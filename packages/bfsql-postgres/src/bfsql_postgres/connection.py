@@ -219,7 +219,7 @@ class Pool:
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
                     cursor = await connection.cursor(statement, *values)
-            ahead = asyncio.ensure_future(cursor.fetch(BATCH))
+            ahead = call.ahead_of_use(cursor.fetch(BATCH))
             try:
                 while True:
                     with self._faults_of(connection):
@@ -227,10 +227,9 @@ class Pool:
                             rows = await ahead
                     if len(rows) < BATCH:
                         break
-                    ahead = asyncio.ensure_future(cursor.fetch(BATCH))
+                    ahead = call.ahead_of_use(cursor.fetch(BATCH))
                     yield rows
             finally:
-                ahead.add_done_callback(lambda task: task.cancelled() or task.exception())
                 ahead.cancel()
             with self._faults_of(connection):
                 async with asyncio.timeout(_limit()):

@@ -126,6 +126,10 @@ class Adjacency:
             parts.append(part)
         return Ranges(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def leaving(self, connection: sqlite3.Connection) -> Ranges:
+        """The ranges of all lists of leaving edges, which hold every edge once."""
+        return self.ranges(connection, np.arange(self.nodes, dtype=np.int32))
+
     def _some_ranges(
         self, connection: sqlite3.Connection, lists: IntArray, begin: int
     ) -> tuple[Ranges, int]:
@@ -278,7 +282,7 @@ class Adjacency:
         asked = Handles(self.nodes, nodes) if part.direction is None else None
         read = partial(self.ring, asked=asked, wanted=part.predicates)
         if asked is not None and ranges.total > self.edges:
-            ranges = self.ranges(connection, np.arange(self.nodes, dtype=np.int32))
+            ranges = self.leaving(connection)
             read = partial(self._touching, asked=asked, wanted=part.predicates)
         return [partial(read, ranges=one) for one in cut(ranges, BATCH_EDGES)]
 

@@ -261,7 +261,7 @@ class Pool:
             StoreUnavailable: As `run`.
             StoreError: As `run`.
         """
-        begun = (asyncio.ensure_future(self.run(work)) for work in works)
+        begun = (call.ahead_of_use(self.run(work)) for work in works)
         ahead = next(begun, None)
         try:
             while ahead is not None:
@@ -270,7 +270,6 @@ class Pool:
                 yield result
         finally:
             if ahead is not None:
-                ahead.add_done_callback(lambda task: task.cancelled() or task.exception())
                 ahead.cancel()
 
     def _work(self, work: Callable[[sqlite3.Connection], Result], stop: Event) -> Result:

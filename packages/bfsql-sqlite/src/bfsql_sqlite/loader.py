@@ -12,8 +12,6 @@ from contextlib import closing
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-
 from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Worker
@@ -149,9 +147,8 @@ def _old_edges(old: sqlite3.Connection) -> Iterator[tuple[int, int, int, int, st
     staging, items are -1 if there may be some.
     """
     edges = Adjacency.of(old)
-    everything = edges.ranges(old, np.arange(edges.nodes, dtype=np.int32))
     numbers = count()
-    for begin, ranges in zip(count(0, BATCH), cut(everything, BATCH), strict=False):
+    for begin, ranges in zip(count(0, BATCH), cut(edges.leaving(old), BATCH), strict=False):
         ring = edges.ring(old, ranges)
         within = (begin, begin + BATCH - 1)
         metadata = dict(old.execute(_OLD_METADATA, within).fetchall())

@@ -115,7 +115,7 @@ class OldGraph:
         run = self._connection.execute
         run("CREATE TABLE old_edge (e BIGINT, s INTEGER, p INTEGER, o INTEGER)")
         edges, before = Adjacency.of(old), 0
-        for ranges in cut(edges.ranges(old, np.arange(edges.nodes, dtype=np.int32)), BATCH):
+        for ranges in cut(edges.leaving(old), BATCH):
             if self._stopped():
                 raise InterruptedError
             s, p, o = edges.ring(old, ranges)

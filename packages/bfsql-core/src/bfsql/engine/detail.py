@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -75,8 +74,7 @@ async def with_metadata(
     db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
 ) -> Result:
     """The result with the metadata of nodes and edges, read concurrently."""
-    reading = asyncio.ensure_future(with_edge_metadata(db, pages, result, stripped))
-    reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+    reading = call.ahead_of_use(with_edge_metadata(db, pages, result, stripped))
     try:
         nodes = await with_node_metadata(db, pages, result)
         edges = await reading
