@@ -96,7 +96,7 @@ async def test_the_page_outlives_a_sparql_store_that_is_killed(
             assert not visit.incidents
             oxigraph.kill()
             await search_field(page).fill("Big")
-            await expect(page.locator(".search-note")).to_contain_text(AWAY)
+            await expect(page.locator(".suggestions-note:visible")).to_contain_text(AWAY)
             await search_field(page).fill("")
             await page.goto(address(served.url, view="entity", id="http://films.test/Big"))
             await expect(page.get_by_role("alert")).to_contain_text(AWAY)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
-from bfsql_servers.chromium import Visit, visiting
+from bfsql_servers.chromium import PATIENCE, Visit, visiting
 from bfsql_servers.served import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -17,6 +18,10 @@ HANKS = "Person:TomHanks"
 
 def search_field(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Search the graph")
+
+
+def entities_field(page: Page) -> Locator:
+    return page.get_by_role("combobox", name="Entities")
 
 
 def row(page: Page, name: str) -> Locator:
@@ -48,6 +53,43 @@ async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
     await expect(page.locator(".status")).to_contain_text("31 nodes, 32 edges")
     await expect(row(page, "Big")).to_contain_text("Movie")
     await expect(page).to_have_url(re.compile(r"view=walk.*seeds=Person%3ATomHanks"))
+
+
+@pytest.mark.parametrize("view", ["start", "intersect"])
+async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
+    visit: Visit, films: Served, view: str
+) -> None:
+    page = await visit.open(films.url, view=view)
+    await (search_field(page) if view == "start" else entities_field(page)).focus()
+    await page.keyboard.type("tom")
+    await expect(page.get_by_role("option", name="Tom Cruise")).to_be_visible()
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/tools/search_entities", late)
+    await page.keyboard.type(" tykwer")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await asyncio.wait_for(asked.wait(), PATIENCE)
+    await expect(page.locator(".suggestions [aria-selected=true]")).to_have_count(0)
+    answered.set()
+    await expect(page).to_have_url(re.compile(r"seeds=Person%3ATomTykwer"))
+
+
+async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
+    visit: Visit, films: Served
+) -> None:
+    page = await visit.open(films.url)
+    await page.keyboard.type("tom hanks")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(r"view=search.*q=tom"))
+    await expect(page.get_by_role("option")).to_have_count(0)
 
 
 async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(

@@ -10,7 +10,12 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {string} text The field's value when the suggestion is chosen.
  * @property {string} [hint]
  * @property {any} [of] The object that the suggestion stands for.
- * @property {any} [shown] An element to show in place of the text.
+ * @property {any} [shown] What to show in place of the text: an element, or a list of elements.
+ */
+
+/**
+ * @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a
+ *   sentence about them, which is shown above them.
  */
 
 /**
@@ -18,11 +23,13 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {string} label
  * @property {string} [value]
  * @property {string} [placeholder]
- * @property {(text: string) => Suggestion[] | Promise<Suggestion[]>} suggest
+ * @property {(text: string) => Offer | Promise<Offer>} suggest
  * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when a suggestion
  *   is chosen, and when the field is left or Enter is pressed with another text.
  * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether the field is cleared after a choice.
+ * @property {boolean} [clears] Whether the field is cleared after a choice or Enter, and its text
+ *   is without effect when it is left.
+ * @property {number} [wait] Milliseconds without a further character before suggestions are fetched.
  */
 
 let boxes = 0;
@@ -32,55 +39,82 @@ let boxes = 0;
  * @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}}
  *   `problem` shows a message at the field; an empty text removes it.
  */
-export function combobox({ label, value = "", placeholder = "", suggest, onChange, labelHidden = false, clears = false }) {
+export function combobox({ label, value = "", placeholder = "", suggest, onChange, labelHidden = false, clears = false, wait = 0 }) {
   boxes += 1;
   const id = `combobox-${boxes}`;
-  const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, class: "suggestions", hidden: true });
+  const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
+  const note = h("p", { class: "suggestions-note", hidden: true });
+  const panel = h("div", { class: "suggestions", hidden: true }, note, list);
   const sentence = h("p", { id: `${id}-problem`, class: "problem", dir: "auto", hidden: true });
   const input = h("input", {
     id, value, placeholder, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-describedby": `${id}-problem`,
-    oninput: () => { move(-1); open(); }, onkeydown: keys, onblur: left, onclick: () => list.hidden && open(),
+    oninput: typed, onkeydown: keys, onblur: left, onclick: () => panel.hidden && seek(),
   });
   const element = h("div", { class: "combobox" },
-    h("label", { for: id, class: labelHidden ? "unseen" : "" }, label), input, list, sentence);
+    h("label", { for: id, class: labelHidden ? "unseen" : "" }, label), input, panel, sentence);
 
   /** @type {Suggestion[]} */
   let offered = [];
   let active = -1;
-  let asked = 0;
+  let waiting = 0;
+  let searches = 0;
   let committed = value;
+  /**
+   * Keys pressed while suggestions are fetched, to be applied to them; null at other times.
+   *
+   * @type {string[] | null}
+   */
+  let held = null;
 
-  async function open() {
-    const own = (asked += 1);
-    let found;
+  function typed() {
+    move(-1);
+    held = [];
+    clearTimeout(waiting);
+    waiting = window.setTimeout(seek, input.value.trim() ? wait : 0);
+  }
+
+  async function seek() {
+    const own = (searches += 1);
+    held ??= [];
+    /** @type {Offer} */
+    let offer;
     try {
-      found = await suggest(input.value);
-    } catch {
-      found = []; // a field without suggestions still accepts text
+      offer = await suggest(input.value);
+    } catch (error) {
+      offer = { suggestions: [], note: /** @type {Error} */ (error).message };
     }
-    if (own !== asked || document.activeElement !== input) return;
-    const before = keyOf(offered[active]);
-    offered = found.filter(({ text, of }) => of !== undefined || text !== input.value);
+    if (own !== searches) return;
+    show(Array.isArray(offer) ? { suggestions: offer, note: "" } : offer);
+    const keys = held ?? [];
+    held = null;
+    keys.forEach(press);
+  }
+
+  /** @param {{suggestions: Suggestion[], note: string}} offer */
+  function show(offer) {
+    move(-1);
+    offered = offer.suggestions.filter(({ text, of }) => of !== undefined || text !== input.value);
+    fill(note, offer.note);
     fill(list, offered.map((one, at) =>
       h("li", { id: `${id}-${at}`, role: "option", "aria-selected": "false",
         onmousedown: (/** @type {Event} */ event) => { event.preventDefault(); choose(one); } },
         one.shown ?? name(one.text, "suggestion"), one.hint && h("span", { class: "hint" }, one.hint))));
-    setOpen(offered.length > 0);
-    if (before !== null) move(offered.findIndex((one) => keyOf(one) === before));
-    if (offered.length) announce(plural(offered.length, "suggestion"));
-  }
-
-  /** @param {boolean} is */
-  function setOpen(is) {
-    list.hidden = !is;
-    input.setAttribute("aria-expanded", String(is));
-    if (!is) move(-1);
+    note.hidden = !offer.note;
+    list.hidden = !offered.length;
+    panel.hidden = note.hidden && list.hidden;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+    if (offered.length) announce(`${plural(offered.length, "suggestion")}. Use the arrow keys.`);
+    else if (offer.note) announce(offer.note);
   }
 
   function close() {
-    asked += 1;
-    setOpen(false);
+    searches += 1;
+    clearTimeout(waiting);
+    held = null;
+    panel.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    move(-1);
   }
 
   /** @param {number} to */
@@ -99,20 +133,26 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   function keys(event) {
     if (event.isComposing) return;
     const { key } = event;
-    if (key === "ArrowDown" || key === "ArrowUp") {
+    const arrow = key === "ArrowDown" || key === "ArrowUp";
+    if (arrow || key === "Enter") {
       event.preventDefault();
-      if (list.hidden) return void open();
-      const last = offered.length - 1;
-      move(key === "ArrowDown" ? (active < last ? active + 1 : 0) : active > 0 ? active - 1 : last);
-    } else if (key === "Enter") {
-      event.preventDefault();
-      if (!list.hidden && active >= 0) choose(offered[active]);
-      else commit();
-    } else if (key === "Escape" && !list.hidden) {
+      if (arrow && panel.hidden && !held) void seek();
+      if (held && (arrow || held.length)) held.push(key);
+      else press(key);
+    } else if (key === "Escape" && (held || !panel.hidden)) {
       event.preventDefault();
       event.stopPropagation();
       close();
     }
+  }
+
+  /** @param {string} key */
+  function press(key) {
+    const last = offered.length - 1;
+    if (key === "ArrowDown") move(active < last ? active + 1 : 0);
+    else if (key === "ArrowUp") move(active > 0 ? active - 1 : last);
+    else if (active >= 0) choose(offered[active]);
+    else commit();
   }
 
   /** @param {Suggestion} one */
@@ -144,9 +184,4 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     input.setAttribute("aria-invalid", String(Boolean(text)));
   }
   return { element, input, problem };
-}
-
-/** The key by which a suggestion is found again among newer ones. @param {Suggestion} [one] */
-function keyOf(one) {
-  return one ? one.of?.id ?? one.text : null;
 }

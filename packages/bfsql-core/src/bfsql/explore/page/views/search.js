@@ -2,6 +2,7 @@
 /** Search while typing: the field in the header with its list, and the page of all hits. */
 
 import { call, isAbort, latest } from "../api.js";
+import { combobox } from "../combobox.js";
 import { announce, fill, h, link, name, plural } from "../dom.js";
 import { schemaOrNull } from "../schema.js";
 import { go, href } from "../state.js";
@@ -16,141 +17,47 @@ const MATCHES = { alias: "another name", similar: "spelt alike", meaning: "by me
 /** @param {any} hit */
 const walkFrom = (hit) => ({ view: "walk", seeds: [hit.id] });
 
-/** The field with its list. @param {HTMLElement} container */
+/** The field in the header. @param {HTMLElement} container */
 export function searchField(container) {
   const one = latest();
-  let waiting = 0;
-  /** @type {any[]} */
-  let hits = [];
-  let active = -1;
-
-  const field = h("input", {
-    type: "search", id: "q", role: "combobox", "aria-label": "Search the graph", "aria-expanded": "false", "aria-controls": "hits", "aria-autocomplete": "list",
-    placeholder: "Search for a name or an id", autocomplete: "off", spellcheck: "false", enterkeyhint: "search", maxlength: "16000",
-    oninput: () => later(),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => key(event),
-    onblur: () => setTimeout(() => container.contains(document.activeElement) || close(), 0),
-    onfocus: () => { if (hits.length) open(); },
+  const { element, input } = combobox({
+    label: "Search the graph",
+    labelHidden: true,
+    placeholder: "Search for a name or an id",
+    clears: true,
+    wait: WAIT_MS,
+    suggest: async (typed) => {
+      const text = typed.trim();
+      if (!text) {
+        one.stop();
+        return [];
+      }
+      const { answer, notes } = await one.run((signal) => call("search_entities", { query: text }, signal));
+      await schemaOrNull();
+      return {
+        suggestions: answer.map((/** @type {any} */ hit) => ({ text: hit.name ?? hit.id, of: hit, shown: hitParts(hit) })),
+        note: notes[0] ?? (answer.length ? "" : `Nothing is called “${text.slice(0, 60)}”.`),
+      };
+    },
+    onChange: (text, chosen) => {
+      if (chosen) {
+        input.blur();
+        return go(walkFrom(chosen.of));
+      }
+      input.value = text; // to be refined
+      if (text.trim()) go({ view: "search", q: text.trim() });
+    },
   });
-  const list = h("ul", { id: "hits", role: "listbox", "aria-label": "Hits", hidden: true });
-  const about = h("p", { class: "search-note", hidden: true });
-  const panel = h("div", { class: "suggestions", hidden: true }, about, list);
-  container.append(field, h("kbd", { "aria-hidden": "true" }, "/"), panel);
+  Object.assign(input, { type: "search", maxLength: 16_000, enterKeyHint: "search" });
+  container.append(element, h("kbd", { "aria-hidden": "true" }, "/"));
 
   document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, [contenteditable]")) return;
     event.preventDefault();
-    field.focus();
-    field.select();
+    input.focus();
+    input.select();
   });
-
-  function later() {
-    clearTimeout(waiting);
-    activate(-1);
-    const text = field.value.trim();
-    if (!text) {
-      one.stop();
-      hits = [];
-      return close();
-    }
-    waiting = window.setTimeout(() => look(text), WAIT_MS);
-  }
-
-  /** @param {string} text */
-  async function look(text) {
-    try {
-      const made = await one.run((signal) => call("search_entities", { query: text }, signal));
-      await schemaOrNull();
-      const before = hits[active]?.id;
-      hits = made.answer;
-      active = -1;
-      const note = hits.length ? made.notes[0] ?? "" : made.notes[0] ?? `Nothing is called “${text.slice(0, 60)}”.`;
-      fill(about, note);
-      about.hidden = !note;
-      fill(list, hits.map((hit, index) => option(hit, index)));
-      list.hidden = !hits.length;
-      open();
-      activate(hits.findIndex(({ id }) => id === before));
-      announce(hits.length ? `${plural(hits.length, "hit")}. Use the arrow keys.` : note);
-    } catch (error) {
-      if (isAbort(error)) return;
-      hits = [];
-      fill(list);
-      list.hidden = true;
-      fill(about, /** @type {Error} */ (error).message);
-      about.hidden = false;
-      open();
-      announce(/** @type {Error} */ (error).message);
-    }
-  }
-
-  /** @param {any} hit @param {number} index */
-  function option(hit, index) {
-    const element = h("li", { id: `hit-${index}`, role: "option", "aria-selected": "false" }, hitParts(hit));
-    element.addEventListener("mousedown", (/** @type {Event} */ event) => event.preventDefault());
-    element.addEventListener("click", () => choose(hit));
-    element.addEventListener("mousemove", () => activate(index));
-    return element;
-  }
-
-  /** @param {any} hit */
-  function choose(hit) {
-    field.value = "";
-    hits = [];
-    close();
-    field.blur();
-    go(walkFrom(hit));
-  }
-
-  /** @param {number} index */
-  function activate(index) {
-    if (index === active) return;
-    list.children[active]?.setAttribute("aria-selected", "false");
-    active = index;
-    const now = list.children[active];
-    now?.setAttribute("aria-selected", "true");
-    now?.scrollIntoView({ block: "nearest" });
-    if (now) field.setAttribute("aria-activedescendant", now.id);
-    else field.removeAttribute("aria-activedescendant");
-  }
-
-  /** @param {KeyboardEvent} event */
-  function key(event) {
-    if (event.isComposing) return;
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (!hits.length) return;
-      event.preventDefault();
-      if (panel.hidden) open();
-      const by = event.key === "ArrowDown" ? 1 : -1;
-      activate(active < 0 && by < 0 ? hits.length - 1 : (active + by + hits.length) % hits.length);
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      const text = field.value.trim();
-      if (active >= 0 && !panel.hidden) return choose(hits[active]);
-      if (!text) return;
-      clearTimeout(waiting);
-      one.stop();
-      close();
-      go({ view: "search", q: text });
-    } else if (event.key === "Escape") {
-      if (panel.hidden) field.value = "";
-      close();
-    }
-  }
-
-  function open() {
-    panel.hidden = false;
-    field.setAttribute("aria-expanded", String(!list.hidden));
-  }
-
-  function close() {
-    panel.hidden = true;
-    field.setAttribute("aria-expanded", "false");
-    field.removeAttribute("aria-activedescendant");
-    list.children[active]?.setAttribute("aria-selected", "false");
-    active = -1;
-  }
 }
 
 /** A description of a hit, and what distinguishes it from its namesakes. @param {any} hit */

@@ -18,7 +18,7 @@ export function start(container) {
   const stage = h("div", { class: "picture" });
   const lists = h("div", { class: "schema-lists" });
   container.append(heading, h("div", { class: "about" }, text, notes), h("div", { class: "split" }, stage, lists));
-  document.getElementById("q")?.focus({ preventScroll: true });
+  /** @type {HTMLElement | null} */ (document.querySelector("#search input"))?.focus({ preventScroll: true });
 
   async function load(again = false) {
     fill(text);
