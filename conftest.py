@@ -110,33 +110,6 @@ LONG_EVERYWHERE = ("columns-batches",)
 """Rules that it skips there, too."""
 
 
-def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Tests that add no coverage: with generated values, or repeated on another store.
-
-    The coverage of each rule of the kit is measured on one store of a distribution, a quick one if
-    possible, and that of tests on several SPARQL servers is measured on Oxigraph.
-    """
-    from bfsql_trials.together import LoadedTogether
-
-    from bfsql.testing import BackendSuite
-
-    nodeids = {item.nodeid for item in items}
-    of_the_kit: dict[tuple[str, str], list[pytest.Item]] = {}
-    for item in items:
-        twin = re.sub("fuseki|virtuoso|rdf4j", "oxigraph", item.nodeid)
-        suite = getattr(item, "cls", None)
-        if suite is not None and issubclass(suite, BackendSuite):
-            part = item.path.relative_to(ROOT).parts[1]
-            of_the_kit.setdefault((part, item.name), []).append(item)
-        elif is_hypothesis_test(getattr(item, "obj", None)) or (
-            twin != item.nodeid and twin in nodeids
-        ):
-            yield item
-    for same in of_the_kit.values():
-        watched = min(same, key=lambda item: issubclass(item.cls, LoadedTogether))  # type: ignore[attr-defined]
-        yield from (item for item in same if item is not watched)
-
-
 def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Tests of the kit's rules that take seconds; on the embedded store, some rules do not."""
     from bfsql.conformance import RULES
@@ -167,12 +140,7 @@ def draw_fewer(items: list[pytest.Item], most: int) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests and sort them: the longest groups first, core's many small files last.
-
-    Coverage halves the speed of Python, and tests that repeat others add nothing to it.
-    """
-    for item in asks_again(items):
-        item.add_marker("no_cover")
+    """Mark the tests and sort them: the longest groups first, core's many small files last."""
     for item in takes_seconds(items):
         item.add_marker("slow")
     if config.getoption("--hypothesis-profile") == "quick":

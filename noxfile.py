@@ -81,15 +81,20 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests with branch coverage, or those chosen after `--` without it."""
+    """Run all tests, or those chosen after `--`."""
     if names := stores_of(session.posargs):
         install(session, [f"test-{name}" for name in names], {*EMBEDDED, *names})
         session.run("pytest", *session.posargs)
         return
     install_for_tests(session)
-    if session.posargs:
-        session.run("pytest", *session.posargs)
-        return
+    session.run("pytest", *(session.posargs or WORKERS))
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Run all tests with branch coverage, which takes twice the time."""
+    install_for_tests(session)
+    session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "coverage"))
     session.run("pytest", *WORKERS, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 

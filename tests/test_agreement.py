@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from bfsql_trials import asking, drawn, walking
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import Strings
@@ -16,8 +15,6 @@ from hypothesis import strategies as st
 from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
-
-pytestmark = pytest.mark.no_cover
 
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 WAYS = 3

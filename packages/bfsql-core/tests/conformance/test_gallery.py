@@ -24,7 +24,6 @@ def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
 async def test_a_wrong_backend_is_caught_by_the_rule_meant_for_it(wrong: Wrong) -> None:
     finding = await judge(RULES[wrong.rule], trial(wrong.backend))
@@ -37,7 +36,6 @@ def test_a_rule_is_meant_for_at_least_one_wrong_backend(rule: Rule) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("backend", RIGHT)
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 async def test_a_right_backend_is_caught_by_no_rule(backend: type, rule: Rule) -> None:

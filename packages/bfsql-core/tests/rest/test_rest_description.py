@@ -24,7 +24,7 @@ from bfsql.rest.routes import ROUTES
 from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+pytestmark = pytest.mark.slow
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 

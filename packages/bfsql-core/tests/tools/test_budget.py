@@ -164,7 +164,6 @@ async def test_a_larger_budget_never_shows_less(case, hops, max_tokens, more):
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 async def test_every_budget_around_every_threshold_is_kept():
     ids = [f"n:{number}" for number in range(12)]
     records = [
