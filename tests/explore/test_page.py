@@ -92,6 +92,17 @@ async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
     await expect(page.get_by_role("option")).to_have_count(0)
 
 
+async def test_keys_pressed_before_a_search_finds_nothing_open_the_page_of_hits(
+    visit: Visit, films: Served
+) -> None:
+    page = await visit.open(films.url)
+    await page.keyboard.type("zzzqqq")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(r"view=search.*q=zzzqqq"))
+    await expect(page.get_by_text("No entity is called that.")).to_be_visible()
+
+
 async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
     visit: Visit, films: Served
 ) -> None:

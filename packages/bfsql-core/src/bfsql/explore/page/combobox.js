@@ -69,6 +69,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
 
   function typed() {
     move(-1);
+    searches += 1; // discards suggestions for the text as it was
     held = [];
     clearTimeout(waiting);
     waiting = window.setTimeout(seek, input.value.trim() ? wait : 0);
@@ -88,7 +89,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     show(Array.isArray(offer) ? { suggestions: offer, note: "" } : offer);
     const keys = held ?? [];
     held = null;
-    keys.forEach(press);
+    keys.forEach((key) => own === searches && press(key)); // none after a choice
   }
 
   /** @param {{suggestions: Suggestion[], note: string}} offer */
@@ -117,11 +118,11 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     move(-1);
   }
 
-  /** @param {number} to */
+  /** @param {number} to -1, or where there is no suggestion, for none. */
   function move(to) {
     const items = list.children;
     items[active]?.setAttribute("aria-selected", "false");
-    active = to;
+    active = items[to] ? to : -1;
     if (items[active]) {
       items[active].setAttribute("aria-selected", "true");
       items[active].scrollIntoView({ block: "nearest" });
