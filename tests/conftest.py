@@ -28,6 +28,7 @@ NPM_PACKAGES = {
     "@gleanwork/mcp-config-schema": "5.2.0",
     "axe-core": "4.14.1",
     "blns": "2.0.4",
+    "typescript": "5.9.3",
 }
 
 

@@ -18,6 +18,7 @@ const SVG_TAGS = new Set(["svg", "path", "circle", "rect", "line", "g", "text"])
  * @returns {any}
  */
 export function h(tag, props = null, ...children) {
+  /** @type {any} */
   const element = SVG_TAGS.has(tag)
     ? document.createElementNS(SVG, tag)
     : document.createElement(tag);

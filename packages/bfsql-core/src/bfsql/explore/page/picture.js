@@ -168,7 +168,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   const picture = {
     works: true,
     settled: Promise.resolve(),
-    show(graph, { hidden: types = new Set(), edgeLabel = (edge) => edge.predicate, distance = 90, apart = 1 } = {}) {
+    show(graph, { hidden: types = new Set(), edgeLabel = (/** @type {any} */ edge) => edge.predicate, distance = 90, apart = 1 } = {}) {
       stop();
       settle();
       [hidden, lit, hovered] = [types, null, null];
