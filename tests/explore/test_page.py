@@ -20,10 +20,6 @@ def search_field(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Search the graph")
 
 
-def entities_field(page: Page) -> Locator:
-    return page.get_by_role("combobox", name="Entities")
-
-
 def row(page: Page, name: str) -> Locator:
     """The row of the walk's table that starts with a name."""
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
@@ -55,12 +51,14 @@ async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
     await expect(page).to_have_url(re.compile(r"view=walk.*seeds=Person%3ATomHanks"))
 
 
-@pytest.mark.parametrize("view", ["start", "intersect"])
+@pytest.mark.parametrize(
+    ("view", "field"), [("start", "Search the graph"), ("intersect", "Entities")]
+)
 async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
-    visit: Visit, films: Served, view: str
+    visit: Visit, films: Served, view: str, field: str
 ) -> None:
     page = await visit.open(films.url, view=view)
-    await (search_field(page) if view == "start" else entities_field(page)).focus()
+    await page.get_by_role("combobox", name=field).focus()
     await page.keyboard.type("tom")
     await expect(page.get_by_role("option", name="Tom Cruise")).to_be_visible()
     asked, answered = asyncio.Event(), asyncio.Event()
