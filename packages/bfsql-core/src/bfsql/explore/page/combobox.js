@@ -27,8 +27,8 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when a suggestion
  *   is chosen, and when the field is left or Enter is pressed with another text.
  * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether the field is cleared after a choice or Enter, and its text
- *   is without effect when it is left.
+ * @property {boolean} [clears] Whether the field is cleared after a choice or Enter and by a
+ *   second Escape, and its text is without effect when it is left.
  * @property {number} [wait] Milliseconds without a further character before suggestions are fetched.
  */
 
@@ -68,11 +68,17 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   let held = null;
 
   function typed() {
-    move(-1);
-    searches += 1; // discards suggestions for the text as it was
+    discard();
     held = [];
-    clearTimeout(waiting);
     waiting = window.setTimeout(seek, input.value.trim() ? wait : 0);
+  }
+
+  /** Discard the choice, the suggestions that are still to come, and the keys held for them. */
+  function discard() {
+    searches += 1;
+    clearTimeout(waiting);
+    held = null;
+    move(-1);
   }
 
   async function seek() {
@@ -87,9 +93,9 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     }
     if (own !== searches) return;
     show(Array.isArray(offer) ? { suggestions: offer, note: "" } : offer);
-    const keys = held ?? [];
+    const pressed = held ?? [];
     held = null;
-    keys.forEach((key) => own === searches && press(key)); // none after a choice
+    pressed.forEach((key) => own === searches && press(key)); // none after a choice
   }
 
   /** @param {{suggestions: Suggestion[], note: string}} offer */
@@ -110,12 +116,9 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   }
 
   function close() {
-    searches += 1;
-    clearTimeout(waiting);
-    held = null;
+    discard();
     panel.hidden = true;
     input.setAttribute("aria-expanded", "false");
-    move(-1);
   }
 
   /** @param {number} to -1, or where there is no suggestion, for none. */
@@ -144,7 +147,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
       event.preventDefault();
       event.stopPropagation();
       close();
-    }
+    } else if (key === "Escape" && clears) input.value = "";
   }
 
   /** @param {string} key */
