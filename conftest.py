@@ -65,7 +65,7 @@ USING_SERVERS = re.compile(
 LONGEST_FIRST = (
     *("neo4j", "virtuoso", "fuseki", "postgres", "rdf4j", "bfsql-sparql", "oxigraph"),
     *("packages/bfsql-jsonld", "tests", "packages/bfsql-sqlite"),
-    *("packages/bfsql-core/tests/conformance", "packages/bfsql-core/tests/rest"),
+    *("packages/bfsql-testing", "packages/bfsql-core/tests/rest"),
 )
 """Prefixes of the groups that run first, so that no process is left with a long one at the end."""
 
@@ -112,8 +112,8 @@ LONG_EVERYWHERE = ("columns-batches",)
 
 def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Tests of the kit's rules that take seconds; on the embedded store, some rules do not."""
-    from bfsql.conformance import RULES
-    from bfsql.testing import BackendSuite, test_name
+    from bfsql_testing.conformance import RULES
+    from bfsql_testing.suite import BackendSuite, test_name
 
     long, everywhere = ({test_name(RULES[rule]) for rule in ids} for ids in (LONG, LONG_EVERYWHERE))
     for item in items:

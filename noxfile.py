@@ -27,9 +27,10 @@ MODULES = {
     "bfsql-postgres": "bfsql_postgres",
     "bfsql-sparql": "bfsql_sparql",
     "bfsql-sqlite": "bfsql_sqlite",
+    "bfsql-testing": "bfsql_testing",
 }
 PACKAGES = [f"packages/{name}" for name in MODULES]
-EMBEDDED = ("bfsql-core", "bfsql-sqlite")
+EMBEDDED = ("bfsql-core", "bfsql-sqlite", "bfsql-testing")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
 WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.

@@ -22,7 +22,7 @@ Fresh = Callable[..., Environment]
 
 @pytest.fixture(scope="module")
 def fresh(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
-    """Makes environments with core, sqlite and the requested distributions, all from wheels.
+    """Makes environments with core, sqlite, the kit and further distributions, all from wheels.
 
     A path file adds the dependencies from the tests' environment, so that nothing is downloaded,
     but not its editable installs.
@@ -33,7 +33,7 @@ def fresh(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
         if distributions not in made:
             here = Environment(tmp_path_factory.mktemp("fresh"), wheels)
             venv.create(here.folder, with_pip=False)
-            here.install_alone("bfsql-core", "bfsql-sqlite", *distributions)
+            here.install_alone("bfsql-core", "bfsql-sqlite", "bfsql-testing", *distributions)
             scheme = {"base": str(here.folder), "platbase": str(here.folder)}
             path_file = Path(sysconfig.get_path("purelib", "venv", scheme)) / "borrowed.pth"
             path_file.write_text(sysconfig.get_path("purelib"), encoding="utf-8")

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from bfsql import abc, errors
 from bfsql.cli import bfsql
-from bfsql.cli.command import COMMANDS
-from bfsql.conformance import rules
+from bfsql.cli.command import COMMANDS, KIT_COMMANDS
 from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import BackendPlugin, hookspecs
@@ -23,6 +22,7 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_postgres import PostgresSettings
 from bfsql_sparql import SparqlSettings
 from bfsql_sqlite import SqliteSettings
+from bfsql_testing.conformance import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
 ROW = re.compile(r"^\| `([^`]+)`[^|\n]*\|([^|\n]*)\|([^|\n]*)\|", re.MULTILINE)
@@ -111,7 +111,7 @@ def test_every_setting_is_there_with_its_default(heading: str, model: type[BaseM
     assert told == [(option.key, option.default or "") for option in own]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *KIT_COMMANDS])
 def test_every_command_is_there_with_its_own_options(name: str) -> None:
     tool = name.replace("-", "_") in PARAMETERS
     text = section(page("reference/command-line.md"), f"{'###' if tool else '##'} bfsql {name}")

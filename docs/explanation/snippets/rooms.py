@@ -15,5 +15,5 @@ closed = {
 }
 for layer in core["layers"]:
     rooms = [room.strip() for room in layer.split("|")]
-    private = {"__main__"}
+    private = {"__main__", "moved"}
     print(" | ".join(r if f"bfsql.{r}" in closed or r in private else f"{r} *" for r in rooms))

@@ -1,2 +1,2 @@
-pip install "bfsql-core[testing]"
+pip install bfsql-core bfsql-testing
 bfsql new-backend notes

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bfsql.abc import GraphDbInterface
-from bfsql.testing import BackendSuite
 from bfsql_notes import NotesBackend
 from bfsql_notes.queries import read
+from bfsql_testing import BackendSuite
 
 GARDEN = Path(__file__).parent / "garden"
 

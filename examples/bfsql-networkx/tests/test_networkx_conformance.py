@@ -10,7 +10,7 @@ from bfsql_networkx import NetworkxBackend
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, NodeRecord
-from bfsql.testing import BackendSuite, Kind
+from bfsql_testing import BackendSuite, Kind
 
 
 class TestNetworkx(BackendSuite):

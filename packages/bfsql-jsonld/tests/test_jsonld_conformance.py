@@ -11,13 +11,13 @@ from bfsql_trials.conformance import ServedSuite, trying
 from bfsql_trials.together import LoadedTogether
 
 from bfsql.abc import GraphDbInterface
-from bfsql.conformance import EVERYTHING, OptOut
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
-from bfsql.testing import Kind, never
 from bfsql_jsonld import JsonLdBackend
 from bfsql_servers.web import WebServer
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_testing import Kind, never
+from bfsql_testing.conformance import EVERYTHING, OptOut
 
 CLEANED = never(
     "The web API cleans metadata as answers are cleaned, so control characters, vectors and what "

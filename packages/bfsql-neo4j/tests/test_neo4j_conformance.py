@@ -9,12 +9,12 @@ import pytest
 from bfsql_trials.conformance import ServedSuite, WatchedSuite
 from bfsql_trials.together import LoadedTogether
 
-from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
-from bfsql.testing import Kind
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
+from bfsql_testing import Kind
+from bfsql_testing.conformance import EVERYTHING
 
 KEPT = EVERYTHING - {
     Kind.BINARY,

@@ -17,7 +17,6 @@ import pytest
 from bfsql_trials.loading import Contents, LoaderSuite, traced_memory
 
 from bfsql.answers.clean import clean_metadata
-from bfsql.conformance.graphs import HOSTILE, VALUES, hostile, values
 from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import Staging
@@ -30,6 +29,7 @@ from bfsql_neo4j.loader import load_graph
 from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.values import from_properties
 from bfsql_servers.process import PAUSE
+from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
 

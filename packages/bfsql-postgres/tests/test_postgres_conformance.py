@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import pytest
 from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
 
-from bfsql.conformance import EVERYTHING, RULES
 from bfsql.models import GraphRecord
-from bfsql.testing import Kind
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_servers.database import Database
 from bfsql_servers.pgbouncer import PgBouncer
+from bfsql_testing import Kind
+from bfsql_testing.conformance import EVERYTHING, RULES
 
 
 def watched(backend: PostgresBackend) -> list[str]:

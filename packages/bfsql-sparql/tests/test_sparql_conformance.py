@@ -12,15 +12,15 @@ import pytest
 from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
 from bfsql_trials.together import LoadedTogether
 
-from bfsql.conformance import EVERYTHING, RULES, kept
-from bfsql.conformance.graphs import village
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind, never
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.fuseki import jar as program
 from bfsql_servers.process import stopped
 from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
+from bfsql_testing import BackendSuite, Kind, never
+from bfsql_testing.conformance import EVERYTHING, RULES, kept
+from bfsql_testing.conformance.graphs import village
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
 # the text that represents them in JSON.

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bfsql.conformance.graphs import HOSTILE
 from bfsql.models import Edge
 from bfsql_sparql.backend import SparqlBackend
+from bfsql_testing.conformance.graphs import HOSTILE
 
 HARMLESS = "urn:bfsql:harmless"
 GRAMMAR = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql.conformance.graphs import HOSTILE
 from bfsql.models.rdf import is_iri
 from bfsql_sparql import rdflib_queries
 from bfsql_sparql.files import Stop
 from bfsql_sparql.queries.graph import iri, text
 from bfsql_sparql.rdflib_engine import RdflibEngine
+from bfsql_testing.conformance.graphs import HOSTILE
 
 EX = "http://ex.org/"
 

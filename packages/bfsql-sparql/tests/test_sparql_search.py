@@ -8,7 +8,6 @@ import pytest
 
 from bfsql import call
 from bfsql.answers.notes import omissions
-from bfsql.conformance.graphs import HOSTILE, crowd
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Omission
 from bfsql.models.json_values import is_text
@@ -20,6 +19,7 @@ from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.dialects import DIALECTS, search_terms
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_testing.conformance.graphs import HOSTILE, crowd
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

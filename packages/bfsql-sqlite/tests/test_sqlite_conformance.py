@@ -10,10 +10,10 @@ from typing import Any
 
 from bfsql_trials.conformance import WatchedSuite
 
-from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
-from bfsql.testing import Kind
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_testing import Kind
+from bfsql_testing.conformance import EVERYTHING
 
 
 class Watched:

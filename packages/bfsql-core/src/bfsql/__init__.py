@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bfsql import moved
 from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -50,3 +51,5 @@ __getattr__, __dir__ = lazy_names(
         "bfsql.server": ("create_server",),
     },
 )
+
+moved.install()

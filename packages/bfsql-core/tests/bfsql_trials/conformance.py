@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
-from bfsql.conformance import RULES
-from bfsql.testing import BackendSuite, test_name
 from bfsql_servers.process import stopped
+from bfsql_testing.conformance import RULES
+from bfsql_testing.suite import BackendSuite, test_name
 
 BUSY_SECONDS = 300.0
 """Time limit per rule: long enough for a busy machine, short enough to catch a hanging store."""

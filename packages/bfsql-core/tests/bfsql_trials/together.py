@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import pytest
 
 from bfsql.abc import GraphDbInterface
-from bfsql.conformance import Finding, Rule, Trial, judge
-from bfsql.conformance import rules as registered
-from bfsql.conformance.harness import Fill
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, raise_outcome, test_name
+from bfsql_testing.conformance import Finding, Rule, Trial, judge
+from bfsql_testing.conformance import rules as registered
+from bfsql_testing.conformance.harness import Fill
+from bfsql_testing.suite import BackendSuite, raise_outcome, test_name
 from bfsql_trials.conformance import BUSY_SECONDS
 
 ALONE = frozenset(("drawn-graphs", "store-returns"))

@@ -1,6 +1,7 @@
 """`bfsql` on the command line: its output and its error messages."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -8,10 +9,12 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import Result
 
-from bfsql.cli.command import COMMANDS
+import bfsql
+from bfsql.cli.command import COMMANDS, KIT_COMMANDS
 from bfsql.cli.serve import waiting
 from bfsql.tools.parameters import PARAMETERS
 
@@ -33,7 +36,16 @@ def test_version_imports_click_alone() -> None:
     assert imported == "set()"
 
 
-def test_help_lists_every_command_without_importing_one() -> None:
+@pytest.fixture
+def without_plugins(tmp_path: Path) -> dict[str, str]:
+    """Variables of an environment that has core and click and no hook plugin, for `python -S`."""
+    packages = Path(click.__file__).parents[1]
+    (tmp_path / "click").symlink_to(packages / "click")
+    core = Path(bfsql.__file__).parents[1]
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(tmp_path)])}
+
+
+def test_help_lists_every_command_without_importing_one(without_plugins: dict[str, str]) -> None:
     code = (
         "import sys\n"
         "sys.modules.pop('importlib.metadata', None)\n"
@@ -42,9 +54,30 @@ def test_help_lists_every_command_without_importing_one() -> None:
         "except SystemExit: print(sorted(sys.modules.keys() & {'importlib.metadata', 'pydantic'}\n"
         "    | {m for m in sys.modules if m.startswith(('bfsql.cli.', 'bfsql.plugins.'))}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, env=without_plugins, capture_output=True, text=True, check=True)
     assert all(name in done.stdout for name in COMMANDS)
     assert done.stdout.splitlines()[-1] == "['bfsql.cli.command', 'bfsql.plugins.scan']"
+
+
+@pytest.mark.parametrize("name", KIT_COMMANDS)
+def test_a_command_of_the_kit_that_is_not_installed_says_how_to_install_it(
+    name: str, without_plugins: dict[str, str]
+) -> None:
+    command = [sys.executable, "-S", "-m", "bfsql", name]
+    done = subprocess.run(command, env=without_plugins, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        f"`bfsql {name}` comes with the conformance kit: pip install bfsql-testing" in done.stderr
+    )
+
+
+def test_the_import_of_a_kit_that_is_not_installed_says_how_to_install_it(
+    without_plugins: dict[str, str],
+) -> None:
+    command = [sys.executable, "-S", "-c", "from bfsql.testing import BackendSuite"]
+    done = subprocess.run(command, env=without_plugins, capture_output=True, text=True, check=False)
+    assert "bfsql.testing is in the conformance kit, which is missing: pip install" in done.stderr
 
 
 def test_every_tool_is_a_command(run: Run) -> None:
@@ -54,7 +87,7 @@ def test_every_tool_is_a_command(run: Run) -> None:
         assert all(f"--{p.name.replace('_', '-')}" in help_text for p in parameters)
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("command", sorted((*COMMANDS, *KIT_COMMANDS)))
 def test_every_command_has_help(command: str, run: Run) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -7,7 +7,7 @@ import pytest
 from click.testing import Result
 
 from bfsql.cli import bfsql
-from bfsql.cli.command import COMMANDS
+from bfsql.cli.command import COMMANDS, KIT_COMMANDS
 from bfsql.cli.configured import ConfiguredCommand
 
 Run = Callable[..., Result]
@@ -30,7 +30,7 @@ OTHERS = {"index": ["index"], "load": ["load", "edges.csv"]}
 
 
 def test_a_usage_error_is_2(run: Run) -> None:
-    for name in COMMANDS:
+    for name in (*COMMANDS, *KIT_COMMANDS):
         wrong = run(name, "--no-such-option")
         assert (wrong.exit_code, wrong.stdout) == (2, ""), name
         assert "No such option" in wrong.stderr
@@ -69,5 +69,6 @@ def test_doctor_reports_a_failure_of_the_store_as_1(
 
 def test_every_command_that_opens_a_store_is_tried() -> None:
     context = click.Context(bfsql)
-    found = {n for n in COMMANDS if isinstance(bfsql.get_command(context, n), ConfiguredCommand)}
+    every = (*COMMANDS, *KIT_COMMANDS)
+    found = {n for n in every if isinstance(bfsql.get_command(context, n), ConfiguredCommand)}
     assert found - {"doctor", "config", "install", "explore"} == {*OPENING, *OTHERS}

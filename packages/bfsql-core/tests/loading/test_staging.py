@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from bfsql.conformance.graphs import GRAPHS
 from bfsql.errors import StoreError
 from bfsql.loading import StagedEdge, StagedNode, staged
 from bfsql.loading.staging import Numbers
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql.models.json_values import decode, encode
+from bfsql_testing.conformance.graphs import GRAPHS
 
 
 @pytest.fixture(autouse=True)

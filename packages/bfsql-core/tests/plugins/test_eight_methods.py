@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from bfsql.abc import GraphDbInterface
 from bfsql.models import GraphRecord
 from bfsql.server import create_server
-from bfsql.testing import BackendSuite
+from bfsql_testing import BackendSuite
 
 TRIALS = Path(__file__).parents[1]
 

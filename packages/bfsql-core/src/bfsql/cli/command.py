@@ -25,6 +25,7 @@ from click.shell_completion import CompletionItem
 
 from bfsql.errors import BfsqlError, LoadRefused, StoreError, StoreUnavailable, ToolError
 from bfsql.masking import hide_secrets
+from bfsql.moved import INSTALL_KIT
 
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
@@ -40,9 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stats": ("bfsql.cli.stats:stats", "Count types, predicates, degrees and hubs."),
     "completion": ("bfsql.cli.show:completion", "Print a shell completion script."),
     "index": ("bfsql.cli.show:index", "Show or create missing indexes."),
-    "check": ("bfsql.cli.authors:check", "Test a backend against its store."),
     "backends": ("bfsql.cli.show:backends", "List the installed backends."),
-    "new-backend": ("bfsql.cli.authors:new_backend", "Start a backend of your own."),
     "config": ("bfsql.cli.show:config", "Show every setting and where it came from."),
     "describe-schema": ("bfsql.cli.tool:describe_schema", "Describe the graph."),
     "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
@@ -52,6 +51,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "intersect-subgraphs": ("bfsql.cli.tool:intersect_subgraphs", "Find what entities share."),
 }
 """Maps each name to the location of the command and its line in `bfsql --help`."""
+
+KIT_COMMANDS = ("check", "new-backend")
+"""Commands that the distribution of the conformance kit adds."""
 
 WRONG = 2
 """Something has to be corrected first: the command, a setting, a file or the store."""
@@ -89,6 +91,8 @@ class LazyGroup(click.Group):
         """Resolve as click does, and suggest the closest command for a misspelt one."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
+            if name in KIT_COMMANDS:
+                ctx.fail(f"`bfsql {name}` comes with the conformance kit: {INSTALL_KIT}.")
             known = self.list_commands(ctx)
             close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
             ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]}?" if close else ""))

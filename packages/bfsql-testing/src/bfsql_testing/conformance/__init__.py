@@ -1,0 +1,80 @@
+"""The rules for every correct backend, and the code that checks them, without pytest.
+
+findings = await judge_all(rules("filling"), Trial(fill=my_backend_with))
+print(report.text(findings))
+"""
+
+from bfsql_testing.conformance import (
+    answers,
+    columns,
+    health,
+    isolation,
+    outlines,
+    query_language,
+    records,
+    search,
+    store_access,
+    streams,
+    topology,
+)
+from bfsql_testing.conformance.capabilities import (
+    EVERYTHING,
+    Kind,
+    OptOut,
+    kept,
+    never,
+    notimpl,
+    notyet,
+)
+from bfsql_testing.conformance.harness import (
+    RULES,
+    Broken,
+    Fill,
+    Mode,
+    Open,
+    Rule,
+    Trial,
+    Untried,
+    rule,
+    rules,
+)
+from bfsql_testing.conformance.runner import FAILED, Finding, Outcome, judge, judge_all
+
+# The former names of four modules.
+asking, elements, operating, stores = query_language, topology, health, store_access
+
+__all__ = [
+    "EVERYTHING",
+    "FAILED",
+    "RULES",
+    "Broken",
+    "Fill",
+    "Finding",
+    "Kind",
+    "Mode",
+    "Open",
+    "OptOut",
+    "Outcome",
+    "Rule",
+    "Trial",
+    "Untried",
+    "answers",
+    "columns",
+    "health",
+    "isolation",
+    "judge",
+    "judge_all",
+    "kept",
+    "never",
+    "notimpl",
+    "notyet",
+    "outlines",
+    "query_language",
+    "records",
+    "rule",
+    "rules",
+    "search",
+    "store_access",
+    "streams",
+    "topology",
+]

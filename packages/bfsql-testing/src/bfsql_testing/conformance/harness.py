@@ -1,0 +1,436 @@
+"""The tools for writing checks: the registry of rules, the trial, samples, comparisons.
+
+    @reading_rule(
+        "both-directions",
+        "both directions of an edge agree",
+        source="chapter 8: all edges that leave, all edges that enter",
+    )
+    async def both_directions(trial: Trial) -> None: ...
+
+A check returns if the rule holds and raises `Broken` if it does not. Every test class and report is
+generated from the registry, so a new rule only needs its own function.
+
+A trial holds the ways to open the backend. Only `fill` or `open` is required; a rule that needs a
+missing one is not tried.
+
+    trial = Trial(fill=my_backend_with)
+    async with trial.filled(records) as backend: ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface, adapted
+from bfsql.errors import BfsqlError, ToolError
+from bfsql.graph import Graph, open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeDirection, GraphRecord, Triple
+from bfsql.models.parts import Part, part_of
+from bfsql.tools import Limits
+from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, kept
+from bfsql_testing.conformance.graphs import node_ids, village
+
+SAMPLE = 25
+"""Number of nodes that a check in reading mode examines."""
+
+EXAMPLES = 25
+"""Number of graphs that hypothesis generates."""
+
+RULE_SECONDS = 60.0
+"""Time limit for one rule, in seconds; a backend that takes longer hangs."""
+
+EDGES = 12
+"""Number of edges of one node that a check examines."""
+
+WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "new", "test")
+"""Search texts if the author specifies none."""
+
+UNKNOWN = (
+    "bfsql:no-such-entity",
+    "no such entity'; --\\\"<>{}$`",
+    "-1",
+    "x" * 300,
+)
+"""Ids that do not exist in any store."""
+
+SHOWN = 160
+"""Number of characters of an answer that a reason quotes, from the first difference on."""
+
+Mode: TypeAlias = Literal["filling", "reading"]
+"""Whether a check fills a store itself, or reads an existing one."""
+
+Level: TypeAlias = Literal["duty", "convention", "advice"]
+"""A duty is required by core; a convention is usual, but core works without it; advice improves
+answers, and a backend is correct without it.
+"""
+
+Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
+"""Returns if the rule holds; raises `Broken` or `Untried` otherwise."""
+
+Fill = Callable[[Sequence[GraphRecord]], AbstractAsyncContextManager[GraphDbInterface]]
+"""Takes records and returns an open backend whose store holds exactly these."""
+
+Open = Callable[[], AbstractAsyncContextManager[GraphDbInterface]]
+"""Opens the backend over an existing store."""
+
+
+class Broken(BfsqlError, AssertionError):
+    """The backend violates the rule; the message contains the call and its result."""
+
+
+class Untried(BfsqlError):
+    """The rule could not be checked; the message names what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A property of every correct backend."""
+
+    id: str
+    """A few words with hyphens, by which an author opts out of the rule."""
+    behaviour: str
+    """The rule as a sentence; tests are named by it."""
+    source: str
+    """The sentence of the protocol or of a chapter on which it is based."""
+    mode: Mode
+    """The mode of the check."""
+    check: Check
+    """The check, which raises an error if the rule does not hold."""
+    level: Level = "duty"
+    """The severity of a violation."""
+
+
+RULES: dict[str, Rule] = {}
+"""Every rule by its id, in the order in which they are reported."""
+
+
+def rule(
+    id: str,  # noqa: A002 - the rule's own word
+    behaviour: str,
+    *,
+    source: str,
+    mode: Mode,
+    level: Level = "duty",
+) -> Callable[[Check], Check]:
+    """Register a check as a rule.
+
+    Args:
+        id: The id by which authors opt out of the rule; never changes.
+        behaviour: The rule as a sentence.
+        source: The passage of the protocol that states it.
+        mode: The mode of the check.
+        level: Whether core requires it.
+
+    Raises:
+        ValueError: The id is already in use.
+    """
+
+    def register(check: Check) -> Check:
+        if id in RULES:
+            raise ValueError(f"Two rules are named {id!r}; give one of them another name.")
+        RULES[id] = Rule(id, behaviour, source, mode, check, level)
+        return check
+
+    return register
+
+
+filling_rule = partial(rule, mode="filling")
+"""Registers a check that fills a store."""
+
+reading_rule = partial(rule, mode="reading")
+"""Registers a check that reads an existing store."""
+
+
+def rules(*modes: Mode) -> list[Rule]:
+    """The rules of these modes, or all of them, in the order of the report."""
+    return [rule for rule in RULES.values() if not modes or rule.mode in modes]
+
+
+def expect(holds: object, reason: str) -> None:
+    """Continue if the condition holds.
+
+    Raises:
+        Broken: It does not hold; `reason` contains the actual and the correct result.
+    """
+    if not holds:
+        raise Broken(reason)
+
+
+async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
+    """Request a key that the store does not have; errors other than KeyError pass through.
+
+    Raises:
+        Broken: The request was answered; `reason` ends the sentence.
+    """
+    try:
+        answer = await getattr(db, method)(key)
+    except KeyError:
+        return
+    raise Broken(f"{method}({key!r}) gave {answer!r}{reason}")
+
+
+@dataclass(slots=True)
+class Trial:
+    """The ways to open one backend, and its author's declarations."""
+
+    fill: Fill | None = None
+    """Fills a store and opens it; None if the kit cannot fill it."""
+    open: Open | None = None
+    """Opens an existing store; None to read the kit's own graph."""
+    keeps: frozenset[Kind] = EVERYTHING
+    """The kinds of values that the store keeps."""
+    queries: Callable[[GraphDbInterface], Sequence[str] | None] | None = None
+    """The query texts that a backend has sent so far, without parameters, oldest first."""
+    round_trips: Callable[[GraphDbInterface], int | None] | None = None
+    """How many requests a backend has sent to its store so far."""
+    gone: Callable[[GraphDbInterface], AbstractAsyncContextManager[None] | None] | None = None
+    """A context in which the backend's store cannot be reached; afterwards it can."""
+    read_only: Fill | None = None
+    """Like `fill`, but the open backend has only the right to read."""
+    omitting: Fill | None = None
+    """Like `fill`, but the backend omits some edges of a node with 200 edges, and reports them."""
+    sample: Sequence[str] = ()
+    """Ids to check in reading mode; without them the kit finds some by searching."""
+    words: Sequence[str] = ()
+    """Search texts for finding ids."""
+    size: int = SAMPLE
+    """Number of nodes to check in reading mode."""
+    examples: int = EXAMPLES
+    """Number of graphs that hypothesis generates."""
+    rule_seconds: float = RULE_SECONDS
+    """Time limit for one rule, in seconds."""
+    oddities: list[str] = field(default_factory=list)
+    """Unusual properties of the store that are not the backend's fault."""
+
+    @asynccontextmanager
+    async def filled(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+        """An open backend whose store holds those parts of these records that it keeps.
+
+        Raises:
+            Untried: The store cannot be filled.
+        """
+        if self.fill is None:
+            raise Untried("The kit cannot fill the store.")
+        async with self.fill(kept(records, self.keeps)) as backend:
+            yield backend
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[GraphDbInterface]:
+        """An open backend over the existing store, or else over the kit's village."""
+        async with self.open() if self.open is not None else self.filled(village()) as backend:
+            yield backend
+
+    def away(self, db: GraphDbInterface) -> AbstractAsyncContextManager[None]:
+        """A context in which the store of an open backend cannot be reached.
+
+        Raises:
+            Untried: The trial has no way to make it unreachable.
+        """
+        away = self.gone(db) if self.gone else None
+        if away is None:
+            raise Untried("No way to take the store away is given.")
+        return away
+
+    def reader(self) -> Trial:
+        """The ways to open the backend with only the right to read.
+
+        Raises:
+            Untried: The trial has no such way.
+        """
+        if self.read_only is None:
+            raise Untried("No way to open a store that may only be read is given.")
+        return Trial(fill=self.read_only, keeps=self.keeps)
+
+    def kept(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
+        """The part of these records that the store keeps."""
+        return kept(records, self.keeps)
+
+    def odd(self, sentence: str) -> None:
+        """Note an unusual property of the store; the rule still holds."""
+        if sentence not in self.oddities:
+            self.oddities.append(sentence)
+
+
+@asynccontextmanager
+async def looked_at(
+    trial: Trial, records: Sequence[GraphRecord]
+) -> AsyncIterator[tuple[GraphDbInterface, list[str]]]:
+    """An open backend and ids to check.
+
+    They are a sample of the existing store or, if the kit fills the store, these records and
+    all of their nodes.
+    """
+    if trial.open is not None:
+        async with trial.open() as db:
+            yield db, await sample(trial, db)
+    else:
+        able = trial.kept(records)
+        async with trial.filled(able) as db:
+            yield db, node_ids(able)
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The edges that one call returned."""
+
+    triples: tuple[Triple, ...]
+    """The edges, sorted, each once."""
+    whole: bool
+    """Whether the backend reported no omission."""
+
+
+PARTS = 3
+"""The predicates by which parts of a ring are requested."""
+NO_PREDICATE = "no predicate of any graph"
+
+
+async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any) -> Edges:
+    """The result of `edges_from`, `edges_to` or `edges_batch` for an id or ids."""
+    with call.scope(seconds=call.remaining()) as scope:
+        triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(asked)}
+        return Edges(tuple(sorted(triples)), not scope.omissions)
+
+
+def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part, set[Triple]]]:
+    """Some parts of a ring as requests to a store, and the edges of each.
+
+    Args:
+        ring: The whole ring.
+        ids: The ids for which it was requested.
+    """
+    names = sorted({predicate for _, predicate, _ in ring})
+    some = [None, *([name] for name in names[:PARTS]), names[:PARTS], [*names, NO_PREDICATE], []]
+    ways: tuple[EdgeDirection | None, ...] = (None, "out", "in")
+    for predicates, direction in product(some, ways):
+        part: Part = {"predicates": predicates, "direction": direction}
+        yield part, set(part_of(list(ring), ids, **part))
+
+
+async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
+    """Ids to check, at most `trial.size` of them.
+
+    Raises:
+        Untried: None could be found.
+    """
+    if trial.sample:
+        return list(trial.sample)[: trial.size]
+    if trial.open is None:
+        ids = node_ids(trial.kept(village()))
+        return ids[:: max(1, len(ids) // trial.size)][: trial.size]
+    found = await _searched(trial, db)
+    if not found:
+        trial.odd("No search found a node: the store is empty, or contains other words.")
+        raise Untried("No node to examine was found; name some, or words to search for.")
+    trial.sample = list(found)  # the store does not change, so one search suffices for all rules
+    return list(found)
+
+
+async def some_edges(trial: Trial, db: GraphDbInterface) -> list[Triple]:
+    """Edges of the sample, a few of each node.
+
+    Raises:
+        Untried: The sample has none.
+    """
+    found: dict[Triple, None] = {}
+    for entity_id in await sample(trial, db):
+        found.update(dict.fromkeys((await edges_of(db.edges_from, entity_id)).triples[:5]))
+    if not found:
+        raise Untried("No node of the sample has an edge that leaves it.")
+    return list(found)[: trial.size]
+
+
+async def _searched(trial: Trial, db: GraphDbInterface) -> list[str]:
+    """Ids of nodes that searches find, then those of their neighbours."""
+    found: dict[str, None] = {}
+    words = trial.words or (*WORDS, *list(await db.entity_types())[:10])
+    for word in words:
+        found.update((stub.id, None) for stub in await adapted(db).search_entities(word))
+        if len(found) >= trial.size:
+            break
+    for entity_id in list(found):
+        if len(found) >= trial.size:
+            break
+        for subject, _, obj in (await edges_of(db.edges_batch, [entity_id])).triples[:EDGES]:
+            found.update({subject: None, obj: None})
+    nodes = {node.id for node in await db.get_nodes_batch(list(found))}
+    return [i for i in found if i in nodes][: trial.size]
+
+
+class PlainReference(MemoryBackend):
+    """The reference for a backend without its own evidence: the contract's default."""
+
+    provenance_for_node = GraphDbInterface.provenance_for_node
+
+
+@asynccontextmanager
+async def both(trial: Trial, records: Sequence[GraphRecord]) -> AsyncIterator[tuple[Graph, Graph]]:
+    """The backend and the reference over the same records, each behind tools and cache."""
+    async with trial.filled(records) as db:
+        reference = reference_of(db, trial.kept(records))
+        async with open_graph(db) as mine, open_graph(reference) as wanted:
+            yield mine, wanted
+
+
+def reference_of(db: GraphDbInterface, records: Sequence[GraphRecord]) -> MemoryBackend:
+    """The reference for a backend, over some records."""
+    default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
+    return (PlainReference if default else MemoryBackend)(records)
+
+
+def uncached(db: GraphDbInterface) -> Graph:
+    """The six tools straight over a backend."""
+    return Graph(db, "", Limits(), None)
+
+
+async def outcome(graph: Graph, tool: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
+    """The blocks of an answer, or the kind and the argument of an error."""
+    try:
+        answer = await graph.call(tool, arguments)
+    except ToolError as refused:
+        return ("refused", refused.kind, refused.argument)
+    if tool == "describe_schema" and not arguments.get("seeds"):
+        schema = json.loads(answer.text)
+        return tuple((k, schema[k]) for k in ("entity_types", "predicates", "comprehensive"))
+    return answer.blocks
+
+
+async def same(mine: Graph, wanted: Graph, tool: str, arguments: dict[str, Any]) -> None:
+    """Call a tool of both graphs and compare the results.
+
+    Raises:
+        Broken: They differ.
+    """
+    want = await outcome(wanted, tool, arguments)
+    have = await outcome(mine, tool, arguments)
+    if have != want:
+        text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        short = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+        raise Broken(difference(f"{tool}({short})", have, want))
+
+
+def difference(asked: str, have: object, want: object) -> str:
+    """The request, and both answers from the first difference on."""
+    one, other = str(have), str(want)
+    first = next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+    start = max(0, first - SHOWN // 2)
+    return (
+        f"{asked} gave ...{one[start : start + SHOWN]}..., the reference gives "
+        f"...{other[start : start + SHOWN]}..."
+    )
+
+
+def some_ids(records: Iterable[GraphRecord], most: int = 12) -> list[str]:
+    """Ids of nodes, from everywhere in the graph."""
+    ids = node_ids(records)
+    return ids[:: max(1, -(-len(ids) // most))]

@@ -1,0 +1,153 @@
+"""A server's requests to a store at run time: whether it has changed, answers, and is writable."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from bfsql.abc import GraphDbInterface
+from bfsql.errors import StoreError
+from bfsql_testing.conformance.graphs import village
+from bfsql_testing.conformance.harness import Broken, Trial, expect, filling_rule, reading_rule
+
+CHANGES = 200
+"""Number of consecutive calls of `changed`."""
+CHANGES_SECONDS = 2.0
+"""Time limit for these calls: a thousand times the expected time."""
+PING_SECONDS = 20.0
+"""The time within which a ping has to end."""
+
+
+@reading_rule(
+    "changed-steady",
+    "a store that nothing was done to has not changed",
+    source="the backend contract: changed() is None while the graph is the one that was opened",
+)
+async def changed_steady(trial: Trial) -> None:
+    """Before and after questions, and quickly: a server asks before every call."""
+    async with trial.opened() as db:
+        _expect_unchanged(db)
+        await db.entity_types()
+        await db.predicates()
+        began = time.monotonic()
+        for _ in range(CHANGES):
+            _expect_unchanged(db)
+        seconds = time.monotonic() - began
+        expect(
+            seconds < CHANGES_SECONDS,
+            f"{CHANGES} calls of changed() took {seconds:.1f} s; a server makes one before every "
+            "call, so it may not ask another machine.",
+        )
+
+
+def _expect_unchanged(db: GraphDbInterface) -> None:
+    try:
+        change: Any = db.changed()
+    except Exception as other:
+        raise Broken(
+            f"changed() raised {type(other).__name__}: {other}; it has to give None, or a value "
+            "for what the store holds now."
+        ) from other
+    if asyncio.iscoroutine(change):
+        change.close()
+        raise Broken("changed() is a coroutine; it has to be a plain method that gives a value.")
+    expect(
+        change is None,
+        f"changed() gave {change!r} for a store that nothing was done to; None is due.",
+    )
+
+
+@reading_rule(
+    "ping-answered",
+    "a store that answers is pinged without an error",
+    source="the backend contract: ping() returns when the store has answered",
+)
+async def ping_answered(trial: Trial) -> None:
+    """Several times in a row, and at the same time."""
+    async with trial.opened() as db:
+        await _ping(db)
+        await asyncio.gather(*(_ping(db) for _ in range(3)))
+        expect(
+            isinstance(await db.entity_types(), list),
+            "After ping(), entity_types() gives no list.",
+        )
+
+
+@filling_rule(
+    "ping-asks",
+    "a ping asks the store itself",
+    source="the backend contract: ping() raises StoreUnavailable where the store does not answer",
+)
+async def ping_asks(trial: Trial) -> None:
+    """While the store is gone, a ping is a StoreError."""
+    async with trial.filled(trial.kept(village())) as db:
+        away = trial.away(db)
+        await _ping(db)
+        async with away:
+            try:
+                async with asyncio.timeout(PING_SECONDS):
+                    await db.ping()
+            except StoreError:
+                return
+            except TimeoutError as late:
+                raise Broken(f"With the store gone, ping() hangs for {PING_SECONDS:g} s.") from late
+            except Exception as other:
+                raise Broken(
+                    f"With the store gone, ping() raised {type(other).__name__}: {other}; "
+                    "StoreUnavailable is due."
+                ) from other
+            raise Broken("With the store gone, ping() returned; StoreUnavailable is due.")
+
+
+async def _ping(db: GraphDbInterface) -> None:
+    try:
+        async with asyncio.timeout(PING_SECONDS):
+            await db.ping()
+    except TimeoutError as late:
+        raise Broken(f"ping() hangs for {PING_SECONDS:g} s; the store answers.") from late
+    except Exception as other:
+        raise Broken(
+            f"The store answers, and ping() raised {type(other).__name__}: {other}."
+        ) from other
+
+
+@reading_rule(
+    "may-write-said",
+    "may_write gives a sentence or None",
+    source="the backend contract: may_write() says why the account could change the graph",
+)
+async def may_write_said(trial: Trial) -> None:
+    """Whatever the account may do."""
+    async with trial.opened() as db:
+        await _why(db)
+
+
+@filling_rule(
+    "may-write-not",
+    "an account that may only read may not write",
+    source="the backend contract: may_write() is None where the account could not change the graph",
+)
+async def may_write_not(trial: Trial) -> None:
+    """Opened without the right to write, the backend gives None."""
+    async with trial.reader().filled(village()) as db:
+        why = await _why(db)
+        expect(
+            why is None,
+            f"Opened with the right to read alone, may_write() gave {why!r}; None is due.",
+        )
+
+
+async def _why(db: GraphDbInterface) -> str | None:
+    try:
+        why: Any = await db.may_write()
+    except Exception as other:
+        raise Broken(
+            f"may_write() raised {type(other).__name__}: {other}; where the rights cannot be "
+            "found out, None is due."
+        ) from other
+    expect(
+        why is None or (isinstance(why, str) and why.strip()),
+        f"may_write() gave {why!r}; it has to be a sentence for the operator, or None.",
+    )
+    return None if why is None else str(why)

@@ -1,0 +1,91 @@
+"""Answers that one call filters, sorts and follows: the bytes of the reference, however read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface
+from bfsql.graph import open_graph
+from bfsql.models import Metadata, Triple
+from bfsql_testing.conformance.answers import SAME_BYTES
+from bfsql_testing.conformance.graphs import laboratory
+from bfsql_testing.conformance.harness import Broken, Trial, filling_rule, reference_of, same
+
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("bfs_query", {"seeds": ["d:0"], "path": ["<-studies- Trial"]}),
+    ("bfs_query", {"seeds": ["d:0"], "path": ["<-studies- Trial", "-tests-> Compound"]}),
+    ("bfs_query", {"seeds": ["c:0"], "path": ["-interacts_with-{1,3}"], "count_distinct": 0}),
+    ("bfs_query", {"seeds": ["c:0", "c:1"], "path": ["-treats|causes->", "<--"], "show": "ends"}),
+    ("bfs_query", {"seeds": ["l:0"], "path": ["-->", "-tests->", "--"], "show": "1"}),
+    ("bfs_query", {"seeds": ["c:0"], "path": ["-treats->"] * 2}),
+    ("bfs_query", {"seeds": ["c:0"], "path": ["-treats->"], "limit": 1, "offset": 1}),
+    ("bfs_query", {"seeds": ["l:0"], "path": ["-runs->", "-studies->"], "to": ["d:1"]}),
+    ("bfs_query", {"seeds": ["c:0"], "path": ["-treats->"], "to": ["d:0", "d:2"]}),
+    ("bfs_query", {"seeds": ["l:0"], "to": ["c:3", "d:2"]}),
+    ("bfs_query", {"seeds": ["l:0", "c:0"], "to": ["d:0"], "exclude_node_types": ["Trial"]}),
+    ("bfs_query", {"seeds": ["l:0"], "path": ["-runs-> Trial"], "where": ["year>=2003"]}),
+    ("bfs_query", {"seeds": ["d:0"], "path": ["<-treats-"], "where": ["treats.confidence>0.5"]}),
+    ("bfs_query", {"seeds": ["l:0"], "path": ["-->", "-->"], "where": ["1.status=open|paused"]}),
+    ("bfs_query", {"seeds": ["l:0"], "max_hops": 2, "where": ["year<2005", "Compound.name~0"]}),
+    ("bfs_query", {"seeds": ["d:0"], "max_hops": 1, "where": ["tags=b"], "sort_by": "-year"}),
+    ("bfs_query", {"seeds": ["d:0"], "max_hops": 1, "where": ["confidence<=0.5"]}),
+    ("bfs_query", {"seeds": ["d:0"], "max_hops": 1, "sort_by": "year", "limit": 3}),
+    ("bfs_query", {"seeds": ["d:0"], "max_hops": 2, "sort_by": "-degree", "fields": ["name"]}),
+    ("bfs_query", {"seeds": ["l:0"], "max_hops": 1, "fields": ["year", "status", "nothing"]}),
+    ("bfs_query", {"seeds": ["l:0"], "max_hops": 2, "limit": 0}),
+    ("bfs_query", {"seeds": ["d:0"], "path": ["<--"], "sort_by": "-paths", "fields": ["name"]}),
+    ("bfs_query", {"seeds": ["Laboratory"], "path": ["-runs->"], "where": ["year=1900"]}),
+    ("bfs_query", {"seeds": ["l:0"], "path": ["<-runs-"]}),
+    ("intersect_subgraphs", {"seeds": ["c:0", "t:5"], "k": 2, "connect": True}),
+    ("intersect_subgraphs", {"seeds": ["l:0", "c:3"], "connect": True, "fields": ["name"]}),
+    ("intersect_subgraphs", {"seeds": ["c:0", "c:1"], "k": 1, "where": ["Disease.year=1"]}),
+    ("describe_schema", {"seeds": ["c:0"]}),
+)
+"""The calls over the laboratory graph."""
+
+
+class _WholeOnly(DelegatingGraphDb):
+    """A backend that only returns whole rings and whole metadata, in strings."""
+
+    edges_stream = GraphDbInterface.edges_stream
+    columns = GraphDbInterface.columns
+
+    # These are the signatures of a backend that cannot return parts.
+    async def edges_batch(  # type: ignore[override]
+        self, ids: Sequence[str]
+    ) -> Iterable[Triple]:
+        return await super().edges_batch(ids)
+
+    async def metadata_for_nodes_batch(  # type: ignore[override]
+        self, ids: Sequence[str]
+    ) -> dict[str, Metadata]:
+        return await super().metadata_for_nodes_batch(ids)
+
+    async def metadata_for_edges_batch(  # type: ignore[override]
+        self, edges: Collection[Triple]
+    ) -> dict[Triple, Metadata]:
+        return await super().metadata_for_edges_batch(edges)
+
+
+@filling_rule(
+    "asking-bytes",
+    "path, to, where, sort_by, fields and connect give the bytes of the reference, "
+    "whether the store filters or core does",
+    source=SAME_BYTES,
+)
+async def asking_bytes(trial: Trial) -> None:
+    """Steps, targets, conditions, orders and pages; parts pushed down, and read whole."""
+    records = trial.kept(laboratory())
+    async with (
+        trial.filled(records) as db,
+        open_graph(db) as mine,
+        open_graph(_WholeOnly(db)) as whole,
+        open_graph(reference_of(db, records)) as wanted,
+    ):
+        for tool, arguments in CALLS:
+            await same(mine, wanted, tool, arguments)
+            try:
+                await same(whole, wanted, tool, arguments)
+            except Broken as broken:
+                raise Broken(f"Where core filters: {broken}") from broken

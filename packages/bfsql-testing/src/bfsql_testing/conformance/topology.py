@@ -1,0 +1,451 @@
+"""Nodes and edges: none missing, none added, in both directions, alone and in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from bfsql.abc import GraphDbInterface, adapted
+from bfsql.answers.clean import clean_metadata
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge, EdgeRecord, Metadata, Node, NodeRecord, Triple
+from bfsql.models.parts import only
+from bfsql_testing.conformance.graphs import (
+    GRAPHS,
+    dangling,
+    hub,
+    node_ids,
+    parallel,
+    several_types,
+    shapes,
+)
+from bfsql_testing.conformance.harness import (
+    EDGES,
+    UNKNOWN,
+    Broken,
+    Trial,
+    Untried,
+    edges_of,
+    expect,
+    expect_unknown,
+    filling_rule,
+    parts_of,
+    reading_rule,
+    sample,
+    some_edges,
+)
+
+BATCH = "the backend contract: a batch is a better way to answer the same question"
+
+NO_KEY = "no key of any metadata"
+
+JOINS = (":", "|", "/", "\t", "->")
+"""Separators with which careless stores join the parts of a triple into one key."""
+
+
+def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
+    return [(node.id, node.entity_type) for node in nodes]
+
+
+@filling_rule(
+    "every-node",
+    "every node exists, with its own id and its own type",
+    source="chapter 8: get_node is the identity call; protocol 9: a node has one entity_type",
+)
+async def every_node(trial: Trial) -> None:
+    """Alone and in one batch, over every graph of the kit."""
+    for graph in GRAPHS.values():
+        records = trial.kept(graph())
+        ids = node_ids(records)
+        wanted = set(_identities(await MemoryBackend(records).get_nodes_batch(ids)))
+        async with trial.filled(records) as db:
+            batch = set(_identities(await db.get_nodes_batch(ids)))
+            expect(
+                batch == wanted,
+                f"Over {graph.__name__}, get_nodes_batch differs in {sorted(batch ^ wanted)[:4]}.",
+            )
+            for entity_id in ids[:60]:
+                node = await db.get_node(entity_id)
+                expect(
+                    (node.id, node.entity_type) in wanted and node.id == entity_id,
+                    f"Over {graph.__name__}, get_node({entity_id!r}) gave {node}.",
+                )
+
+
+@filling_rule(
+    "every-edge",
+    "every edge exists in both directions, parallel ones once, and no other",
+    source="protocol 7: an edge's identity is its triple; a self-loop is an edge",
+)
+async def every_edge(trial: Trial) -> None:
+    """`edges_from`, `edges_to` and the ring of each node."""
+    for graph in (shapes, parallel, several_types, dangling):
+        records = trial.kept(graph())
+        wanted = MemoryBackend(records)
+        async with trial.filled(records) as db:
+            for entity_id in node_ids(records):
+                await _same_edges(db, wanted, entity_id)
+
+
+async def _same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: str) -> None:
+    for method in ("edges_from", "edges_to"):
+        have = sorted(map(tuple, await getattr(db, method)(entity_id)))
+        want = sorted(map(tuple, await getattr(wanted, method)(entity_id)))
+        expect(have == want, f"{method}({entity_id!r}) gave {have}; expected: {want}.")
+    ring = {(s, p, o) for s, p, o in await db.edges_batch([entity_id])}
+    want_ring = set(await wanted.edges_batch([entity_id]))
+    expect(
+        ring == want_ring,
+        f"edges_batch([{entity_id!r}]) gave {sorted(ring)}; expected: {sorted(want_ring)}.",
+    )
+
+
+@filling_rule(
+    "whole-hub", "a hub gives all of its edges", source="protocol 11: nothing is cut silently"
+)
+async def whole_hub(trial: Trial) -> None:
+    """1,200 edges, in both directions, alone and in a ring."""
+    records = trial.kept(hub())
+    half = sum(isinstance(r, EdgeRecord) and r.subject == "hub" for r in records)
+    every = sum(isinstance(r, EdgeRecord) for r in records)
+    async with trial.filled(records) as db:
+        counts = {
+            "edges_from": (len(set(await db.edges_from("hub"))), half),
+            "edges_to": (len(set(await db.edges_to("hub"))), every - half),
+            "edges_batch": (len({(s, p, o) for s, p, o in await db.edges_batch(["hub"])}), every),
+        }
+        for method, (have, want) in counts.items():
+            expect(have == want, f"{method} of a hub gave {have} edges of {want}.")
+        spokes = node_ids(records)
+        found = len(list(await db.get_nodes_batch(spokes)))
+        expect(found == len(spokes), f"get_nodes_batch gave {found} nodes of {len(spokes)}.")
+
+
+@filling_rule(
+    "alone-is-known",
+    "a node without edges is known",
+    source="chapter 8: one without edges gives nothing; KeyError is for unknown ones",
+)
+async def alone_is_known(trial: Trial) -> None:
+    """No edges, no error."""
+    async with trial.filled(trial.kept(shapes())) as db:
+        for ask in (db.edges_from, db.edges_to):
+            try:
+                edges = list(await ask("s:4"))
+            except KeyError as error:
+                raise Broken(
+                    f"{ask.__name__}('s:4') raised KeyError; the node exists, without edges."
+                ) from error
+            expect(not edges, f"{ask.__name__}('s:4') gave {edges}; the node has no edges.")
+        expect(not list(await db.edges_batch(["s:4"])), "edges_batch(['s:4']) gave edges.")
+        await db.metadata_for_node("s:4")
+
+
+@filling_rule(
+    "dangling-ends",
+    "an end without a node is not a node",
+    source="protocol 8: it is not a node; edges_batch gives nothing for an id that is not a node",
+)
+async def dangling_ends(trial: Trial) -> None:
+    """The known end still gives the edge, the other end is unknown."""
+    records = trial.kept(dangling())
+    ends = {e for r in records if isinstance(r, EdgeRecord) for e in (r.subject, r.object)}
+    strangers = sorted(ends - set(node_ids(records)))
+    async with trial.filled(records) as db:
+        found = [node.id for node in await db.get_nodes_batch(strangers)]
+        expect(not found, f"get_nodes_batch gave {found}, which no record describes.")
+        for stranger in strangers:
+            await expect_unknown(db, "get_node", stranger, "; no record describes it.")
+        wanted = {tuple(edge) for edge in await MemoryBackend(records).edges_from("d:1")}
+        have = {tuple(Edge(*edge)) for edge in await db.edges_from("d:1")}
+        expect(
+            have == wanted, f"edges_from('d:1') gave {sorted(have)}; expected: {sorted(wanted)}."
+        )
+        expect(
+            not list(await db.edges_batch(strangers)),
+            "edges_batch gave edges for ids that are not nodes.",
+        )
+
+
+@filling_rule(
+    "triples-apart",
+    "triples that join to the same text are different edges",
+    source="protocol 7: an edge's identity is (subject, predicate, object)",
+)
+async def triples_apart(trial: Trial) -> None:
+    """`a:b` - `c` - `d` and `a` - `b:c` - `d`, with every usual separator."""
+    for join in JOINS:
+        one, other = Edge(f"a{join}b", "c", "d"), Edge("a", f"b{join}c", "d")
+        ids = (one.subject, other.subject, "d")
+        records = trial.kept(
+            [
+                *(NodeRecord(i, "Thing", {"name": i}) for i in ids),
+                EdgeRecord(*one, {"mark": "one"}),
+                EdgeRecord(*other, {"mark": "other"}),
+            ]
+        )
+        wanted = [r.metadata.get("mark") for r in records if isinstance(r, EdgeRecord)]
+        async with trial.filled(records) as db:
+            marks = [(await db.metadata_for_edge(e)).get("mark") for e in (one, other)]
+            expect(
+                marks == wanted, f"{one} and {other} have the marks {marks}; expected: {wanted}."
+            )
+            batch = {
+                tuple(e): m for e, m in (await db.metadata_for_edges_batch([one, other])).items()
+            }
+            marks = [batch.get(tuple(e), {}).get("mark") for e in (one, other)]
+            expect(marks == wanted, f"In a batch, {one} and {other} have the marks {marks}.")
+
+
+@reading_rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH)
+async def nodes_batch(trial: Trial) -> None:
+    """Same ids, same types, each once."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        batch = _identities(await db.get_nodes_batch(ids))
+        single = _identities([await db.get_node(i) for i in ids])
+        expect(len(set(batch)) == len(batch), f"get_nodes_batch gave a node twice: {batch}.")
+        expect(
+            set(batch) == set(single),
+            f"get_nodes_batch and get_node differ in {sorted(set(batch) ^ set(single))}.",
+        )
+
+
+@reading_rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH)
+async def edges_batch(trial: Trial) -> None:
+    """One ring, undirected, for one node and for all of the sample."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        every: set[Triple] = set()
+        whole = True
+        for entity_id in ids:
+            out, into = [await edges_of(ask, entity_id) for ask in (db.edges_from, db.edges_to)]
+            ends, alone = {*out.triples, *into.triples}, await edges_of(db.edges_batch, [entity_id])
+            complete = out.whole and into.whole and alone.whole
+            whole, every = whole and complete, every | ends
+            expect(
+                set(alone.triples) == ends or not complete,
+                f"edges_batch([{entity_id!r}]) and the two single calls differ in "
+                f"{sorted(set(alone.triples) ^ ends)[:5]}.",
+            )
+        together = await edges_of(db.edges_batch, ids)
+        expect(
+            set(together.triples) == every or not (whole and together.whole),
+            f"edges_batch of {len(ids)} ids and the single calls differ in "
+            f"{sorted(set(together.triples) ^ every)[:5]}.",
+        )
+
+
+@reading_rule(
+    "edges-part",
+    "edges_batch gives the requested part of a ring",
+    source="the backend contract: edges_batch(ids, predicates, direction)",
+)
+async def edges_part(trial: Trial) -> None:
+    """Some predicates, none and unknown ones; leaving, entering and both; alone and together."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        for asked in (ids[:1], ids):
+            whole = await edges_of(db.edges_batch, asked)
+            for part, wanted in parts_of(whole.triples, asked):
+                read = await edges_of(partial(adapted(db).edges_batch, **part), asked)
+                expect(
+                    set(read.triples) == wanted or not (whole.whole and read.whole),
+                    f"edges_batch of {len(asked)} ids with {part} and the same part of the whole "
+                    f"ring differ in {sorted(set(read.triples) ^ wanted)[:4]}.",
+                )
+
+
+@reading_rule(
+    "node-metadata-batch", "metadata_for_nodes_batch equals metadata_for_node", source=BATCH
+)
+async def node_metadata_batch(trial: Trial) -> None:
+    """Every value of every node."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        batch = await db.metadata_for_nodes_batch(ids)
+        for entity_id in ids:
+            alone = await db.metadata_for_node(entity_id)
+            expect(entity_id in batch, f"metadata_for_nodes_batch left {entity_id!r} out.")
+            _same_metadata(repr(entity_id), alone, batch[entity_id])
+
+
+@reading_rule(
+    "edge-metadata-batch", "metadata_for_edges_batch equals metadata_for_edge", source=BATCH
+)
+async def edge_metadata_batch(trial: Trial) -> None:
+    """Every value of every edge."""
+    async with trial.opened() as db:
+        edges = await some_edges(trial, db)
+        batch = {tuple(e): m for e, m in (await db.metadata_for_edges_batch(edges)).items()}
+        for edge in edges:
+            alone = await db.metadata_for_edge(Edge(*edge))
+            expect(edge in batch, f"metadata_for_edges_batch left {edge} out.")
+            _same_metadata(edge, alone, batch[edge])
+
+
+@reading_rule(
+    "node-metadata-keys",
+    "metadata_for_nodes_batch gives the values of the requested keys",
+    source="the backend contract: metadata_for_nodes_batch(ids, keys)",
+)
+async def node_metadata_keys(trial: Trial) -> None:
+    """Some keys, all but one, and one that nothing has."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        await _same_keys(partial(adapted(db).metadata_for_nodes_batch, ids))
+
+
+@reading_rule(
+    "edge-metadata-keys",
+    "metadata_for_edges_batch gives the values of the requested keys",
+    source="the backend contract: metadata_for_edges_batch(edges, keys)",
+)
+async def edge_metadata_keys(trial: Trial) -> None:
+    """Likewise."""
+    async with trial.opened() as db:
+        edges = await some_edges(trial, db)
+        await _same_keys(partial(adapted(db).metadata_for_edges_batch, edges))
+
+
+async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
+    """Compare a batch's results for some keys with the whole metadata.
+
+    Raises:
+        Untried: No record in the sample has metadata.
+    """
+    whole = await ask()
+    names = sorted({key for metadata in whole.values() for key in metadata})
+    if not names:
+        raise Untried("Nothing of the sample has metadata.")
+    for keys in (names[:2], names[1:], [names[-1], NO_KEY]):
+        part = await ask(keys=keys)
+        for of, metadata in only(whole, keys).items():
+            right, given = clean_metadata(metadata), clean_metadata(part.get(of, {}))
+            expect(
+                given == right,
+                f"Of {of!r} the keys {keys} are {given}, and in the whole metadata {right}.",
+            )
+
+
+def _same_metadata(what: object, alone: Any, batch: Any) -> None:
+    single = clean_metadata(alone)
+    expect(
+        clean_metadata(batch) == single,
+        f"The metadata of {what} is {single} alone and {batch} in a batch.",
+    )
+
+
+@reading_rule(
+    "unknown-in-batches",
+    "batches leave unknown ids out",
+    source="the backend contract: get_nodes_batch gives the nodes that exist",
+)
+async def unknown_in_batches(trial: Trial) -> None:
+    """Unknown ids among known ones change nothing; alone, they give nothing."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        mixed = [*UNKNOWN[:2], *ids, *UNKNOWN[2:]]
+        known = {node.id for node in await db.get_nodes_batch(ids)}
+        found = {node.id for node in await db.get_nodes_batch(mixed)}
+        expect(found == known, f"With unknown ids, get_nodes_batch gave {found ^ known} besides.")
+        metadata = await db.metadata_for_nodes_batch(mixed)
+        expect(
+            not set(UNKNOWN) & set(metadata),
+            f"metadata_for_nodes_batch gave unknown ids: {set(UNKNOWN) & set(metadata)}.",
+        )
+        alone = await edges_of(db.edges_batch, ids)
+        together = await edges_of(db.edges_batch, mixed)
+        expect(
+            alone.triples == together.triples or not (alone.whole and together.whole),
+            "With unknown ids, edges_batch gave different edges.",
+        )
+        expect(not list(await db.get_nodes_batch([])), "get_nodes_batch([]) gave nodes.")
+        expect(not (await edges_of(db.edges_batch, [])).triples, "edges_batch([]) gave edges.")
+        bad = [(ids[0], "no such predicate", ids[0]), (UNKNOWN[0], "p", UNKNOWN[1])]
+        expect(
+            not await db.metadata_for_edges_batch(bad),
+            "metadata_for_edges_batch gave metadata of edges that do not exist.",
+        )
+
+
+@reading_rule(
+    "both-directions",
+    "both directions of an edge agree",
+    source="chapter 8: edges_from gives what leaves an entity, edges_to what enters it",
+)
+async def both_directions(trial: Trial) -> None:
+    """What leaves one node enters another, and vice versa."""
+    async with trial.opened() as db:
+        for entity_id in await sample(trial, db):
+            out, into = [await edges_of(ask, entity_id) for ask in (db.edges_from, db.edges_to)]
+            leaving, entering = out.triples[:EDGES], into.triples[:EDGES]
+            ends = {o for _, _, o in leaving} | {s for s, _, _ in entering}
+            nodes = {node.id for node in await db.get_nodes_batch(sorted(ends))} | {entity_id}
+            for edge in (e for e in leaving if e[2] in nodes):
+                other = await edges_of(db.edges_to, edge[2])
+                expect(
+                    edge in other.triples or not other.whole,
+                    f"edges_from({edge[0]!r}) has {edge}, but edges_to({edge[2]!r}) does not.",
+                )
+            for edge in (e for e in entering if e[0] in nodes):
+                other = await edges_of(db.edges_from, edge[0])
+                expect(
+                    edge in other.triples or not other.whole,
+                    f"edges_to({edge[2]!r}) has {edge}, but edges_from({edge[0]!r}) does not.",
+                )
+
+
+@reading_rule(
+    "own-edges",
+    "edges_from gives edges that leave the node, edges_to those that enter it",
+    source="chapter 8: edges_from(id), edges_to(id); protocol 7: an edge is its triple of texts",
+)
+async def own_edges(trial: Trial) -> None:
+    """The requested node is at the right end, and all three parts are text."""
+    async with trial.opened() as db:
+        for entity_id in await sample(trial, db):
+            node = await db.get_node(entity_id)
+            for method, end in (("edges_from", 0), ("edges_to", 2)):
+                for edge in (await edges_of(getattr(db, method), entity_id)).triples:
+                    expect(edge[end] == node.id, f"{method}({entity_id!r}) gave {edge}.")
+                    expect(all(isinstance(part, str) for part in edge), f"Not all text: {edge}.")
+
+
+@reading_rule(
+    "ends-exist",
+    "the ends of every edge are nodes, or always are not",
+    source="protocol 8: an edge end that the store has no node for is no node",
+)
+async def ends_exist(trial: Trial) -> None:
+    """An end is a node to every question, or to none; some that are none are odd, not wrong."""
+    async with trial.opened() as db:
+        missing = known_ends = 0
+        for entity_id in await sample(trial, db):
+            edges = [*(await edges_of(db.edges_from, entity_id)).triples[:EDGES]]
+            edges += (await edges_of(db.edges_to, entity_id)).triples[:EDGES]
+            ends = sorted({end for s, _, o in edges for end in (s, o)} - {entity_id})
+            known = {node.id for node in await db.get_nodes_batch(ends)}
+            missing += len(set(ends) - known)
+            known_ends += len(known)
+            for end in [*sorted(known)[:5], *sorted(set(ends) - known)[:5]]:
+                try:
+                    await db.get_node(end)
+                    single = True
+                except KeyError:
+                    single = False
+                expect(
+                    single == (end in known),
+                    f"{end!r}, an end of an edge of {entity_id!r}, is "
+                    f"{'a' if single else 'no'} node to get_node and "
+                    f"{'no' if single else 'a'} node to get_nodes_batch.",
+                )
+        if missing and trial.open is not None:
+            expect(
+                known_ends > 0,
+                f"No examined edge leads to a node: none of the {missing} other ends has one, so "
+                "every traversal stays at its seeds. Are the ids in the edges written like those "
+                "of the nodes?",
+            )
+            trial.odd(f"Ends of the examined edges that have no node: {missing}.")

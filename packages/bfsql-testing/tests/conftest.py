@@ -1,0 +1,3 @@
+"""Tests inside of the data are data."""
+
+collect_ignore = ["data"]

@@ -1,0 +1,39 @@
+"""Backends and their tests may import the kit by its former names, in `bfsql`."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from bfsql.moved import MODULES
+
+
+@pytest.mark.parametrize(
+    "name", [*MODULES, "bfsql.conformance.graphs", "bfsql.conformance.harness"]
+)
+def test_a_former_name_is_the_module_of_today(name: str):
+    module = import_module(name)
+    assert module is import_module(module.__name__)
+    assert module.__name__ != name
+    assert module.__spec__.name == module.__name__
+
+
+def test_former_names_are_imported_first_use_and_without_a_warning():
+    code = (
+        "import sys, bfsql\n"
+        "assert not [name for name in sys.modules if name.startswith('bfsql_testing')]\n"
+        "from bfsql.testing import BackendSuite, Kind, never, notimpl, notyet\n"
+        "from bfsql.conformance import RULES, Trial, asking, graphs, judge_all, stores\n"
+        "import bfsql_testing\n"
+        "assert BackendSuite is bfsql_testing.BackendSuite and Kind is bfsql_testing.Kind\n"
+        "assert graphs.village is bfsql_testing.conformance.graphs.village\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_name_that_never_existed_is_an_ordinary_import_error():
+    with pytest.raises(ModuleNotFoundError, match=r"bfsql_testing\.conformance\.no_such"):
+        import_module("bfsql.conformance.no_such")
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'bfsql\.no_such'"):
+        import_module("bfsql.no_such")

@@ -1,0 +1,54 @@
+"""Every rule catches a faulty backend, and every faulty backend is caught by its rule."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from bfsql_trials.columns import ColumnsOverMemory, TypedStream
+from bfsql_trials.gallery import GALLERY, Eight, Store, Wrong, trial
+
+from bfsql_testing.conformance import RULES, Rule, isolation, judge
+
+RIGHT = (Eight, Store, ColumnsOverMemory, TypedStream)
+"""Base classes of the faulty backends; `test_testing.py` runs the kit on other backends."""
+TRIED = {"columns": ColumnsOverMemory, "outlines": ColumnsOverMemory, "streams": TypedStream}
+"""The backend on which the rules of a module can be tested; `Store` for all other modules."""
+
+
+@pytest.fixture(autouse=True)
+def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Faulty backends fill the log, and some of them never answer."""
+    monkeypatch.setattr(isolation, "PATIENCE", 0.5)
+    caplog.set_level(logging.CRITICAL + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
+async def test_a_wrong_backend_is_caught_by_the_rule_meant_for_it(wrong: Wrong) -> None:
+    finding = await judge(RULES[wrong.rule], trial(wrong.backend))
+    assert finding.outcome == "broken", f"{wrong.rule} lets {wrong.name} pass: {finding.reason}"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_a_rule_is_meant_for_at_least_one_wrong_backend(rule: Rule) -> None:
+    assert rule.id in {wrong.rule for wrong in GALLERY}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", RIGHT)
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+async def test_a_right_backend_is_caught_by_no_rule(backend: type, rule: Rule) -> None:
+    finding = await judge(rule, trial(backend))
+    can_be_tried = TRIED.get(rule.check.__module__.rpartition(".")[2], Store) is backend
+    right = ("holds",) if can_be_tried else ("holds", "untried")
+    assert finding.outcome in right, finding.reason
+
+
+@pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
+def test_a_wrong_backend_says_in_a_sentence_what_is_wrong_with_it(wrong: Wrong) -> None:
+    assert (wrong.backend.__doc__ or "").rstrip().endswith(".")
+
+
+def test_no_two_wrong_backends_have_one_name() -> None:
+    assert len({wrong.name for wrong in GALLERY}) == len(GALLERY)

@@ -1,0 +1,168 @@
+"""Outcomes of rules, and how they are reported as text, as JSON and to pytest."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, nullcontext
+
+import pytest
+
+from bfsql.errors import StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_testing.conformance import (
+    RULES,
+    Trial,
+    judge,
+    judge_all,
+    never,
+    notimpl,
+    notyet,
+    report,
+    rules,
+)
+from bfsql_testing.conformance.graphs import dangling, parallel
+from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
+from bfsql_testing.suite import raise_outcome
+
+RULE = RULES["both-directions"]
+
+
+class OneWay(MemoryBackend):
+    async def edges_to(self, entity_id):
+        return []
+
+
+class Gone(MemoryBackend):
+    async def get_node(self, entity_id):
+        raise StoreUnavailable("The machine is off. Turn it on.")
+
+
+class Hanging(MemoryBackend):
+    async def edges_from(self, entity_id):
+        await asyncio.Event().wait()
+
+
+def trial_of(backend, **ways) -> Trial:
+    @asynccontextmanager
+    async def fill(records):
+        yield backend(records)
+
+    return Trial(fill=fill, **ways)
+
+
+async def test_a_rule_that_holds_holds():
+    finding = await judge(RULE, trial_of(MemoryBackend))
+    assert finding.outcome == "holds"
+    raise_outcome(finding)
+
+
+async def test_a_broken_rule_tells_what_was_asked_and_what_came():
+    finding = await judge(RULE, trial_of(OneWay))
+    assert finding.outcome == "broken"
+    assert "but edges_to('s:1') does not" in finding.reason
+    with pytest.raises(pytest.fail.Exception, match="rule both-directions; chapter 8"):
+        raise_outcome(finding)
+
+
+@pytest.mark.parametrize("word", [notimpl, notyet, never])
+async def test_an_opt_out_shows_its_word_and_its_reason(word):
+    finding = await judge(RULE, trial_of(OneWay), word("Nobody asks backwards."))
+    assert finding.outcome == "excused"
+    with pytest.raises(pytest.xfail.Exception, match=f"{word.__name__}: Nobody asks backwards."):
+        raise_outcome(finding)
+    assert f"{word.__name__}: Nobody asks backwards." in report.text([finding])
+
+
+async def test_an_opt_out_from_a_rule_that_holds_is_reported():
+    finding = await judge(RULE, trial_of(MemoryBackend), notyet("Some day."))
+    assert finding.outcome == "needless"
+    with pytest.raises(pytest.fail.Exception, match="Remove the opt-out"):
+        raise_outcome(finding)
+
+
+def test_an_opt_out_needs_a_reason():
+    with pytest.raises(ValueError, match="needs a reason"):
+        never(" ")
+
+
+async def test_a_rule_that_nobody_gives_a_way_to_is_not_tried():
+    finding = await judge(RULES["query-text"], trial_of(MemoryBackend))
+    assert finding.outcome == "untried"
+    with pytest.raises(pytest.skip.Exception, match="No way to observe"):
+        raise_outcome(finding)
+
+
+async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
+    finding = await judge(RULES["own-identity"], trial_of(Gone))
+    assert finding.outcome == "unreachable"
+    assert not report.passed([finding])
+    assert report.verdict([finding]).startswith("The store stopped answering")
+    with pytest.raises(pytest.fail.Exception, match="The machine is off"):
+        raise_outcome(finding)
+
+
+async def test_a_backend_that_hangs_breaks_the_rule_in_the_rules_time():
+    open_ = lambda: nullcontext(Hanging(parallel()))
+    finding = await judge(RULE, Trial(open=open_, sample=["p:1"], rule_seconds=0.05))
+    assert (finding.outcome, finding.reason) == ("broken", "No answer within 0.05 s.")
+
+
+async def test_a_whole_check_keeps_its_time():
+    trial = Trial(open=lambda: nullcontext(Hanging(parallel())), sample=["p:1"])
+    findings = await judge_all(rules("reading"), trial, seconds=0.5)
+    assert len(findings) == len(rules("reading"))
+    late = [f for f in findings if f.reason == "The time limit of the whole check was reached."]
+    assert late
+    assert {finding.outcome for finding in late} == {"untried"}
+
+
+async def test_an_odd_store_is_told_from_a_broken_backend():
+    trial = Trial(open=lambda: nullcontext(MemoryBackend(dangling())), sample=["d:1", "d:2"])
+    findings = await judge_all(rules("reading"), trial)
+    assert report.passed(findings)
+    document = json.loads(json.dumps(report.document(findings)))
+    assert document["passed"]
+    assert document["oddities"] == ["Ends of the examined edges that have no node: 2."]
+    assert document["verdict"].startswith("The backend keeps the rules; its store is odd.")
+    assert [one["id"] for one in document["rules"]] == [known.id for known in rules("reading")]
+
+
+async def test_a_store_without_nodes_passes_nothing_off_as_right():
+    trial = Trial(open=lambda: nullcontext(MemoryBackend()))
+    finding = await judge(RULE, trial)
+    assert (finding.outcome, "No node to examine was found" in finding.reason) == ("untried", True)
+
+
+async def test_requests_come_no_faster_than_the_rate():
+    limited = RateLimitedGraphDb(MemoryBackend(parallel()), rate=200)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.gather(*(limited.get_node("p:1") for _ in range(21)))
+    assert loop.time() - began >= 20 / 200
+    assert limited.requests == 21
+
+
+async def test_a_default_batch_counts_every_single_request():
+    from bfsql_trials.backends import BareBackend
+
+    limited = RateLimitedGraphDb(BareBackend(parallel()), rate=0)
+    await limited.get_nodes_batch(["p:1", "p:2", "no such id"])
+    assert limited.requests == 3
+
+
+async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was():
+    from bfsql_trials.columns import TypedStream
+
+    for backend in (TypedStream(parallel()), MemoryBackend(parallel())):
+        limited = RateLimitedGraphDb(backend, rate=0)
+        rows = [row async for rows in limited.edges_stream(["p:1"]) for row in rows]
+        assert rows
+        assert limited.requests == 1
+
+
+async def test_a_store_whose_edges_all_lead_nowhere_is_broken():
+    records = [NodeRecord("a", "T"), EdgeRecord("a", "p", "x"), EdgeRecord("y", "p", "a")]
+    trial = Trial(open=lambda: nullcontext(MemoryBackend(records)), sample=("a",))
+    finding = await judge(RULES["ends-exist"], trial)
+    assert finding.outcome == "broken"
+    assert "none of the 2 other ends has one" in finding.reason

@@ -1,0 +1,29 @@
+"""A backend that `bfsql new-backend` of version 0.1 generated runs unchanged.
+
+`data/bfsql-early` is what that version wrote; it is not adapted to later ones.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GENERATED = Path(__file__).parent / "data" / "bfsql-early"
+
+
+@pytest.mark.slow
+def test_its_tests_pass(tmp_path: Path):
+    folder = shutil.copytree(GENERATED, tmp_path / "bfsql-early")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
