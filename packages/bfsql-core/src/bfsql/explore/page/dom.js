@@ -34,6 +34,12 @@ export function h(tag, props = null, ...children) {
   return element;
 }
 
+/** An icon of lines, 16 by 16. @param {string} path */
+export function icon(path) {
+  return h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" },
+    h("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round" }));
+}
+
 /**
  * A text from the graph: isolated from the direction of the surrounding text, and clamped by the
  * stylesheet; the full text is its title.

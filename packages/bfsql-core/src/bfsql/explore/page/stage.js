@@ -5,7 +5,7 @@
  * Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one.
  */
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { emptyDrawing, idOf } from "./drawing.js";
 import { shapeProgram } from "./shapes.js";
 
@@ -186,8 +186,7 @@ function zoomButtons(sigma, still) {
   const go = (/** @type {() => any} */ where) => () => camera.animate(where(), { duration: still.matches ? 0 : 160 });
   const by = (/** @type {number} */ factor) => go(() => ({ ratio: camera.getState().ratio * factor }));
   const button = (/** @type {string} */ path, /** @type {string} */ title, /** @type {() => void} */ act) =>
-    h("button", { type: "button", title, "aria-label": title, onclick: act },
-      h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round" })));
+    h("button", { type: "button", title, "aria-label": title, onclick: act }, icon(path));
   return h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
     button("M8 3v10M3 8h10", "Zoom in", by(1 / 1.4)),
     button("M3 8h10", "Zoom out", by(1.4)),

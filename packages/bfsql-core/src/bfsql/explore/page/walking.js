@@ -10,6 +10,9 @@ import { Graph } from "./graph.js";
 
 /** @typedef {import("./state.js").State} State */
 
+/** What an answer can be ordered by besides properties. */
+const NUMBERS = new Set(["degree", "paths", "distinct"]);
+
 /**
  * The arguments of the main call.
  *
@@ -45,7 +48,16 @@ export function isRestricted(state) {
 /** @param {State} state */
 function detail(state) {
   if (state.details === "none") return { topology_only: true };
-  return state.details === "all" ? {} : { fields: ["name"] };
+  if (state.details === "all") return {};
+  const { key } = orderOf(state.sort_by);
+  return { fields: key && !NUMBERS.has(key) ? [...new Set(["name", key])] : ["name"] };
+}
+
+/** The property or number by which `sort_by` orders an answer. @param {string} text `-year` or `year desc`. */
+export function orderOf(text) {
+  const [, signed, direction] = /** @type {RegExpExecArray} */ (/^\s*(.*?)(?:\s+(asc|desc)(?:ending)?)?\s*$/is.exec(text));
+  const key = signed.replace(/^[+-]\s*/, "");
+  return { key, descending: signed.startsWith("-") || direction?.toLowerCase() === "desc" };
 }
 
 /** The walk as one repeated step, if it is restricted. @param {State} state */

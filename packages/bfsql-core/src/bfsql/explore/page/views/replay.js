@@ -39,7 +39,7 @@ export function replay(container, state) {
   const detail = h("section", { class: "step-detail", "aria-label": "This call" });
   const split = h("div", { class: "split", hidden: true },
     h("div", { class: "left" }, stage, legend, status), h("div", { class: "replay-side" }, controls, steps, detail));
-  container.append(h("h1", null, "Replay of a session"), source, messages, split);
+  container.append(h("div", { class: "replay-head" }, h("h1", null, "Replay of a session"), source), messages, split);
   const picture = createPicture(stage, { label: "What the model had seen" });
   container.addEventListener("keydown", keys);
 
@@ -253,13 +253,13 @@ function callDetail(call, content, last) {
   const cut = answer.length > ANSWER_SHOWN;
   return [
     h("h2", null, call.tool),
+    call.error && h("p", { class: "message error", dir: "auto" }, call.error),
     h("dl", { class: "asked" }, Object.entries(call.arguments).map(([key, value]) =>
       h("div", null, h("dt", null, key), h("dd", { dir: "auto", class: "long" }, typeof value === "string" ? value : JSON.stringify(value))))),
     h("p", { class: "hint" }, [call.time, `${count(Math.round(call.ms))} ms`, plural(call.tokens, "token"), outcome(call, content)].filter(Boolean).join(" · ")),
-    call.error && h("p", { class: "message error", dir: "auto" }, call.error),
     content.notes.length > 0 && h("ul", { class: "notes" }, content.notes.map((note) => h("li", { dir: "auto" }, note))),
     last && h("p", { class: "hint" }, "This is the last call of the session."),
-    answer && h("details", null, h("summary", null, `The answer, ${plural(answer.length, "character")}`),
+    answer && answer !== call.error && h("details", null, h("summary", null, `The answer, ${plural(answer.length, "character")}`),
       h("pre", { tabindex: "0", role: "region", "aria-label": "The answer's text" }, h("code", null, answer.slice(0, ANSWER_SHOWN))),
       cut && h("p", { class: "hint" }, `The first ${count(ANSWER_SHOWN)} characters. The rest is under “As the model sees it”.`)),
   ];

@@ -7,6 +7,9 @@ import { schema } from "../schema.js";
 import { show } from "../shown.js";
 import { failure, notesLine, typeName } from "./parts.js";
 
+/** The number of types above which they are drawn smaller. */
+const ROOMY = 12;
+
 /** @param {HTMLElement} container */
 export function start(container) {
   let ended = false;
@@ -16,7 +19,7 @@ export function start(container) {
   const text = h("div", { class: "intro" });
   const notes = h("div", { class: "notes-place" });
   const stage = h("div", { class: "picture" });
-  const lists = h("div", { class: "schema-lists" });
+  const lists = h("div", { class: "schema-lists", tabindex: "0", role: "region", "aria-label": "The schema as tables" });
   container.append(heading, h("div", { class: "about" }, text, notes), h("div", { class: "split" }, stage, lists));
   /** @type {HTMLElement | null} */ (document.querySelector("#search input"))?.focus({ preventScroll: true });
 
@@ -63,8 +66,9 @@ function pictured(known) {
     for (const type of new Set([subject, object])) edges.set(type, (edges.get(type) ?? 0) + n);
   const sizes = known.nodeCounts.size ? known.nodeCounts : edges;
   const most = Math.max(1, ...sizes.values());
+  const room = Math.min(1, Math.sqrt(ROOMY / known.types.length));
   const nodes = known.types.map((type) => ({
-    id: type, name: type, type, full: true, seed: false, degree: edges.get(type) ?? 0, weight: Math.sqrt((sizes.get(type) ?? 0) / most),
+    id: type, name: type, type, full: true, seed: false, degree: edges.get(type) ?? 0, weight: room * Math.sqrt((sizes.get(type) ?? 0) / most),
     label: known.nodeCounts.has(type) ? `${type.slice(0, 40)} (${count(known.nodeCounts.get(type) ?? 0)})` : type.slice(0, 40),
   }));
   const widest = Math.max(1, ...known.relations.map((relation) => relation.count));
@@ -82,9 +86,10 @@ function summary(known) {
 /** @param {import("../schema.js").Schema} known */
 function lengths(known) {
   const ordered = [...known.types].sort((a, b) => (known.nodeCounts.get(b) ?? 0) - (known.nodeCounts.get(a) ?? 0));
-  const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), h("td", { class: "number" }, known.nodeCounts.has(type) ? count(known.nodeCounts.get(type) ?? 0) : "")));
+  const number = (/** @type {number | undefined} */ n) => h("td", { class: "number" }, n === undefined ? "" : count(n));
+  const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), number(known.nodeCounts.get(type))));
   const relations = known.relations.map(({ subject, predicate, object, count: n }) =>
-    h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), h("td", { class: "number" }, count(n))));
+    h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), number(n)));
   return [
     types.length > 0 && h("table", null, h("caption", null, "Types"), h("tbody", null, types)),
     relations.length > 0 && h("table", null, h("caption", null, "Relations"), h("tbody", null, relations)),

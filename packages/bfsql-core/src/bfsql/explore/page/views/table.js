@@ -1,12 +1,19 @@
 // @ts-check
 /** The graph as a table: the same answer as the picture, sortable and accessible to everybody. */
 
-import { count, fill, h, link, name } from "../dom.js";
+import { count, fill, h, icon, link, name } from "../dom.js";
 import { pickButton } from "../picked.js";
 import { href, set } from "../state.js";
+import { orderOf } from "../walking.js";
 import { typeName } from "./parts.js";
 
 const ROWS = 200;
+
+/** The key of the column with the property that orders the answer. */
+const PROPERTY = "property";
+
+/** The icon for expansion: a node with three neighbours. */
+const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 
 /**
  * @typedef {object} TableHow
@@ -34,41 +41,78 @@ function tabButton(tab, text, now) {
 /** @param {TableHow} how */
 function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
   const opened = new Set(state.open);
+  const order = orderOf(state.sort_by);
+  /** @param {any} n */
+  const named = (n) => nameCell(n, state.details === "all", pickButton(n.id, n.name), !opened.has(n.id) && expandButton(n, onExpand));
   /** @type {any[]} */
   const columns = [
-    { key: "name", title: "Name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: nameCell },
-    ...(state.details === "all" ? [{ key: "record", title: "Record", of: recordText, cell: (/** @type {any} */ n) => h("td", null, name(recordText(n))) }] : []),
+    { key: "name", title: "Name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: named },
     { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
-    { key: "degree", title: "Edges", number: true, of: (/** @type {any} */ n) => n.degree, cell: (/** @type {any} */ n) => h("td", { class: "number" }, count(n.degree)) },
-    ...["paths", "distinct"].filter((key) => graph.nodes.some((/** @type {any} */ n) => n[key] !== undefined)).map(countColumn),
-    { key: "", title: "", cell: (/** @type {any} */ n) => h("td", { class: "act" }, pickButton(n.id, n.name), " ", !opened.has(n.id) && h("button", { type: "button", class: "small", "aria-label": `Expand ${n.name.slice(0, 80)}`, onclick: () => onExpand(n.id) }, "Expand")) },
-  ];
+    graph.edges.length > 0 && countColumn("degree", "Edges"),
+    graph.nodes.some((n) => n.paths !== undefined) && countColumn("paths", "Paths"),
+    graph.nodes.some((n) => n.distinct !== undefined) && countColumn("distinct", "Distinct"),
+  ].filter(Boolean);
+  const own = columns.some(({ key }) => key !== "type" && key === order.key);
+  if (!own && graph.nodes.some((n) => valueIn(n, order.key) !== undefined)) columns.push(propertyColumn(order.key, graph.nodes));
+  const key = own ? order.key : PROPERTY;
   const rows = graph.nodes.filter((n) => !hidden.has(n.type));
-  return sortable(columns, rows, state, (row, n) => {
+  // Nodes that were added by expansions follow those of the ordered answer.
+  const ordered = state.open.length ? "" : order.descending ? `-${key}` : key;
+  return sortable(columns, rows, state.sort, ordered, (row, n) => {
     row.addEventListener("mouseenter", () => onPoint(n.id));
     row.addEventListener("mouseleave", () => onPoint(null));
   });
 }
 
-/** @param {any} n */
-function nameCell(n) {
+/** @param {any} n @param {boolean} whole Whether its record is shown too. @param {...any} buttons */
+function nameCell(n, whole, ...buttons) {
   const tag = n.seed ? "seed" : n.full ? "" : "stub";
-  return h("td", { class: "named" }, h("div", null,
-    link(href({ view: "entity", id: n.id }), { class: n.full ? "" : "stub" }, name(n.name)), tag && h("span", { class: "tag" }, tag)));
+  const record = whole ? recordText(n) : "";
+  return h("td", { class: "named" },
+    h("div", null,
+      link(href({ view: "entity", id: n.id }), { class: n.full ? "" : "stub" }, name(n.name)), tag && h("span", { class: "tag" }, tag),
+      h("span", { class: "act" }, buttons)),
+    record && name(record, "record"));
+}
+
+/** @param {any} n @param {(id: string) => void} onExpand */
+function expandButton(n, onExpand) {
+  const label = `Expand ${n.name.slice(0, 80)}`;
+  return h("button", { type: "button", class: "small", title: "Expand: add its neighbours", "aria-label": label, onclick: () => onExpand(n.id) }, icon(BRANCHES));
 }
 
 /** The record on one line. @param {any} n */
 function recordText({ metadata }) {
   return Object.entries(metadata)
     .filter(([key]) => key !== "name")
-    .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([key, value]) => `${key}: ${textOf(value)}`)
     .join("; ");
 }
 
-/** A column of what a path counted for its shown nodes. @param {string} key */
-function countColumn(key) {
-  const of = (/** @type {any} */ n) => n[key] ?? -1;
-  return { key, title: key === "paths" ? "Paths" : "Distinct", number: true, of, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
+/** A column of numbers. @param {"degree" | "paths" | "distinct"} key @param {string} title */
+function countColumn(key, title) {
+  return { key, title, number: true, of: (/** @type {any} */ n) => n[key] ?? -1, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
+}
+
+/** The column of the property that orders the answer. @param {string} property @param {any[]} nodes */
+function propertyColumn(property, nodes) {
+  const number = nodes.every((n) => ["number", "undefined"].includes(typeof valueIn(n, property)));
+  const cell = (/** @type {any} */ n) => {
+    const value = valueIn(n, property);
+    return h("td", { class: number ? "number" : null }, value !== undefined && name(textOf(value), "fact"));
+  };
+  const of = (/** @type {any} */ n) => (number ? valueIn(n, property) ?? -Infinity : textOf(valueIn(n, property) ?? ""));
+  return { key: PROPERTY, title: property, number, of, cell };
+}
+
+/** @param {any} n @param {string} property */
+function valueIn({ metadata }, property) {
+  return Object.hasOwn(metadata, property) ? metadata[property] : undefined;
+}
+
+/** @param {any} value */
+function textOf(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** @param {TableHow} how */
@@ -82,25 +126,28 @@ function edgeTable({ graph, state, hidden }) {
     { key: "object", title: "Object", of: (/** @type {any} */ e) => nameKey(e.object), cell: (/** @type {any} */ e) => end(e.object) },
   ];
   const rows = graph.edges.filter((e) => ![e.subject, e.object].some((id) => hidden.has(graph.node(id)?.type ?? "")));
-  return sortable(columns, rows, state);
+  return sortable(columns, rows, state.sort, "");
 }
 
 /**
- * @param {any[]} columns @param {any[]} rows @param {import("../state.js").State} state
+ * @param {any[]} columns @param {any[]} rows
+ * @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer.
+ * @param {string} ordered The column by which the answer is ordered, in the same form.
  * @param {(row: HTMLElement, item: any) => void} [onRow]
  */
-function sortable(columns, rows, state, onRow) {
-  const key = state.sort.replace(/^-/, "");
-  const down = state.sort.startsWith("-");
-  const by = columns.find((c) => c.key && c.key === key);
-  const sorted = by ? [...rows].sort((a, b) => compare(by.of(a), by.of(b)) * (down ? -1 : 1)) : rows;
-  const head = columns.map((column) => heading(column, key, down));
+function sortable(columns, rows, sort, ordered, onRow) {
+  const key = (sort || ordered).replace(/^-/, "");
+  const down = (sort || ordered).startsWith("-");
+  const by = columns.find((c) => c.key === key);
+  const sorted = sort && by ? [...rows].sort((a, b) => compare(by.of(a), by.of(b)) * (down ? -1 : 1)) : rows;
+  const placed = by ? [...new Set([columns[0], by, ...columns])] : columns; // the values sorted by are next to the names
+  const head = placed.map((column) => heading(column, key, down));
   const body = h("tbody");
   const more = h("button", { type: "button", class: "more" });
   let end = 0;
   const extend = () => {
     for (const item of sorted.slice(end, end + ROWS)) {
-      const row = h("tr", null, columns.map((column) => column.cell(item)));
+      const row = h("tr", null, placed.map((column) => column.cell(item)));
       onRow?.(row, item);
       body.append(row);
     }
@@ -115,12 +162,11 @@ function sortable(columns, rows, state, onRow) {
 
 /** @param {any} column @param {string} key @param {boolean} down */
 function heading({ title, key: own, number }, key, down) {
-  if (!own) return h("th", { scope: "col", class: "act-column" }, h("span", { class: "unseen" }, "Actions"));
   const now = own === key;
   const sort = now ? (down ? "descending" : "ascending") : "none";
   const next = now && !down ? `-${own}` : !now && number ? `-${own}` : own;
   return h("th", { scope: "col", "aria-sort": sort, class: `${own}-column ${number ? "number" : ""}` },
-    h("button", { type: "button", class: "sort", onclick: () => set({ sort: next }, { replace: true }) }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
+    h("button", { type: "button", class: "sort", title, onclick: () => set({ sort: next }, { replace: true }) }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
 }
 
 /** @param {any} a @param {any} b */

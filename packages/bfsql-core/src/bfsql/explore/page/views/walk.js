@@ -3,6 +3,7 @@
 
 import { isAbort, latest } from "../api.js";
 import { announce, fill, h, plural } from "../dom.js";
+import { Graph } from "../graph.js";
 import { pathForm } from "../paths.js";
 import { createPicture } from "../picture.js";
 import { schemaOrNull } from "../schema.js";
@@ -108,9 +109,11 @@ export function walk(container, state) {
   function draw(now, walked, fresh) {
     const { graph, calls } = walked;
     const hidden = new Set(now.hide);
+    const drawable = !now.show || graph.edges.length > 0;
     if (fresh) {
       point(undefined);
-      picture.show(graph, { hidden });
+      parts.split.classList.toggle("table-alone", !drawable);
+      picture.show(drawable ? graph : new Graph(), { hidden });
       fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk came."));
       fill(parts.status, statusOf(walked), undo(now));
       fill(parts.notes, notesLine([...new Set(calls.flatMap((made) => made.notes))]));
@@ -120,7 +123,7 @@ export function walk(container, state) {
     table(parts.list, { graph, state: now, hidden, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
     if (!fresh) return;
     const seed = graph.nodes.find((n) => n.seed);
-    show({ graph, picture, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
+    show({ graph, picture: drawable ? picture : null, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
   }
 
   return Object.assign(
@@ -143,11 +146,13 @@ function skeleton(container, path) {
     legend: h("div", { class: "legend", role: "group", "aria-label": "Types shown" }),
     list: h("section", { class: "table", "aria-label": "The same answer as a table" }),
     left: h("div", { class: "left" }),
+    split: h("div", { class: "split" }),
   };
   parts.left.append(parts.stage, parts.legend);
+  parts.split.append(parts.left, parts.list);
   container.append(h("h1", { class: "unseen" }, "Walk"), parts.bar, path,
     h("div", { class: "about" }, parts.status, parts.notes),
-    h("div", { class: "split" }, parts.left, parts.list));
+    parts.split);
   return parts;
 }
 

@@ -1,0 +1,205 @@
+"""In windows of usual sizes, a view shows the values for which it was opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, expect
+
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_servers.chromium import Visit, visiting
+from bfsql_servers.served import Served, exploring
+from bfsql_sqlite import SqliteSettings, load_graph
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HANKS = "Person:TomHanks"
+WINDOWS: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": {"width": 1280, "height": 800}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+}
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("search_entities", {"query": "Tom Hanks"}),
+    ("bfs_query", {"seeds": [HANKS], "path": ["-ACTED_IN-> Movie"], "fields": ["name"]}),
+    ("describe_entity", {"id": "Movie:SleeplessInSeattle1993"}),
+    ("bfs_query", {"seeds": [HANKS], "path": ["-PLAYED_IN-> Movie"], "fields": ["name"]}),
+    ("bfs_query", {"seeds": [HANKS], "max_hops": 1}),
+)
+REFUSED = 4
+"""The number of the call that is refused."""
+
+ACTED = "-ACTED_IN-> Movie"
+TYPES, PREDICATES = 60, 200
+COVERED = """
+elements => elements.filter(element => {
+    const text = document.createRange();
+    text.selectNodeContents(element);
+    element.scrollIntoView({ block: "center", inline: "nearest" });
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const places = [left + 1, (left + right) / 2, right - 1];
+    const y = (top + bottom) / 2;
+    let moved = false;
+    for (let part = element; part; part = part.parentElement) moved ||= part.scrollLeft > 0;
+    return moved || !places.every(x => element.contains(document.elementFromPoint(x, y)));
+}).map(element => element.textContent)
+"""
+"""The texts that something covers, or that are seen only after sideways scrolling."""
+
+
+@pytest_asyncio.fixture(params=WINDOWS, loop_scope="session")
+async def window(browser: Browser, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
+    """A page on a desktop, and one on a phone."""
+    async with visiting(browser, reduced_motion="reduce", **WINDOWS[request.param]) as visit:
+        yield visit
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def recorded(
+    films_db: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    recorded_lines: Callable[..., Awaitable[list[str]]],
+) -> AsyncIterator[Served]:
+    """`bfsql explore` over the films, with a session in which a call is refused."""
+    path = tmp_path_factory.mktemp("recorded") / "calls.jsonl"
+    path.write_text("\n".join(await recorded_lines(films_db, CALLS, session="a")), "utf-8")
+    with exploring(str(films_db), "--replay", str(path)) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def wide(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    """`bfsql explore` over a graph of many types, and of many predicates with long names."""
+
+    def records() -> Iterator[NodeRecord | EdgeRecord]:
+        for n in range(TYPES):
+            yield NodeRecord(f"n{n}", f"EntityTypeNumber{n:02}", {"name": f"Node {n}"})
+        for n in range(PREDICATES):
+            predicate = f"PREDICATE_{n:03}_{'WITH_A_LONG_NAME_' * 4}"[:64]
+            yield EdgeRecord("n0", predicate, f"n{1 + n % (TYPES - 1)}", {})
+
+    path = tmp_path_factory.mktemp("wide") / "graph.db"
+    await load_graph(SqliteSettings(path=path), records())
+    with exploring(str(path)) as served:
+        yield served
+
+
+async def covered(elements: Locator) -> list[str]:
+    """The texts of those elements that are cut or covered, or need sideways scrolling."""
+    await elements.first.wait_for()
+    found: list[str] = await elements.evaluate_all(COVERED)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("title", "state"),
+    [
+        ("Edges", {"sort": "-degree"}),
+        ("Type", {"sort": "type"}),
+        ("Paths", {"path": ACTED, "sort_by": "paths"}),
+        (
+            "Distinct",
+            {"path": [ACTED, "<-ACTED_IN- Person"], "count_distinct": 1, "sort": "-distinct"},
+        ),
+        ("released", {"path": ACTED, "sort_by": "-released"}),
+        ("released", {"path": ACTED, "sort_by": "released desc", "details": "all"}),
+    ],
+)
+async def test_the_column_by_which_a_table_is_sorted_is_the_second_and_nothing_covers_it(
+    window: Visit, films: Served, title: str, state: dict[str, object]
+) -> None:
+    page = await window.open(films.url, view="walk", seeds=HANKS, **state)
+    await expect(page.get_by_role("columnheader").nth(1)).to_contain_text(title)
+    assert await covered(page.locator("thead th:nth-child(2) button")) == []
+    assert await covered(page.locator("tbody td:nth-child(2):not(:empty)")) == []
+
+
+async def test_types_and_numbers_are_visible_also_while_a_row_is_used(
+    window: Visit, films: Served
+) -> None:
+    page = await window.open(films.url, view="walk", seeds=HANKS)
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="Toy Story 2"))
+    buttons = row.locator(".act")
+    if await page.evaluate("matchMedia('(hover: hover)').matches"):
+        await expect(buttons).to_have_css("opacity", "0")
+        await row.hover()
+    await expect(buttons).to_have_css("opacity", "1")
+    assert await covered(row.locator("td:not(:first-child)")) == []
+    assert await covered(page.get_by_role("table").locator("td:not(:first-child)")) == []
+    await row.get_by_role("button", name="Expand Toy Story 2").click()
+    await expect(page.locator(".status")).to_contain_text("2 calls")
+
+
+async def test_the_buttons_of_a_row_appear_for_the_keyboard(visit: Visit, films: Served) -> None:
+    page = await visit.open(films.url, view="walk", seeds=HANKS)
+    pick = page.get_by_role("button", name="Pick Apollo 13")
+    buttons = page.locator(".act").filter(has=pick)
+    await expect(buttons).to_have_css("opacity", "0")
+    await visit.tab_to(pick)
+    await expect(buttons).to_have_css("opacity", "1")
+    await page.keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("link", name="Bridge of Spies"))
+    await expect(buttons).to_have_css("opacity", "1")
+
+
+async def test_whole_records_show_their_values(window: Visit, films: Served) -> None:
+    page = await window.open(films.url, view="walk", seeds=HANKS, path=ACTED, details="all")
+    records = page.locator(".record")
+    await expect(records.filter(has_text="released: 1998").first).to_be_visible()
+    assert await covered(records) == []
+
+
+async def test_ends_without_their_edges_are_a_table_alone(window: Visit, films: Served) -> None:
+    directed = {"path": [ACTED, "<-DIRECTED- Person"], "show": "ends", "count_distinct": 1}
+    page = await window.open(films.url, view="walk", seeds=HANKS, **directed)
+    await expect(page.get_by_role("columnheader", name="Distinct")).to_be_visible()
+    await expect(page.get_by_role("columnheader", name="Edges")).to_have_count(0)
+    await expect(page.locator(".stage")).to_be_hidden()
+    assert await covered(page.locator("thead button, tbody td:not(:first-child)")) == []
+    await page.get_by_role("button", name="Expand Ron Howard").click()
+    await expect(page.get_by_role("columnheader", name="Edges")).to_be_visible()
+    await expect(page.get_by_role("img", name="The neighbourhood")).to_be_visible()
+
+
+async def test_the_answer_of_a_refused_call_is_above_the_bar(
+    window: Visit, recorded: Served
+) -> None:
+    page = await window.open(recorded.url, view="replay", step=REFUSED)
+    refusal = page.get_by_text("names a predicate that this graph does not have")
+    await expect(refusal).to_be_in_viewport(ratio=1)
+    assert await covered(refusal) == []
+
+
+async def test_the_answer_of_a_call_opens_above_the_bar(window: Visit, recorded: Served) -> None:
+    page = await window.open(recorded.url, view="replay", step=2)
+    await page.get_by_text("The answer, ").click()
+    text = page.get_by_role("region", name="The answer's text")
+    end = await text.evaluate("element => element.getBoundingClientRect().bottom")
+    bar = await page.locator("#behind").evaluate("bar => bar.getBoundingClientRect().top")
+    assert end <= bar
+
+
+async def test_all_counts_of_the_overview_are_visible(window: Visit, wide: Served) -> None:
+    page = await window.open(wide.url, view="start")
+    for title, rows in (("Types", TYPES), ("Relations", 100)):
+        counts = page.get_by_role("table", name=title).locator("td.number")
+        await expect(counts).to_have_count(rows)
+        assert await covered(counts) == []
+        await expect(page.get_by_role("table", name=title)).to_contain_text("EntityTypeNumber59")
+
+
+async def test_names_of_any_length_make_no_view_wider_than_the_window(
+    window: Visit, wide: Served, axe: Callable[..., Awaitable[list[str]]]
+) -> None:
+    for state in (
+        {"view": "start"},
+        {"view": "entity", "id": "n0"},
+        {"view": "walk", "seeds": "n0"},
+    ):
+        page = await window.open(wide.url, **state)
+        width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert width <= 0, state
+        assert not await axe(window), state
