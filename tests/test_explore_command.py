@@ -107,11 +107,17 @@ def test_what_cannot_be_replayed_is_refused(films_db: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
-def test_the_page_is_opened_in_the_browser(films_db: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("replayed", [False, True])
+def test_the_page_is_opened_in_the_browser_with_the_replay_if_there_is_one(
+    films_db: Path, tmp_path: Path, replayed: bool
+) -> None:
+    recorded = tmp_path / "calls.jsonl"
+    recorded.touch()
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new; mv {opened}.new {opened}\n')
     browser.chmod(0o700)
-    command = [*BFSQL, "explore", str(films_db), "--port", "0"]
+    replay = ["--replay", str(recorded)] if replayed else []
+    command = [*BFSQL, "explore", str(films_db), "--port", "0", *replay]
     settings = {**os.environ, "BROWSER": str(browser)}
     with subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
@@ -120,8 +126,8 @@ def test_the_page_is_opened_in_the_browser(films_db: Path, tmp_path: Path) -> No
         while not opened.exists() and time.monotonic() < end:
             time.sleep(0.05)
         process.terminate()
-    url = opened.read_text(encoding="utf-8").strip()
-    assert url.endswith("/")
+    url, _, view = opened.read_text(encoding="utf-8").strip().partition("/#")
+    assert view == ("view=replay" if replayed else "")
     assert f"answers at {url.rstrip('/')} " in greeting
 
 

@@ -203,3 +203,13 @@ async def test_names_of_any_length_make_no_view_wider_than_the_window(
         width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert width <= 0, state
         assert not await axe(window), state
+
+
+async def test_an_unknown_view_is_named_and_the_overview_is_shown(
+    visit: Visit, films: Served
+) -> None:
+    page = await visit.open(films.url, view="graph")
+    await expect(page.get_by_text("There is no view “graph”")).to_be_visible()
+    await expect(page.get_by_role("table", name="Types")).to_be_visible()
+    await page.get_by_role("link", name="Overview").click()
+    await expect(page.get_by_text("There is no view")).to_have_count(0)

@@ -42,7 +42,9 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     """
     read = reader()
     parts = server_parts(_over_http(configuration), lambda: _over_http(read()))
-    run(*parts, on_listening=None if no_browser else _open_in_browser, replay=replay)
+    view = "#view=replay" if replay else ""
+    opened = None if no_browser else lambda url: _open_in_browser(url + view)
+    run(*parts, on_listening=opened, replay=replay)
 
 
 def _over_http(configuration: Configuration) -> Configuration:

@@ -3,7 +3,7 @@
 
 import { onTokenWanted } from "./api.js";
 import { callPanel } from "./calls.js";
-import { fill, link } from "./dom.js";
+import { fill, h, link } from "./dom.js";
 import { exportMenu } from "./export.js";
 import { pickedBar } from "./picked.js";
 import { get, href, subscribe } from "./state.js";
@@ -55,6 +55,7 @@ function route(state) {
   navigation(view);
   drawn = view;
   ended = VIEWS[view](container, state);
+  if (view !== state.view) container.prepend(h("p", { class: "message", role: "status" }, `There is no view “${state.view.slice(0, 60)}”. This is the overview.`));
   if (first) return;
   if (view !== "start") focusView(); // there, the search field has the focus
   scrollTo(0, 0);
