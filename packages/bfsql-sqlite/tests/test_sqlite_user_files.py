@@ -9,12 +9,12 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from bfsql_trials.user_files import Store, UserFilesSuite
+from bfsql_trials.user_files import Graph, Store, UserFilesSuite
 from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
@@ -455,6 +455,31 @@ class TestUserFiles(UserFilesSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
         return Store(("--path", str(tmp_path / "graph.db")))
+
+    def test_the_error_about_a_graph_that_is_there_names_both_options(
+        self, load: Callable[..., Result], old: Graph
+    ) -> None:
+        assert "Use --replace to replace it, or --append to add to it." in load("more.csv").stderr
+
+    def test_what_is_appended_is_merged_with_what_is_there(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        done = load("more.csv", "--append")
+        assert done.exit_code == 0, done.stderr
+        both = held()
+        assert both.triples == {*old.triples, ("c", "KNOWS", "d")}
+        assert load("nodes.csv", "edges.csv", "more.csv", "--replace").exit_code == 0
+        assert held() == both
+
+    def test_what_is_removed_is_gone_with_its_edges(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("gone.csv").write_text("id\nc\nx\n", encoding="utf-8")
+        done = load("--remove", "gone.csv")
+        assert done.exit_code == 0, done.stderr
+        assert "Removed: 1 node, 1 edge." in done.stdout
+        assert "Not found, so not removed: 1, for instance " in done.stdout
+        assert held().types.keys() == {"a", "b"}
 
 
 @pytest.fixture(scope="module")

@@ -33,10 +33,14 @@ class ToySettings(BackendSettings):
 
 async def _open(settings: ToySettings) -> MemoryBackend:
     try:
-        rows = json.loads(settings.path.read_text(encoding="utf-8"))
+        return MemoryBackend(_records(settings.path))
     except FileNotFoundError:
         raise StoreError(f"There is no toy graph {settings.path}. Load one first.") from None
-    return MemoryBackend(NodeRecord(**r) if "id" in r else EdgeRecord(**r) for r in rows)
+
+
+def _records(path: Path) -> list[NodeRecord | EdgeRecord]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [NodeRecord(**r) if "id" in r else EdgeRecord(**r) for r in rows]
 
 
 async def _load(
@@ -44,6 +48,13 @@ async def _load(
 ) -> LoadReport:
     if options.mode is LoadMode.NEW and settings.path.exists():
         raise graph_is_there(str(settings.path), None, None)
+    if options.mode is LoadMode.APPEND:
+        removed = {record.id for record in options.remove if isinstance(record, NodeRecord)}
+        old = _records(settings.path)
+        records = [
+            *(r for r in old if not isinstance(r, NodeRecord) or r.id not in removed),
+            *records,
+        ]
     return await _load_anew(settings, records)
 
 
@@ -74,6 +85,8 @@ plugin = BackendPlugin(
 )
 
 of_old = BackendPlugin("a toy whose loader takes no options", ToySettings, _open, _load_anew)  # type: ignore[arg-type]
+
+replacing = BackendPlugin("a toy that makes or replaces", ToySettings, _open, _load, appends=False)
 
 ended = BackendPlugin("a toy that is told to end", ToySettings, _open, _load_and_be_ended)
 

@@ -110,28 +110,7 @@ class UserFilesSuite:
         wrong = load("more.csv")
         assert (wrong.exit_code, wrong.stdout) == (1, "")
         assert "--replace" in wrong.stderr
-        assert "--append" in wrong.stderr
         assert held() == old
-
-    def test_what_is_appended_is_merged_with_what_is_there(
-        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
-    ) -> None:
-        done = load("more.csv", "--append")
-        assert done.exit_code == 0, done.stderr
-        both = held()
-        assert both.triples == {*old.triples, ("c", "KNOWS", "d")}
-        assert load("nodes.csv", "edges.csv", "more.csv", "--replace").exit_code == 0
-        assert held() == both
-
-    def test_what_is_removed_is_gone_with_its_edges(
-        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
-    ) -> None:
-        Path("gone.csv").write_text("id\nc\nx\n", encoding="utf-8")
-        done = load("--remove", "gone.csv")
-        assert done.exit_code == 0, done.stderr
-        assert "Removed: 1 node, 1 edge." in done.stdout
-        assert "Not found, so not removed: 1, for instance " in done.stdout
-        assert held().types.keys() == {"a", "b"}
 
     def test_good_lines_are_loaded_although_others_are_refused(
         self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
@@ -178,4 +157,33 @@ class UserFilesSuite:
         done = load("more.csv", "--dry-run")
         assert done.exit_code == 0
         assert "Nothing was written." in done.stdout
+        assert held() == old
+
+
+class ServerFilesSuite(UserFilesSuite):
+    """For stores that a load fills or replaces, but does not add to."""
+
+    ELSEWHERE = ""
+    """Where the graph can be loaded if the existing one is to remain, as the error names it."""
+
+    def test_the_error_about_a_graph_that_is_there_counts_what_replacing_would_delete(
+        self, load: Callable[..., Result], old: Graph
+    ) -> None:
+        wrong = load("more.csv")
+        assert "already contains a graph of 3 nodes and 2 edges. --replace deletes" in wrong.stderr
+        assert self.ELSEWHERE in wrong.stderr
+        assert "--append" not in wrong.stderr
+
+    @pytest.mark.parametrize("option", [("more.csv", "--append"), ("--remove", "more.csv")])
+    def test_a_graph_is_neither_added_to_nor_reduced(
+        self,
+        option: tuple[str, ...],
+        load: Callable[..., Result],
+        held: Callable[[], Graph],
+        old: Graph,
+    ) -> None:
+        wrong = load(*option)
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert "--append and --remove are not available for this backend" in wrong.stderr
+        assert "--replace" not in wrong.stderr
         assert held() == old

@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with nodes.csv (line 6 is invalid) and edges.csv."""
     site = tmp_path / "site"
     names = {"toy": "plugin", "frozen": "read_only", "of_old": "of_old", "ended": "ended"}
-    names["failing"] = "failing"
+    names |= {"failing": "failing", "replacing": "replacing"}
     install(site, "bfsql-toy", **{name: f"bfsql_trials.toy:{it}" for name, it in names.items()})
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("BFSQL_BACKEND", "toy")

@@ -22,6 +22,12 @@ from bfsql.sources import SourceOptions
 
 Run = Callable[..., Result]
 
+CANNOT_APPEND = (
+    "): a load into it makes a graph or replaces one. Change the graph with the store's own tools, "
+    "load into another database or schema, or use a graph file: bfsql load SOURCE --append "
+    "--backend sqlite --path graph.db"
+)
+
 
 def test_files_become_a_graph_and_refused_lines_are_told(run: Run, folder: Path) -> None:
     done = run("load", "nodes.csv", "edges.csv", "--path", "films.json")
@@ -61,10 +67,10 @@ def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
             ["nodes.csv", "--backend", "of_old"],
             "can only replace the content of the store. Use --replace if",
         ),
-        (
-            ["nodes.csv", "--backend", "of_old", "--append"],
-            "can only replace the content of the store. Use --replace",
-        ),
+        (["nodes.csv", "--backend", "of_old", "--append"], CANNOT_APPEND),
+        (["nodes.csv", "--backend", "replacing", "--append"], CANNOT_APPEND),
+        (["--remove", "nodes.csv", "--backend", "replacing"], CANNOT_APPEND),
+        (["nodes.csv", "--backend", "replacing", "--append", "--dry-run"], CANNOT_APPEND),
     ],
 )
 def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run: Run) -> None:
@@ -88,6 +94,16 @@ def test_a_graph_that_is_there_is_not_replaced_by_accident(run: Run, folder: Pat
     assert (folder / "toy.json").read_text() == "[]"
     assert run("load", "edges.csv", "--replace").exit_code == 0
     assert len(json.loads((folder / "toy.json").read_text())) == 4
+
+
+def test_a_loader_that_declares_nothing_adds_and_removes(run: Run, folder: Path) -> None:
+    assert run("load", "nodes.csv", "edges.csv", "--allow-refused").exit_code == 0
+    (folder / "more.csv").write_text("id,type\nf:3,Film\n", encoding="utf-8")
+    (folder / "gone.csv").write_text("id,type\nf:1,Film\n", encoding="utf-8")
+    done = run("load", "more.csv", "--append", "--remove", "gone.csv")
+    assert (done.exit_code, done.stderr) == (0, "")
+    rows = json.loads((folder / "toy.json").read_text())
+    assert [row["id"] for row in rows if "id" in row] == ["f:2", "p:1", "p:2", "f:3"]
 
 
 def test_refused_lines_can_be_allowed(run: Run) -> None:

@@ -31,7 +31,7 @@ from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.columns import Columns
 
-CONTRACT = "1.1"
+CONTRACT = "1.2"
 """The number of this contract, MAJOR.MINOR. A plugin states the number it was written for; a whole
 number is that MAJOR with MINOR 0. Additions with a default raise MINOR.
 """

@@ -39,7 +39,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 @click.command("load", cls=ConfiguredCommand)
 @click.argument("source", nargs=-1, metavar="SOURCE...")
 @click.option("--replace", is_flag=True, help="Replace the existing graph.")
-@click.option("--append", is_flag=True, help="Add to the existing graph.")
+@click.option("--append", is_flag=True, help="Add to the existing graph; not for servers.")
 @click.option("--no-backup", is_flag=True, help="With --replace: do not back up the old file.")
 @click.option(
     "--remove",
@@ -100,9 +100,9 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     """Fill a store from graph files: either all of them or none.
 
     SOURCE is a file, a kgraph bundle folder, or - for standard input; several
-    become one graph. If the store already holds a graph, use --replace or
-    --append. An interrupted load leaves the store unchanged, or reports what it
-    left there.
+    become one graph. If the store already holds a graph, use --replace or, for a
+    graph file, --append. An interrupted load leaves the store unchanged, or
+    reports what it left there.
     """
     flags = {name: given.pop(name) for name in _FLAGS}
     sources, removals = _paths(source), _paths(given.pop("remove"))

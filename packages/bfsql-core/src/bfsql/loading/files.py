@@ -134,6 +134,7 @@ class Reading:
         how: As for `load`.
 
     Raises:
+        ConfigurationError: The mode is APPEND, which the backend does not support.
         SourceError: One of the files cannot be opened.
     """
 
@@ -146,6 +147,8 @@ class Reading:
         remove: Sequence[Path] = (),
         how: LoadOptions = REPLACING,
     ) -> None:
+        if how.mode is LoadMode.APPEND:
+            _check_appends(plugin)
         options = options or SourceOptions()
         if plugin.keeps_iris:
             options = replace(options, prefixes=None)
@@ -215,23 +218,46 @@ def _untyped(accounts: Sequence[SourceAccount]) -> str:
     return UNTYPED if any(account.format in RDF for account in accounts) else MADE_TYPE
 
 
+def _check_appends(plugin: BackendPlugin) -> None:
+    """Make sure that a backend can add to a graph.
+
+    Raises:
+        ConfigurationError: Its loader only makes or replaces graphs.
+    """
+    if plugin.load is None or (plugin.appends and _takes_options(plugin.load)):
+        return
+    raise ConfigurationError(
+        f"--append and --remove are not available for this backend ({plugin.summary}): a load "
+        "into it makes a graph or replaces one. Change the graph with the store's own tools, load "
+        "into another database or schema, or use a graph file: bfsql load SOURCE --append "
+        "--backend sqlite --path graph.db"
+    )
+
+
+def _takes_options(load: Load) -> bool:
+    """Whether a loader takes options; without them, it can only replace the content of a store."""
+    try:
+        signature(load).bind(None, None, None)
+    except TypeError:
+        return False
+    return True
+
+
 def _with_options(load: Load, how: LoadOptions) -> Load:
     """The loader; one that takes no options can only replace the content of the store.
 
     Raises:
         ConfigurationError: It takes no options, and something else is requested.
     """
-    try:
-        signature(load).bind(None, None, None)
-    except TypeError:
-        if how.mode is not LoadMode.REPLACE:
-            raise ConfigurationError(
-                "The loader of this backend can only replace the content of the store. Use "
-                "--replace if you want that."
-            ) from None
-        without: Any = load
-        return lambda settings, records, _: without(settings, records)
-    return load
+    if _takes_options(load):
+        return load
+    if how.mode is not LoadMode.REPLACE:
+        raise ConfigurationError(
+            "The loader of this backend can only replace the content of the store. Use "
+            "--replace if you want that."
+        )
+    without: Any = load
+    return lambda settings, records, _: without(settings, records)
 
 
 class RefusalFilter:

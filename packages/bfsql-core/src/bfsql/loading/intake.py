@@ -87,13 +87,17 @@ def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: boo
         )
 
 
-def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefused:
+def graph_is_there(
+    place: str, nodes: int | None, edges: int | None, *, elsewhere: str = ""
+) -> LoadRefused:
     """The error of a load in mode NEW into a store that holds a graph.
 
     Args:
         place: The location of the graph, for the message.
         nodes: Its number of nodes; None if unknown.
         edges: Its number of edges; likewise.
+        elsewhere: For a store that supports no mode APPEND: where to load if the graph is to
+            remain, as `load into another schema with --schema`.
     """
     known = [
         f"{number:,} {thing}{'' if number == 1 else 's'}"
@@ -101,10 +105,11 @@ def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefu
         if number is not None
     ]
     size = f" of {' and '.join(known)}" if known else ""
-    return LoadRefused(
-        f"Nothing was loaded: {place} already contains a graph{size}. Use --replace to replace "
-        "it, or --append to add to it."
-    )
+    advice = "Use --replace to replace it, or --append to add to it."
+    if elsewhere:  # --replace is named only together with the number of nodes that it deletes
+        deletes = "--replace deletes it; to" if nodes is not None else "To"
+        advice = f"{deletes} keep it, {elsewhere}."
+    return LoadRefused(f"Nothing was loaded: {place} already contains a graph{size}. {advice}")
 
 
 def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: bool) -> None:

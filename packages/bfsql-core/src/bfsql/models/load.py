@@ -26,11 +26,13 @@ class LoadMode(StrEnum):
     """The treatment of an existing graph in the store."""
 
     NEW = "new"
-    """It remains, and the load is refused with an error that names `--replace` and `--append`."""
+    """It remains, and the load is refused with an error that names the other modes."""
     REPLACE = "replace"
     """The new graph replaces it."""
     APPEND = "append"
-    """The new records are merged into it, by the same rules as within one load."""
+    """The new records are merged into it, by the same rules as within one load. Not supported by
+    every store: see `bfsql.plugins.BackendPlugin.appends`.
+    """
 
 
 @dataclass(frozen=True, slots=True)

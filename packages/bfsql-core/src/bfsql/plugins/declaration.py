@@ -54,6 +54,10 @@ class BackendPlugin:
     """Opens the store for reading; it never writes."""
     load: Load | None = None
     """Fills a store from graph files; None if the backend does not support loading."""
+    appends: bool = True
+    """Whether `load` supports `LoadMode.APPEND`, with or without `LoadOptions.remove`. If not,
+    `bfsql load` refuses `--append` and `--remove`.
+    """
     prepare: Prepare | None = None
     """Prints or creates what the store lacks for speed or search."""
     keeps_iris: bool = False
