@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-from bfsql_trials.user_files import Store, UserFilesSuite
+from bfsql_trials.user_files import ServerFilesSuite, Store
 
 from bfsql_servers.database import Database
 
 
-class TestUserFiles(UserFilesSuite):
+class TestUserFiles(ServerFilesSuite):
+    ELSEWHERE = "--schema"
+
     @pytest.fixture
     def store(self, database: Database, schema: str, tmp_path: Path) -> Store:
         url = tmp_path / "owner.url"

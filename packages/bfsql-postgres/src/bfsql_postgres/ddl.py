@@ -22,7 +22,7 @@ from bfsql_postgres.sql import LONG_ARRAY, storable
 
 MARK_BEGINS = "A graph that bfsql load wrote"
 """The beginning of the comment on every table that a load made; others are never replaced."""
-MARK = f"{MARK_BEGINS}: the next load replaces it with --replace, or adds to it with --append."
+MARK = f"{MARK_BEGINS}: the next load with --replace deletes it."
 
 MAX_INDEXED = 2_600
 """Most bytes of the values in one index entry: a btree takes 2,704, with a header for each."""

@@ -20,14 +20,13 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_postgres.append import add_old_graph, note_removals, refuse_graph
 from bfsql_postgres.connection import address, schema_address
 from bfsql_postgres.ddl import EVIDENCE_TABLES
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.merge import merge
 from bfsql_postgres.rows import Batch, Rows
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.tables import LoadTables, claim, replace
+from bfsql_postgres.tables import LoadTables, check_empty, claim, replace
 from bfsql_postgres.writing import UNCHANGED, is_lost, writer
 
 if TYPE_CHECKING:
@@ -92,14 +91,8 @@ async def load_graph(
     report = LoadReport(place=schema_address(address(settings), settings.schema_))
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
-            tables = await _begin(connection, settings)
-            if options.mode is LoadMode.NEW:
-                await refuse_graph(connection, tables, report.place)
-            if options.mode is LoadMode.APPEND:
-                await note_removals(connection, tables, options, report)
+            tables = await _begin(connection, settings, options, report.place)
             await _take(connection, tables, records, report, strict=options.strict)
-            if options.mode is LoadMode.APPEND:
-                await add_old_graph(connection, tables, report)
             await merge(connection, tables, report, options)
             check_graph(report, options, keeps_dangling=True)
             if options.progress:
@@ -147,7 +140,9 @@ async def _vacuum(connection: Connection, tables: LoadTables) -> None:
         log.warning("%s VACUUM failed; the server will run it later: %s", _DONE, error)
 
 
-async def _begin(connection: Connection, settings: PostgresSettings) -> LoadTables:
+async def _begin(
+    connection: Connection, settings: PostgresSettings, options: LoadOptions, place: str
+) -> LoadTables:
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     if version < OLDEST:
         raise StoreError(
@@ -156,8 +151,10 @@ async def _begin(connection: Connection, settings: PostgresSettings) -> LoadTabl
         )
     await connection.execute(_FOR_THIS_LOAD)
     old = await claim(connection, settings.schema_)
+    if options.mode is not LoadMode.REPLACE:
+        await check_empty(connection, settings.schema_, old, place)
     vectors = await connection.fetchval(_VECTORS)
-    tables = LoadTables(settings, EVIDENCE_TABLES[settings.evidence_layout], vectors, old)
+    tables = LoadTables(settings, EVIDENCE_TABLES[settings.evidence_layout], vectors)
     await tables.create(connection)
     return tables
 

@@ -17,7 +17,7 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
 from bfsql.models.records import NodeRecord
-from bfsql_postgres.ddl import RELATIONSHIP, Table
+from bfsql_postgres.ddl import RELATIONSHIP
 from bfsql_postgres.tables import LoadTables
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 GROUPS = 1_000
 """Groups of records that are in memory at a time."""
-IN_OLD_GRAPH = 0
-"""Place of a node's description in the existing graph; those of new records are higher."""
 
-TRIPLE = "subject_id, predicate, object_id"
+_TRIPLE = "subject_id, predicate, object_id"
 
 
 async def merge(
@@ -82,33 +80,23 @@ async def _finish_nodes(
         f"WHERE NOT EXISTS (SELECT FROM {twice} AS t WHERE t.entity_id = d.entity_id)",
         default_type,
     )
-    names = ("place", "entity_type", *table.kept)
+    names = ("entity_type", *table.kept)
     groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in names)
 
     def merged(row: Record) -> tuple[Any, ...]:
-        entity_id, (first, *_), types, *columns = row
+        entity_id, types, *columns = row
         given = [table.joined(values) for values in zip(*columns, strict=True)]
-        # Lists merge as a union, which would not be a vector: the last vector is used.
-        vectors = _without_vectors(table, given) if first == IN_OLD_GRAPH else []
         records = [NodeRecord(entity_id, *one) for one in zip(types, given, strict=True)]
         report.duplicate_nodes += len(records) - 1
         entity_type, metadata = merge_node_records(records, default_type)
-        if vectors:
-            metadata["embedding"] = vectors[-1]
         return (entity_id, entity_type, *table.split(metadata))
 
-    await through(
+    await _through(
         connection,
         f"SELECT entity_id, {groups} FROM {twice} JOIN {described} USING (entity_id) "
         "GROUP BY entity_id",
         lambda rows: tables.copy(connection, table.name, table.written, map(merged, rows)),
     )
-
-
-def _without_vectors(table: Table, described: Sequence[dict[str, Any]]) -> list[Any]:
-    """Remove the vectors from descriptions of one node."""
-    fits = table.own["embedding"].fits
-    return [one.pop("embedding") for one in described if fits(one.get("embedding"))]
 
 
 # --- edges ------------------------------------------------------------------
@@ -119,7 +107,7 @@ async def _finish_edges(connection: Connection, tables: LoadTables, report: Load
     await tables.index(connection, RELATIONSHIP)
     rows, report.edges = await connection.fetchrow(
         f"SELECT coalesce(sum(n), 0)::bigint, count(*) "
-        f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {TRIPLE}) AS edge"
+        f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {_TRIPLE}) AS edge"
     )
     report.duplicate_edges += rows - report.edges
 
@@ -141,7 +129,7 @@ async def _finish_ends(
     )
     few = [entity_id for (entity_id,) in examples]
     if options.create_nodes:
-        report.created_nodes = await number_of(connection, f"SELECT count(*) FROM {missing}")
+        report.created_nodes = await _number_of(connection, f"SELECT count(*) FROM {missing}")
         report.created_examples = few
         await connection.execute(
             f"INSERT INTO {nodes} (entity_id, entity_type, name) SELECT id, $1, id FROM {missing}",
@@ -152,13 +140,13 @@ async def _finish_ends(
         report.dangling_edges = await _count_dangling(connection, edges, missing)
     await tables.type_vectors(connection)
     await tables.index(connection, tables.entity)
-    report.nodes = await number_of(connection, f"SELECT count(*) FROM {nodes}")
+    report.nodes = await _number_of(connection, f"SELECT count(*) FROM {nodes}")
 
 
 async def _count_dangling(connection: Connection, edges: str, missing: str) -> int:
-    return await number_of(
+    return await _number_of(
         connection,
-        f"SELECT count(*) FROM (SELECT DISTINCT {TRIPLE} FROM {edges} "
+        f"SELECT count(*) FROM (SELECT DISTINCT {_TRIPLE} FROM {edges} "
         f"LEFT JOIN {missing} AS s ON s.id = subject_id "
         f"LEFT JOIN {missing} AS o ON o.id = object_id "
         "WHERE s.id IS NOT NULL OR o.id IS NOT NULL) AS edge",
@@ -181,12 +169,12 @@ async def _finish_evidence(connection: Connection, tables: LoadTables, report: L
     (link,) = table.fixed
     await connection.execute(
         f"INSERT INTO {path} ({link}, {kept}) SELECT {link}, {kept} "
-        f"FROM {evidenced} JOIN {passage} USING ({TRIPLE}) "
-        "WHERE (passages = 1 OR NOT fresh) AND NOT shared"
+        f"FROM {evidenced} JOIN {passage} USING ({_TRIPLE}) "
+        "WHERE passages = 1 AND NOT shared"
     )
     beside = await _combine_passages(connection, tables)
-    report.evidence = beside + await number_of(connection, f"SELECT count(*) FROM {path}")
-    report.unattached_evidence = await number_of(
+    report.evidence = beside + await _number_of(connection, f"SELECT count(*) FROM {path}")
+    report.unattached_evidence = await _number_of(
         connection,
         f"SELECT (SELECT count(*) FROM {passage}) - "
         f"(SELECT coalesce(sum(passages), 0) FROM {evidenced})::bigint",
@@ -212,31 +200,30 @@ async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
 
     groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.kept))
     keys = "relationship_key, relationship_id, shared, records"
-    await through(
+    await _through(
         connection,
-        f"SELECT {keys}, {groups} FROM {evidenced} JOIN {tables.passage} USING ({TRIPLE}) "
-        f"WHERE passages > 1 AND fresh OR shared GROUP BY {TRIPLE}, {keys}",
+        f"SELECT {keys}, {groups} FROM {evidenced} JOIN {tables.passage} USING ({_TRIPLE}) "
+        f"WHERE passages > 1 OR shared GROUP BY {_TRIPLE}, {keys}",
         put,
     )
     return beside
 
 
 def _evidenced(tables: LoadTables) -> str:
-    """A table of edges with passages: their number, whether any is new, the edge's reference."""
+    """A table of edges with passages: their number, and the edge's reference."""
     edges, passage = tables.path(RELATIONSHIP.name), tables.passage
     shared = "false"
     if tables.evidence.fixed.keys() == {"relationship_key"}:
         shared = "count(*) OVER (PARTITION BY relationship_key) > 1"
     return (
         f"CREATE UNLOGGED TABLE {tables.scratch('evidenced')} AS "
-        f"WITH edge AS (SELECT {TRIPLE}, count(*) AS records, "
+        f"WITH edge AS (SELECT {_TRIPLE}, count(*) AS records, "
         "(array_agg(id))[1] AS relationship_id, "
         "subject_id || ':' || predicate || ':' || object_id AS relationship_key "
-        f"FROM {edges} GROUP BY {TRIPLE}), "
+        f"FROM {edges} GROUP BY {_TRIPLE}), "
         f"referred AS (SELECT *, {shared} AS shared FROM edge) "
-        f"SELECT * FROM referred JOIN (SELECT {TRIPLE}, count(*) AS passages, "
-        "bool_or(beside IS NOT NULL) AS fresh "
-        f"FROM {passage} GROUP BY {TRIPLE}) AS evidence USING ({TRIPLE})"
+        f"SELECT * FROM referred JOIN (SELECT {_TRIPLE}, count(*) AS passages "
+        f"FROM {passage} GROUP BY {_TRIPLE}) AS evidence USING ({_TRIPLE})"
     )
 
 
@@ -246,7 +233,7 @@ def _items(tables: LoadTables, row: Record) -> list[dict[str, Any]]:
     own: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for beside, *values in zip(besides, *columns, strict=True):
-        (others if beside is False else own).append(tables.evidence.joined(values))
+        (own if beside else others).append(tables.evidence.joined(values))
     # Lists of parallel records merge as a union.
     return combined([*(sorted_union(own) if records > 1 else own), *others])
 
@@ -259,8 +246,7 @@ async def _put_beside(
         f"SELECT properties FROM {path} WHERE id = $1", relationship_id
     )
     properties = RELATIONSHIP.joined([None, None, text])
-    own = properties.get("provenance") or []
-    properties["provenance"] = [*(own if isinstance(own, list) else [own]), *items]
+    properties["provenance"] = items
     await connection.execute(
         f"UPDATE {path} SET properties = $2 WHERE id = $1", relationship_id, encode(properties)
     )
@@ -269,7 +255,7 @@ async def _put_beside(
 # --- rows that come through here --------------------------------------------
 
 
-async def through(
+async def _through(
     connection: Connection, query: str, take: Callable[[Sequence[Record]], Awaitable[None]]
 ) -> None:
     """Pass the rows of a query to `take`, `GROUPS` at a time."""
@@ -280,6 +266,6 @@ async def through(
     await connection.execute("CLOSE bfsql_load")
 
 
-async def number_of(connection: Connection, query: str) -> int:
+async def _number_of(connection: Connection, query: str) -> int:
     """The only number that a query returns."""
     return int(await connection.fetchval(query))

@@ -9,5 +9,6 @@ plugin = BackendPlugin(
     settings=PostgresSettings,
     open=lazy_call("bfsql_postgres.backend:PostgresBackend.open"),
     load=lazy_call("bfsql_postgres.loader:load_graph"),
+    appends=False,
     prepare=lazy_call("bfsql_postgres.indexes:prepare"),
 )

@@ -32,7 +32,7 @@ class Batch:
     """Rows with the columns of `relationship`."""
     passages: list[Row] = field(default_factory=list)
     """`subject_id, predicate, object_id, beside` and the columns that the evidence table keeps;
-    `beside` is whether the passage was in the record of its edge, None for one of the old graph.
+    `beside` is whether the passage was in the record of its edge.
     """
 
 
@@ -46,21 +46,15 @@ class Rows:
         self._place = 0
         self._characters = 0
 
-    def batch(self) -> Batch:
-        """The rows since the last batch."""
-        batch, self._batch = self._batch, Batch()
-        self._characters = 0
-        return batch
-
     def batches(self, taken: Iterator[None]) -> Iterator[Batch]:
         """The rows of all records, in batches that are bounded in records and in characters."""
         number = 0
         for _ in taken:
             number += 1
             if number >= RECORDS or self._characters >= CHARACTERS:
-                number = 0
-                yield self.batch()
-        yield self.batch()
+                yield self._batch
+                self._batch, self._characters, number = Batch(), 0, 0
+        yield self._batch
 
     def take(self, record: GraphRecord) -> None:
         """Add the rows of one record.

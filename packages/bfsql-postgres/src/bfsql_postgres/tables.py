@@ -9,11 +9,12 @@ edges. Rights and owner are therefore carried over to the new tables.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.loading import graph_is_there
 from bfsql_postgres.ddl import (
     ENTITY,
     EVIDENCE_TABLES,
@@ -110,8 +111,6 @@ class LoadTables:
     evidence: Table
     vectors: str | None
     """Schema of pgvector, None if it is not installed."""
-    old: tuple[str, ...] = ()
-    """Names of the tables of the existing graph."""
     entity: Table = ENTITY
 
     @property
@@ -140,7 +139,7 @@ class LoadTables:
 
     def place(self, name: str) -> str:
         """The quoted path of an existing object with this name in the schema."""
-        return f"{identifier(self.schema)}.{identifier(name)}"
+        return _path(self.schema, name)
 
     def scratch(self, name: str) -> str:
         """The quoted name of a table that the load drops again.
@@ -239,7 +238,7 @@ class LoadTables:
 # --- what is there already ----------------------------------------------------
 
 
-async def claim(connection: Connection, schema: str) -> tuple[str, ...]:
+async def claim(connection: Connection, schema: str) -> list[str]:
     """Make sure that this load is the only one into the schema, and may replace its tables.
 
     Returns:
@@ -254,7 +253,38 @@ async def claim(connection: Connection, schema: str) -> tuple[str, ...]:
     ):
         await connection.execute(f"CREATE SCHEMA {identifier(schema)}")
     # Tables with this prefix are assumed to be the load's own, and no load leaves any behind.
-    return tuple(await _replaceable(connection, schema, PREFIX))
+    return await _replaceable(connection, schema, PREFIX)
+
+
+async def check_empty(
+    connection: Connection, schema: str, tables: Collection[str], where: str
+) -> None:
+    """Make sure that the tables of an earlier load hold no graph.
+
+    Args:
+        connection: In the transaction of the load.
+        schema: The schema of the tables.
+        tables: Their names.
+        where: The location of the graph, for the message.
+
+    Raises:
+        LoadRefused: Some of them have rows.
+    """
+    nodes, edges = _path(schema, ENTITY.name), _path(schema, RELATIONSHIP.name)
+    triples = f"SELECT DISTINCT {', '.join(RELATIONSHIP.fixed)} FROM {edges}"  # noqa: S608 - quoted
+    queries = {
+        ENTITY.name: f"SELECT count(*) FROM {nodes}",  # noqa: S608 - quoted
+        RELATIONSHIP.name: f"SELECT count(*) FROM ({triples}) AS edge",  # noqa: S608 - quoted
+    }
+    numbers = [
+        await connection.fetchval(query) if name in tables else 0 for name, query in queries.items()
+    ]
+    if any(numbers):
+        raise graph_is_there(where, *numbers, elsewhere="load into another schema with --schema")
+
+
+def _path(schema: str, name: str) -> str:
+    return f"{identifier(schema)}.{identifier(name)}"
 
 
 async def replace(connection: Connection, tables: LoadTables) -> None:
