@@ -17,13 +17,13 @@ import pytest
 from bfsql_trials.loading import Contents, LoaderSuite, traced_memory
 
 from bfsql.answers.clean import clean_metadata
-from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
+from bfsql.errors import LoadRefused, SourceError, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import Staging
 from bfsql.loading.statements import PRAGMAS
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
-from bfsql.models.load import LoadOptions
+from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
@@ -287,23 +287,49 @@ async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_l
         assert sum(words in text for text in told) == number, words
 
 
+@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
-    settings, load, cypher
+    mode, settings, load, cypher
 ) -> None:
     await load([*OLD, EdgeRecord("old", "P", "old"), EdgeRecord("old", "P", "old")])
     read: list[GraphRecord] = []
     with pytest.raises(LoadRefused) as caught:
         await load_graph(
-            settings, (read.append(record) or record for record in many(3)), LoadOptions()
+            settings, (read.append(record) or record for record in many(3)), LoadOptions(mode)
         )
-    assert "already contains a graph of 1 node and 1 edge" in str(caught.value)
-    assert "--replace" in str(caught.value)
-    assert "--append" in str(caught.value)
+    assert "already contains a graph of 1 node and 1 edge. --replace deletes" in str(caught.value)
+    assert "(--database)" in str(caught.value)
     assert read == []
     assert await ids(cypher) == ["old"]
     await cypher("MATCH (n) DETACH DELETE n")
-    report = await load_graph(settings, many(3), LoadOptions())
+    report = await load_graph(settings, many(3), LoadOptions(mode))
     assert (report.nodes, report.place) == (3, settings.uri)
+
+
+async def test_a_graph_that_is_not_worth_loading_changes_nothing(settings, load, cypher) -> None:
+    await load(OLD)
+    dangling = [EdgeRecord("x", "P", "y")]
+    demanding = LoadOptions(LoadMode.REPLACE, require_nodes=True)
+    with pytest.raises(LoadRefused, match="all 1 edges dangle"):
+        await load_graph(settings, dangling, demanding)
+    with pytest.raises(LoadRefused, match="would have no node"):
+        await load_graph(settings, [], demanding)
+    with pytest.raises(SourceError, match="strict"):
+        await load_graph(
+            settings, [NodeRecord("nul", "A\0")], LoadOptions(LoadMode.REPLACE, strict=True)
+        )
+    assert await ids(cypher) == ["old"]
+
+
+async def test_progress_reaches_the_end_and_ends_of_edges_become_nodes(settings, emptied) -> None:
+    phases: list[tuple[str, float | None]] = []
+    report = await load_graph(
+        settings,
+        [EdgeRecord("a", "P", "b"), EdgeRecord("a", "P", "b"), NodeRecord("a", "A")],
+        LoadOptions(create_nodes=True, progress=lambda *phase: phases.append(phase)),
+    )
+    assert (report.nodes, report.created_nodes, report.edges) == (2, 1, 1)
+    assert phases[-1] == ("writing", 1.0)
 
 
 # --- interrupted loads ----------------------------------------------------------

@@ -1,12 +1,14 @@
 """Files as users have them, loaded into a real server."""
 
 import pytest
-from bfsql_trials.user_files import Store, UserFilesSuite
+from bfsql_trials.user_files import ServerFilesSuite, Store
 
 from bfsql_servers.neo4j import Neo4jServer
 
 
-class TestUserFiles(UserFilesSuite):
+class TestUserFiles(ServerFilesSuite):
+    ELSEWHERE = "--database"
+
     @pytest.fixture
     def store(self, neo4j_server: Neo4jServer) -> Store:
         return Store(("--backend", "neo4j", "--uri", neo4j_server.uri, "--preserve-case"))

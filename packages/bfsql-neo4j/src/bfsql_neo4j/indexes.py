@@ -14,7 +14,6 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.values import DOCUMENTS
 
 VECTOR_INDEX = "entity_vectors"
 """Name of the vector index if the settings name none."""
@@ -183,32 +182,19 @@ async def _fulltext_lacking(
 
 
 async def fulltext_for_load(
-    session: AsyncSession, settings: Neo4jSettings, written: Collection[str], *, appends: bool
+    session: AsyncSession, settings: Neo4jSettings, labels: Collection[str]
 ) -> list[str]:
-    """The statements after which search finds the nodes that a load has written.
+    """The statements after which search finds the nodes of these labels in a newly filled database.
 
     Args:
-        session: A session of the database.
+        session: A session of the database, from which the former index was dropped.
         settings: Name the properties that hold names.
-        written: The labels of these nodes.
-        appends: Whether there may be other nodes and an index, which is then extended as needed.
+        labels: All labels.
     """
-    index = fulltext_index(await indexes(session), settings) if appends else None
-    labels = {*written, *(index.labels if index else ())}
-    if appends and index is None:
-        labels.update(await _one(session, queries.labels(procedures=True)))
     wanted = searched_properties(settings, sorted(labels), await property_keys(session))
-    if not written or not wanted:
+    if not wanted:
         return []
-    if index is None:
-        return [
-            index_queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)
-        ]
-    if index.state != "FAILED" and (
-        labels.issubset(index.labels) and set(wanted).issubset(index.properties)
-    ):
-        return []
-    return _made_anew(index, sorted(labels), wanted)
+    return [index_queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)]
 
 
 def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -> list[str]:
@@ -219,18 +205,6 @@ def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -
         index_queries.drop_index(index.name),
         index_queries.create_fulltext_index(index.name, labels, together, analyzer),
     ]
-
-
-async def evidence_for_load(session: AsyncSession, types: Collection[str]) -> list[str]:
-    """The statements that make the evidence of relationships of these types searchable."""
-    have = read_indexes(await _one(session, index_queries.INDEXES, evidence=EVIDENCE_INDEX))
-    covered = {t for index in have if index.name == EVIDENCE_INDEX for t in index.labels}
-    if covered.issuperset(types):
-        return []
-    create = index_queries.create_evidence_index(
-        EVIDENCE_INDEX, sorted({*covered, *types}), DOCUMENTS
-    )
-    return [index_queries.drop_index(EVIDENCE_INDEX), create]
 
 
 async def _has_any(session: AsyncSession, label: str, properties: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Loads a graph into a database: an empty one, in place of the existing content, or added to it.
+"""Loads a graph into a database: an empty one, or in place of the existing content.
 
 All records are read and merged before anything is changed, so that a failing source changes
 nothing. From then on a load is many transactions, since Neo4j cannot take a large graph in one.
@@ -18,7 +18,7 @@ from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading import Staging, StagingError, check_graph, graph_is_there, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_neo4j import writes
+from bfsql_neo4j import queries, writes
 from bfsql_neo4j.connection import (
     DRIVER_ERRORS,
     address,
@@ -26,7 +26,6 @@ from bfsql_neo4j.connection import (
     place,
     translate_error,
 )
-from bfsql_neo4j.existing import Existing, schema_of
 from bfsql_neo4j.indexes import id_properties
 from bfsql_neo4j.rows import PLAIN, GraphRows, check
 from bfsql_neo4j.settings import Neo4jSettings
@@ -46,34 +45,29 @@ async def load_graph(
         records: Nodes, edges and evidence in any order. They are read once, in a
             thread; memory does not grow with their number.
         options: What happens to an existing graph, and to whatever is missing in the new one.
-            When appending, only nodes and edges that the records name are read and changed.
 
     Returns:
         A report of the records found and the graph made. Edges without both of their nodes are left
         out.
 
     Raises:
-        LoadRefused: The database holds a graph, and the mode is NEW; it holds something
-            that cannot be extended; or the graph is not worth loading.
+        LoadRefused: The database holds a graph that is not to be replaced, or the graph is not
+            worth loading.
         StoreError: The database cannot be written; the message states its present content.
         StoreUnavailable: The server does not answer, or stopped answering.
     """
     writer = GraphWriter(settings, options)
     async with _session(settings, writer) as session:
-        await _check(session, settings, options)
+        await _check_empty(session, settings, options)
     try:
         async with staged(records, check=check, codec=PLAIN, options=options) as staging:
             rows = GraphRows(staging)
-            existing = None
-            if options.mode is LoadMode.APPEND:
-                async with _session(settings, writer) as session:
-                    existing = await _existing(session, settings, staging, options)
             await staging.run(lambda: _merge(staging))
-            by_label = {label: _id_properties(settings, label) for label in rows.labels()}
+            by_label = {label: _id_property(settings, label) for label in rows.labels()}
+            await staging.run(lambda: _check_graph(staging, options))
             async with _session(settings, writer) as session:
-                size = await _check(session, settings, options)
-                await staging.run(lambda: _check_graph(staging, size, options))
-                await writer.write(session, staging, rows, by_label, existing)
+                await _check_empty(session, settings, options)
+                await writer.write(session, staging, rows, by_label)
     except StagingError as error:
         raise StoreError(f"{error} {writer.left}") from error
     staging.report.place = address(settings)
@@ -86,53 +80,37 @@ def _merge(staging: Staging) -> None:
     staging.find_passages()
 
 
-async def _existing(
-    session: AsyncSession, settings: Neo4jSettings, staging: Staging, options: LoadOptions
-) -> Existing:
-    """The existing content that the records name, put before them in the staging."""
-    existing = Existing(staging, settings, await schema_of(settings))
-    await staging.run(lambda: existing.take_removals(options.remove))
-    await existing.read(session)
-    return existing
-
-
-async def _check(
+async def _check_empty(
     session: AsyncSession, settings: Neo4jSettings, options: LoadOptions
-) -> tuple[int, int]:
+) -> None:
     """Make sure that the database may be filled: before anything is read, and before it is written.
 
-    Returns:
-        The number of nodes and relationships in the database.
-
     Raises:
-        LoadRefused: The database holds a graph that must not change.
+        LoadRefused: The database holds a graph that is not to be replaced.
     """
-    ((nodes, relationships),) = await (await session.run(writes.SIZE)).values()
-    if nodes and options.mode is LoadMode.NEW:
+    ((nodes,),) = await (await session.run(queries.NODES)).values()
+    if nodes and options.mode is not LoadMode.REPLACE:
         ((edges,),) = await (await session.run(writes.TRIPLES)).values()
-        raise graph_is_there(place(settings), nodes, edges)
-    return nodes, relationships
+        raise graph_is_there(
+            place(settings),
+            nodes,
+            edges,
+            elsewhere="load into another database (--database) or server (--uri)",
+        )
 
 
-def _check_graph(staging: Staging, size: tuple[int, int], options: LoadOptions) -> None:
+def _check_graph(staging: Staging, options: LoadOptions) -> None:
     """Make sure that the graph is worth loading, before anything is written.
 
     Raises:
         LoadRefused: The graph is not worth loading, and the options require it.
     """
-    report = staging.report
     ((edges,),) = staging.connection.execute("SELECT EXISTS (SELECT 1 FROM edge)")
-    nodes, relationships = size if options.mode is LoadMode.APPEND else (0, 0)
-    whole = replace(
-        report,
-        nodes=report.nodes + max(nodes - report.removed_nodes, 0),
-        edges=edges + relationships,
-    )
-    check_graph(whole, options)
+    check_graph(replace(staging.report, edges=edges), options)
 
 
-def _id_properties(settings: Neo4jSettings, label: str) -> list[str]:
-    """Properties in which the ids of a label's nodes are looked up; new ids go into the first."""
+def _id_property(settings: Neo4jSettings, label: str) -> str:
+    """The property that receives the ids of a label's nodes."""
     names = id_properties(settings, label)
     if not names:
         raise StoreError(
@@ -140,7 +118,7 @@ def _id_properties(settings: Neo4jSettings, label: str) -> list[str]:
             "ids. Add a property that applies to all labels, for instance --id-property "
             "entity_id."
         )
-    return names
+    return names[0]
 
 
 @asynccontextmanager

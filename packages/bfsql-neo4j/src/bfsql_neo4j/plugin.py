@@ -9,5 +9,6 @@ plugin = BackendPlugin(
     settings=Neo4jSettings,
     open=lazy_call("bfsql_neo4j.backend:Neo4jBackend.open"),
     load=lazy_call("bfsql_neo4j.loader:load_graph"),
+    appends=False,
     prepare=lazy_call("bfsql_neo4j.indexes:prepare"),
 )

@@ -223,11 +223,6 @@ def node_elements(schema: GraphSchema, ids: Collection[str]) -> Statement:
     return _each(schema, ids, _element(schema, "n"))
 
 
-def whole_nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
-    """`[id, element id, labels, properties]` of the nodes that exist."""
-    return _each(schema, ids, _element(schema, "n"), "labels(n)", "properties(n)")
-
-
 # --- edges ----------------------------------------------------------------------
 
 

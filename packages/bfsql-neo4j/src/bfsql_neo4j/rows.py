@@ -1,8 +1,7 @@
 """Merged records as rows for write statements: nodes label by label, relationships by type.
 
 Several records of one edge remain parallel relationships. All evidence is on the first of them, so
-a reader that merges them finds the same `provenance` as merging in memory. Existing nodes and
-edges are written only if a new record changes them.
+a reader that merges them finds the same `provenance` as merging in memory.
 """
 
 from __future__ import annotations
@@ -25,42 +24,22 @@ BATCH = 5_000
 BATCH_BYTES = 4_000_000
 """Approximate limit of the bytes written in one transaction, unless one row has more."""
 
-_TABLES = """
--- What is in the database: a node, and whether it may change; a relationship, by its row of `edge`.
-CREATE TABLE existing (
-    n INTEGER PRIMARY KEY, element TEXT NOT NULL, label TEXT, held TEXT, changes INTEGER NOT NULL
-);
-CREATE TABLE existing_edge (e INTEGER PRIMARY KEY, element TEXT NOT NULL);
-CREATE TABLE written (n INTEGER PRIMARY KEY, element TEXT NOT NULL);
-"""
+_TABLES = "CREATE TABLE written (n INTEGER PRIMARY KEY, element TEXT NOT NULL)"
 
-_LABELS = """
-SELECT DISTINCT type FROM described
-WHERE n NOT IN (SELECT n FROM existing WHERE NOT changes) ORDER BY 1
-"""
+_LABELS = "SELECT DISTINCT type FROM described ORDER BY 1"
 
-_NODES = """
-SELECT type, n, id, metadata FROM described JOIN node USING (n)
-WHERE n NOT IN (SELECT n FROM existing) ORDER BY type, id
-"""
-
-_CHANGED_NODES = """
-SELECT label, type, held, element, id, metadata
-FROM existing JOIN described USING (n) JOIN node USING (n) WHERE changes ORDER BY 1, 2, 3, id
-"""
+_NODES = "SELECT type, n, id, metadata FROM described JOIN node USING (n) ORDER BY type, id"
 
 _RELATIONSHIPS = """
-SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.element, b.element, x.element
+SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.element, b.element
 FROM edge JOIN predicate USING (p) JOIN written AS a ON a.n = s JOIN written AS b ON b.n = o
-LEFT JOIN existing_edge AS x USING (e)
-UNION ALL SELECT s, p, o, 1, rowid, item, NULL, NULL, NULL, NULL FROM passage
+UNION ALL SELECT s, p, o, 1, rowid, item, NULL, NULL, NULL FROM passage
 ORDER BY 2, 1, 3, 4, 5
 """
 
 Row = list[Any]
 """`[number, id, properties]` of a node, `[element id of the subject, of the object, properties]`
-of a relationship; `[element id, id, properties]` of a node that exists, `[element id, properties]`
-of such a relationship."""
+of a relationship."""
 
 
 class Batch(NamedTuple):
@@ -68,19 +47,6 @@ class Batch(NamedTuple):
 
     name: str
     """The label of the nodes, or the type of the relationships."""
-    rows: list[Row]
-
-
-class Change(NamedTuple):
-    """Rows of nodes that exist, with new properties."""
-
-    label: str
-    """Their present type."""
-    new_label: str
-    held: str
-    """The property that holds their ids at present."""
-    id_property: str
-    """The property that shall hold their ids."""
     rows: list[Row]
 
 
@@ -140,23 +106,21 @@ class GraphRows:
     """
 
     def __init__(self, staging: Staging) -> None:
-        staging.connection.executescript(_TABLES)
+        staging.connection.execute(_TABLES)
         self._staging = staging
         self._written: deque[Sequence[Any]] = deque()
 
     def labels(self) -> list[str]:
-        """The labels of all nodes that are written, sorted."""
+        """The labels of all nodes, sorted."""
         return [label for (label,) in self._staging.connection.execute(_LABELS)]
 
-    def number(self) -> tuple[int, int]:
-        """The number of nodes to write, and the most relationships to write."""
-        execute = self._staging.connection.execute
-        ((idle,),) = execute("SELECT count(*) FROM existing WHERE NOT changes")
-        ((old, edges),) = execute("SELECT (SELECT count(*) FROM existing_edge), count(*) FROM edge")
-        return self._staging.report.nodes - idle, edges - old
+    def number_of_relationships(self) -> int:
+        """The number of relationships to write, one per record."""
+        ((number,),) = self._staging.connection.execute("SELECT count(*) FROM edge")
+        return int(number)
 
     def nodes(self, id_property: Callable[[str], str]) -> Iterator[Batch]:
-        """Every new node, label by label.
+        """Every node, label by label.
 
         Args:
             id_property: Returns the property that holds the id of nodes with a label.
@@ -172,33 +136,13 @@ class GraphRows:
                 self._flush()
                 yield Batch(label, batch)
 
-    def changed_nodes(self, id_properties: Callable[[str], Sequence[str]]) -> Iterator[Change]:
-        """Every existing node that a record describes.
-
-        Args:
-            id_properties: Returns the properties that may hold a label's ids, best first.
-        """
-        found = self._staging.connection.execute(_CHANGED_NODES)
-        for (label, new_label, held), group in groupby(found, itemgetter(0, 1, 2)):
-            names = id_properties(new_label)
-            kept = held if label == new_label or held in names else names[0]
-            # A better-ranked property would be taken for the id.
-            taken = names[: names.index(kept) + 1] if kept in names else [kept]
-            rows = (
-                ([element, entity_id, to_properties(_unpacked(data), taken)], len(data))
-                for *_, element, entity_id, data in group
-            )
-            for batch in _batches(rows):
-                yield Change(label, new_label, held, kept, batch)
-
     def note_written(self, elements: Iterable[Sequence[Any]]) -> None:
         """Store the database's names of the nodes: pairs of number and element id."""
         self._written.extend(elements)
 
     def relationships(self) -> Iterator[Batch]:
-        """Relationships between existing nodes, type by type; counts the edges."""
+        """Relationships between the written nodes, type by type; counts the edges."""
         self._flush()
-        self._staging.connection.execute("INSERT INTO written SELECT n, element FROM existing")
         groups = self._staging.edge_groups(_RELATIONSHIPS)
         for predicate, of_type in groupby(groups, lambda group: str(group.rows[0][6])):
             rows = (row for group in of_type for row in self._of_edge(group))
@@ -214,34 +158,12 @@ class GraphRows:
         """One row per record, with its size in bytes."""
         report = self._staging.report
         report.edges += 1
-        start, end, first = group.rows[0][7:]
+        start, end = group.rows[0][7:]
         size = sum(len(row[5]) for row in group.rows) // len(group.records)
         records, documents = self._with_evidence(group)
-        if first is not None:
-            yield from self._of_old_edge(group, records, documents, size)
-            return
         for metadata in records:
             yield [start, end, to_properties(metadata) | documents], size
             documents = {}
-
-    def _of_old_edge(
-        self,
-        group: EdgeGroup,
-        records: list[dict[str, Any]],
-        documents: dict[str, list[str]],
-        size: int,
-    ) -> Iterator[tuple[Row, int]]:
-        """The rows of an edge that is in the database; its existing relationships come first."""
-        old = sum(row[9] is not None for row in group.rows)
-        self._staging.report.duplicate_edges -= old - 1
-        supported = group.passages or any("provenance" in one for one in group.records[old:])
-        for metadata, row in zip(records, group.rows, strict=False):
-            properties = to_properties(metadata) | documents
-            documents = {}
-            if row[9] is None:
-                yield [row[7], row[8], properties], size
-            elif supported:
-                yield [row[9], properties], size
 
     def _with_evidence(self, group: EdgeGroup) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Metadata of the relationships of one edge, and further properties of the first."""

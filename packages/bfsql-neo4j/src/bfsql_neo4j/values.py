@@ -262,26 +262,6 @@ def from_driver(value: Any) -> Any:
     return value
 
 
-def storable(value: Any) -> Any:
-    """Convert a property's value as `plain` does, so that `to_properties` stores the same again.
-
-    Raises:
-        ValueError: The stored value would differ: a point, a duration, a time finer than a
-            microsecond or in a named zone. The text names the reason.
-    """
-    if type(value) in _PLAIN:
-        return value
-    match value:
-        case list():
-            return [storable(item) for item in value]
-        case Date() | DateTime() | Time() if not getattr(value, "nanosecond", 0) % _MICROSECOND:
-            native = value.to_native()
-            named = getattr(getattr(value, "tzinfo", None), "zone", None)
-            if named is None and plain(native) == native:
-                return plain(native)
-    raise ValueError(f"the value {str(value)!r} ({type(value).__name__})")
-
-
 def _time_text(value: Any) -> str:
     """Text as Python writes it, except for durations and nanoseconds, which Python lacks."""
     if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % _MICROSECOND:

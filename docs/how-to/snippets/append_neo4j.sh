@@ -1,1 +1,0 @@
-bfsql load new-credits.csv --remove no-credits.csv --backend neo4j
