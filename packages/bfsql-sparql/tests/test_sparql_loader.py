@@ -13,7 +13,13 @@ from bfsql_trials.loading import Contents, Load, LoaderSuite
 from click.testing import CliRunner
 
 from bfsql.cli import bfsql
-from bfsql.errors import ConfigurationError, LoadRefused, StoreError, StoreUnavailable
+from bfsql.errors import (
+    ConfigurationError,
+    LoadRefused,
+    SourceError,
+    StoreError,
+    StoreUnavailable,
+)
 from bfsql.loading import load as load_files
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
@@ -22,11 +28,11 @@ from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, sil
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql import SparqlSettings, abandoned, loader
+from bfsql_sparql import SparqlBackend, SparqlSettings, abandoned, loader
 from bfsql_sparql.loader import load_graph
 from bfsql_sparql.plugin import plugin
 
-NEW, APPEND = LoadOptions(LoadMode.NEW), LoadOptions(LoadMode.APPEND)
+NEW = LoadOptions(LoadMode.NEW)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"
 OTHER = "urn:graph:other"
 GRAPH: list[GraphRecord] = [
@@ -93,19 +99,13 @@ class TestLoads(LoaderSuite):
         return True
 
 
-async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
-    report = await load_graph(settings, GRAPH, APPEND)
-    assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (4, 2, 1, 1)
-    # Two types, a name and an edge; of its statement, three parts, two values and a document.
-    assert count(server) == 1 + 4 + 6
-    assert server.count(OTHER) == 1
-
-
-async def test_a_new_graph_is_not_loaded_into_one_that_holds_something(
-    server: SparqlServer, settings: SparqlSettings
+@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
+async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(
+    mode: LoadMode, server: SparqlServer, settings: SparqlSettings
 ) -> None:
-    with pytest.raises(LoadRefused, match=r"a graph of 2 nodes and 1 edge\. Use --replace"):
-        await load_graph(settings, GRAPH, NEW)
+    advice = r"a graph of 2 nodes and 1 edge\. --replace deletes it; to keep it, .* --graph"
+    with pytest.raises(LoadRefused, match=advice):
+        await load_graph(settings, GRAPH, LoadOptions(mode))
     assert is_as_it_was(server)
 
 
@@ -124,9 +124,11 @@ async def test_what_other_graphs_hold_is_no_hindrance(
 async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
     server: SparqlServer, settings: SparqlSettings
 ) -> None:
-    await load_graph(settings, GRAPH)
+    report = await load_graph(settings, GRAPH)
+    assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
     assert server.count(OTHER) == 1
-    assert count(server) == 10 + (server.name == "rdf4j")
+    # Two types, a name and an edge; of its statement, three parts, two values and a document.
+    assert count(server) == 4 + 6 + (server.name == "rdf4j")
     await load_graph(settings, [])
     assert count(server) == (server.name == "rdf4j")
     assert server.count(OTHER) == 1
@@ -354,3 +356,74 @@ def test_a_load_into_an_rdf_file_names_what_works(
         told = CliRunner().invoke(bfsql, ["load", "nodes.csv", "--path", "books.ttl.gz", *options])
         assert (told.exit_code, told.stdout) == (2, "")
         assert "bfsql load SOURCE --path books.db" in told.stderr
+
+
+@pytest.fixture
+def empty(oxigraph: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
+    """Settings that name an empty graph."""
+    oxigraph.clear()
+    settings: SparqlSettings = place("oxigraph").settings
+    return settings
+
+
+async def test_ends_of_edges_are_nodes_without_a_statement(
+    oxigraph: SparqlServer, empty: SparqlSettings
+) -> None:
+    records = [EdgeRecord("a", "p", "b"), EdgeRecord("b", "p", "c"), NodeRecord("b", "T")]
+    options = LoadOptions(LoadMode.NEW, create_nodes=True, require_nodes=True)
+    report = await load_graph(empty, records, options)
+    assert (report.nodes, report.edges, report.created_nodes) == (3, 2, 2)
+    assert oxigraph.count() == 2 + 1
+    assert (await described(empty))[0] == {"a": "owl:Thing", "b": "T", "c": "owl:Thing"}
+
+
+async def test_ends_of_edges_have_a_type_that_is_asked_for(empty: SparqlSettings) -> None:
+    options = LoadOptions(LoadMode.NEW, create_nodes=True, default_type="Node")
+    await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
+    types, metadata = await described(empty)
+    assert types == {"a": "Node", "b": "Node"}
+    assert metadata == {"a": {"name": "a"}, "b": {"name": "b"}}
+
+
+async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str, Any]]:
+    """The types and the metadata of the nodes a, b and c, as far as they exist."""
+    ids = ["a", "b", "c"]
+    backend = await SparqlBackend.open(settings)
+    try:
+        types = {node.id: node.entity_type for node in await backend.get_nodes_batch(ids)}
+        return types, dict(await backend.metadata_for_nodes_batch(ids))
+    finally:
+        await backend.close()
+
+
+@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.REPLACE])
+async def test_a_graph_that_would_be_worth_nothing_is_refused(
+    mode: LoadMode, oxigraph: SparqlServer, empty: SparqlSettings
+) -> None:
+    options = LoadOptions(mode, require_nodes=True)
+    with pytest.raises(LoadRefused, match="all 1 edges dangle"):
+        await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
+    with pytest.raises(LoadRefused, match="would have no node"):
+        await load_graph(empty, [], options)
+    assert oxigraph.count() == 0
+
+
+async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:
+    blind = empty.model_copy(update={"endpoint": None})
+    with pytest.raises(ConfigurationError, match="set endpoint, or SPARQL_ENDPOINT_URL"):
+        await load_graph(blind, GRAPH, NEW)
+    assert (await load_graph(blind, GRAPH)).nodes == 2
+
+
+async def test_a_strict_load_ends_at_what_cannot_be_written(
+    oxigraph: SparqlServer, empty: SparqlSettings
+) -> None:
+    with pytest.raises(SourceError, match="the load is strict"):
+        await load_graph(empty, [EdgeRecord("a", "rdf:type", "b")], LoadOptions(strict=True))
+    assert oxigraph.count() == 0
+
+
+async def test_progress_is_told_to_the_end(empty: SparqlSettings) -> None:
+    told: list[tuple[str, float | None]] = []
+    await load_graph(empty, GRAPH, LoadOptions(progress=lambda *one: told.append(one)))
+    assert told[-1] == ("writing", 1.0)

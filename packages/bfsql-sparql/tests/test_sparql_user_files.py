@@ -1,12 +1,14 @@
 """`bfsql load` into Oxigraph, with files as users have them."""
 
 import pytest
-from bfsql_trials.user_files import Store, UserFilesSuite
+from bfsql_trials.user_files import ServerFilesSuite, Store
 
 from bfsql_servers.oxigraph import OxigraphServer
 
 
-class TestUserFiles(UserFilesSuite):
+class TestUserFiles(ServerFilesSuite):
+    ELSEWHERE = "--graph"
+
     @pytest.fixture
     def store(self, oxigraph: OxigraphServer) -> Store:
         oxigraph.clear()

@@ -22,8 +22,6 @@ from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.queries.graph import iri
 
-OWN = ("owner", "marks", "lines")
-"""Names of the further graphs of a load."""
 OLDEST = 86_400.0
 """Seconds after which a load of another machine is over."""
 PATIENCE = 10.0
@@ -71,7 +69,7 @@ async def abandoned(dataset: Dataset, prefix: str) -> list[str]:
             continue
         number = load.removeprefix(prefix)
         if load.startswith(prefix) and _NUMBER.fullmatch(number) and _is_over(number, owner.text):
-            over += [load, *(f"{load}:{what}" for what in OWN)]
+            over += [load, graph]
     return over
 
 

@@ -92,17 +92,6 @@ class EdgeMetadata:
             metadata[edge] = merge_edges(records) if records else {}
         return metadata
 
-    async def existing(self, edges: Collection[Triple]) -> list[Triple]:
-        """The given edges that are in the store.
-
-        Args:
-            edges: Ids of subject, predicate and object.
-        """
-        triples = self._triples(edges)
-        asked = dict.fromkeys(triple for some in triples.values() for triple in some)
-        there = await self._existing(list(asked))
-        return [edge for edge, some in triples.items() if any(one in there for one in some)]
-
     async def evidence(self, node: str) -> list[dict[str, Any]] | None:
         """All evidence that touches a node or that it supplied as a document; None if unknown.
 
@@ -189,7 +178,7 @@ class EdgeMetadata:
                 form, some, self._mapping, self._limit, lead, names=names
             )
 
-        groups = by_lead(form, triples)
+        groups = _by_lead(form, triples)
         found = await gather_or_cancel(
             *(self._rows(some, text(lead)) for lead, some in groups.items())
         )
@@ -199,7 +188,7 @@ class EdgeMetadata:
         )
 
     async def _claims(self, triples: Sequence[Triple]) -> Records:
-        claims = {triple: found for triple in triples if (found := claim_of(triple))}
+        claims = {triple: found for triple in triples if (found := _claim_of(triple))}
         text = lambda some: texts.wikibase_statements(
             [claims[one] for one in some], self._mapping, self._limit
         )
@@ -280,7 +269,7 @@ class EdgeMetadata:
         return found
 
 
-def by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
+def _by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
     """The triples by the end with fewer of them, so that those of a hub need not be searched."""
     leaving = Counter(triple[0] for triple in triples)
     entering = Counter(triple[2] for triple in triples)
@@ -323,7 +312,7 @@ def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
 # --- Wikibase ---------------------------------------------------------------
 
 
-def claim_of(triple: Triple) -> tuple[str, ...] | None:
+def _claim_of(triple: Triple) -> tuple[str, ...] | None:
     """Item, property to the statement node, property to the value, value; None if no claim."""
     item, predicate, value = triple
     if _DIRECT not in predicate:

@@ -22,13 +22,10 @@ from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
 from bfsql_sparql.abandoned import abandoned, held, mark
-from bfsql_sparql.appending import Appending
 from bfsql_sparql.dataset import Refused
-from bfsql_sparql.deleting import Deletion
 from bfsql_sparql.endpoint import Endpoint, UpdateEndpoint
 from bfsql_sparql.mapping import RdfMapping
-from bfsql_sparql.present import GraphReader, PresentGraph
-from bfsql_sparql.removal import Removal
+from bfsql_sparql.present import PresentGraph
 from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
@@ -59,8 +56,8 @@ async def load_graph(
 
     Args:
         settings: `update_endpoint` receives the updates; `graph` names the graph to
-            fill, by default the default graph. Unless that graph is replaced, its content is read
-            from `endpoint`.
+            fill, by default the default graph. Unless that graph is replaced, `endpoint` is asked
+            whether it is empty.
         records: Nodes, edges and evidence in any order. They are read once, in a thread;
             memory does not grow with their number.
         options: What happens to an existing graph, and to whatever is missing in the new one.
@@ -70,8 +67,8 @@ async def load_graph(
 
     Raises:
         ConfigurationError: The settings name no place to load into.
-        LoadRefused: The graph is not empty, and the mode is NEW; or the new graph has nothing
-            worth loading.
+        LoadRefused: The graph is not empty, and is not to be replaced; or the new graph has
+            nothing worth loading.
         StoreError: The store cannot be written; the message states its present content.
         StoreUnavailable: The store does not answer, or stopped answering.
     """
@@ -79,63 +76,14 @@ async def load_graph(
     mapping = RdfMapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping), options)
     writer = writing.StatementWriter(mapping, settings)
-    async with (
-        load.connected() as present,
-        staged(records, check=writer.check, options=options) as staging,
-    ):
-        if present is None:
-            await _fill(load, staging, writer, options)
-        else:
-            removals = staged(options.remove, options=LoadOptions(strict=options.strict))
-            async with removals as removed:
-                reader = await GraphReader.of(present, writer.form)
-                await _append(load, staging, Removal(removed, reader), writer, options)
-            await _count(present, staging.report)
+    async with load.connected(), staged(records, check=writer.check, options=options) as staging:
+        await staging.run(lambda: _merge(staging, options))
+        check_graph(staging.report, options)
+        await load.fill(map(writer.node, staging.nodes()), staging)
+        await load.fill(map(writer.edge, staging.edges()), staging)
+        await load.finish()
         staging.report.place = load.shown
     return staging.report
-
-
-async def _fill(
-    load: _Load, staging: Staging, writer: writing.StatementWriter, options: LoadOptions
-) -> None:
-    """Write a graph that replaces another one or none."""
-    for _ in options.remove:
-        raise LoadRefused(
-            f"Nothing was removed: {load.shown} is empty. Name the right graph with --graph, or "
-            "leave out --remove."
-        )
-    await staging.run(lambda: _merge(staging, options))
-    check_graph(staging.report, options)
-    await load.fill(map(writer.node, staging.nodes()), staging)
-    await load.fill(map(writer.edge, staging.edges()), staging)
-    await load.finish()
-
-
-async def _append(
-    load: _Load,
-    staging: Staging,
-    removal: Removal,
-    writer: writing.StatementWriter,
-    options: LoadOptions,
-) -> None:
-    """Write the additions of the records to a graph, and mark the removals."""
-    report, reader = staging.report, removal.reader
-    await removal.find(report)
-    appending = Appending(staging, removal, writer)
-    await appending.read()
-    await staging.run(lambda: _merge(staging, options))
-    if report.edges or report.dangling_edges:
-        check_graph(report, options)
-    await load.fill(appending.nodes(), staging)
-    await load.fill(map(writer.edge, staging.edges()), staging)
-    marks, lines = load.own("marks"), load.own("lines")
-    await load.fill(appending.marks(), staging, marks)
-    await load.fill(appending.obsolete(), staging, lines)
-    await load.fill(removal.marks(), removal.staging, marks)
-    await load.fill(removal.lines(), removal.staging, lines)
-    deletion = Deletion(reader.mapping, lines, marks, reader.forms)
-    wrote = load.wrote(marks), load.wrote(lines), report.removed_nodes > 0
-    await load.finish(deletion.updates(*wrote))
 
 
 def _merge(staging: Staging, options: LoadOptions) -> None:
@@ -143,13 +91,6 @@ def _merge(staging: Staging, options: LoadOptions) -> None:
     staging.merge()
     if options.default_type == UNTYPED and staging.report.created_nodes:
         staging.connection.execute("DELETE FROM described WHERE n IN (SELECT n FROM created)")
-
-
-async def _count(present: PresentGraph, report: LoadReport) -> None:
-    """Count the present content of the graph, if the store does that in time."""
-    nodes, edges = await present.size()
-    report.nodes = report.nodes if nodes is None else nodes
-    report.edges = report.edges if edges is None else edges
 
 
 def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
@@ -200,10 +141,11 @@ class _Load:
         self._endpoint: UpdateEndpoint
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[PresentGraph | None]:
+    async def connected(self) -> AsyncIterator[None]:
         """Open the endpoint; an error that ends the load states what the load leaves behind.
 
-        Yields the graph to append to; None if it is empty, or is replaced.
+        Raises:
+            LoadRefused: The graph is not empty, and is not to be replaced.
         """
         self._endpoint = await UpdateEndpoint.of(self._settings)
         stack = ExitStack()
@@ -211,15 +153,10 @@ class _Load:
             await self._try()
             stack.enter_context(held(self._number))
             await self._remove_abandoned()
-            await self._write([[mark(self._place)]], self.own("owner"))
-            if self._mode is LoadMode.REPLACE:
-                yield None
-            else:
-                present = await PresentGraph.open(self._settings)
-                try:
-                    yield await self._look(present)
-                finally:
-                    await present.close()
+            await self._write([[mark(self._place)]], f"{self._place}:owner")
+            if self._mode is not LoadMode.REPLACE:
+                await self._check_empty()
+            yield
         except asyncio.CancelledError as cancelled:
             cancelled.add_note(await self._left())
             raise
@@ -270,19 +207,22 @@ class _Load:
         except Refused:
             self._as_data, self._most = False, IN_TEMPLATE
 
-    async def _look(self, present: PresentGraph) -> PresentGraph | None:
-        """The graph, unless it is empty.
+    async def _check_empty(self) -> None:
+        """Make sure that the graph holds nothing.
 
         Raises:
-            LoadRefused: The graph is not empty, but has to be new.
+            LoadRefused: It holds something.
         """
-        if self._target == writing.DEFAULT and await self._is_union(present):
-            present = present.unnamed_only()
-        if await present.is_empty():
-            return None
-        if self._mode is LoadMode.NEW:
-            raise graph_is_there(self.shown, *await present.size())
-        return present
+        present = await PresentGraph.open(self._settings)
+        try:
+            if self._target == writing.DEFAULT and await self._is_union(present):
+                present = present.unnamed_only()
+            if not await present.is_empty():
+                raise graph_is_there(
+                    self.shown, *await present.size(), elsewhere="name another graph with --graph"
+                )
+        finally:
+            await present.close()
 
     async def _is_union(self, present: PresentGraph) -> bool:
         """Whether queries that name no graph see named ones, such as that of this load."""
@@ -293,50 +233,31 @@ class _Load:
         self._wrote.discard(self._place)
         return is_union
 
-    def own(self, what: str) -> str:
-        """The IRI of a further graph of this load."""
-        return f"{self._place}:{what}"
-
-    async def fill(
-        self, groups: Iterator[Lines], staging: Staging, graph: str | None = None
-    ) -> None:
+    async def fill(self, groups: Iterator[Lines], staging: Staging) -> None:
         """Write all statements into the graph of this load.
 
         Args:
             groups: Made in a thread, a batch ahead of the one being written.
             staging: The source of the groups.
-            graph: A further graph of this load, to be used instead.
         """
         total = max(1, staging.report.nodes + staging.report.edges)
 
         async def write(some: list[Lines]) -> None:
-            await self._write(some, graph or self._place)
-            if graph is None:
-                self._written += len(some)
-                self._progress("writing", min(1.0, self._written / total))
+            await self._write(some, self._place)
+            self._written += len(some)
+            self._progress("writing", min(1.0, self._written / total))
 
         await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), write)
 
-    def wrote(self, graph: str) -> bool:
-        """Whether anything was written into a graph of this load."""
-        return graph in self._wrote
-
-    async def finish(self, updates: Iterable[str] = ()) -> None:
-        """Move the written statements to their place.
-
-        Args:
-            updates: Deletions from the graph that run first.
-        """
-        moved: set[str] = set()
+    async def finish(self) -> None:
+        """Move the written statements to their place."""
+        wrote = self._place in self._wrote
         if self._mode is LoadMode.REPLACE:
-            moved = {self._place}
-            put = writing.move(self._place, self._target)
-            last = [put if self._place in self._wrote else writing.clear(self._target)]
-        else:
-            put = writing.add(self._place, self._target)
-            last = [*updates, *([put] if self._place in self._wrote else [])]
-        last += map(writing.drop, sorted(self._wrote - moved))
+            put = writing.move(self._place, self._target) if wrote else writing.clear(self._target)
+        else:  # what another program has written meanwhile remains
+            put = writing.add(self._place, self._target) if wrote else ""
         self._finishing = True
+        last = filter(None, (put, *map(writing.drop, sorted(self._wrote))))
         await self._update(" ;\n".join(last), PATIENCE)
         self._finishing = False
         self._finished = True

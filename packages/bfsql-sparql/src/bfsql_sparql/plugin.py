@@ -12,6 +12,7 @@ plugin = BackendPlugin(
     settings=SparqlSettings,
     open=lazy_call("bfsql_sparql.backend:SparqlBackend.open"),
     load=lazy_call("bfsql_sparql.loader:load_graph"),
+    appends=False,
     keeps_iris=True,
     files=GraphFiles(
         "data", tuple(f"{ending}{packed}" for ending in RDF for packed in ("", ".gz"))

@@ -54,8 +54,7 @@ class StatementWriter:
 
     def __init__(self, mapping: RdfMapping, settings: SparqlSettings) -> None:
         self._mapping = mapping
-        self.form = settings.write_statements
-        """Form of statements about edges."""
+        self._form = settings.write_statements
         self._numbers = count(1)
 
     def check(self, record: GraphRecord) -> None:
@@ -76,27 +75,13 @@ class StatementWriter:
         metadata = {key: value for key, value in node.metadata.items() if value is not None}
         return [f"{subject} {said} .\n" for said in self._said_of_node(node, metadata)]
 
-    def changes(self, node: StagedNode, before: StagedNode) -> tuple[list[str], list[str]]:
-        """The lines to add and those to delete if a node is now read as `before`.
-
-        Common content is not written again: the graph may express it differently. Only the
-        main type may be missing from its statements.
-        """
-        mark = f"{iri(self._iri(node.id))} {iri(self._mapping.primary)} "
-        new, old = self.node(node), self.node(before)
-        kept, known = set(new), {line for line in old if not line.startswith(mark)}
-        added = [line for line in new if line not in known]
-        if all(line.startswith(mark) for line in added):
-            added = [line for line in added if line not in old]
-        return added, [line for line in old if line not in kept]
-
     def edge(self, edge: StagedEdge) -> list[str]:
         """The lines of an edge; names of blank nodes apply only to these lines."""
         ends = (iri(self._iri(name)) for name in edge[:3])
         triple = " ".join(ends)
         lines = [f"{triple} .\n"]
         said = list(self._said_of_edge(edge.metadata))
-        if said and self.form != "none":
+        if said and self._form != "none":
             about, more = self._statement(triple)
             lines += [f"{about} {one} .\n" for one in (*more, *said)]
         return lines
@@ -148,10 +133,10 @@ class StatementWriter:
 
     def _statement(self, triple: str) -> tuple[str, list[str]]:
         """The term for a statement, and the predicates and objects that define it."""
-        if self.form == "rdf-star":
+        if self._form == "rdf-star":
             return f"<< {triple} >>", []
         blank = f"_:s{next(self._numbers)}"
-        if self.form == "rdf-1.2":
+        if self._form == "rdf-1.2":
             return blank, [f"{iri(REIFIES)} <<( {triple} )>>"]
         subject, predicate, object_ = triple.split(" ")
         return blank, [

@@ -1,2 +1,0 @@
-bfsql load more-credits.csv --append --remove withdrawn-credits.csv \
-    --backend sparql --graph urn:films
