@@ -135,26 +135,6 @@ async def test_what_cannot_be_held_is_refused_with_its_reason() -> None:
     assert said[4][0].startswith(f"evidence for edge '{'x' * 60}...'")
 
 
-async def test_what_is_prepended_counts_as_if_it_had_come_first() -> None:
-    old = [
-        NodeRecord("a", "Old", {"name": "old"}),
-        NodeRecord("c", "Old", {"name": "only old"}),
-        EdgeRecord("a", "P", "c", {"confidence": 0.5, "provenance": [{"text_span": "old"}]}),
-    ]
-    new: list[GraphRecord] = [
-        NodeRecord("a", "New", {"name": "new"}),
-        NodeRecord("b", "New"),
-        EdgeRecord("a", "P", "c", {"confidence": 0.25}),
-        EvidenceRecord("a", "P", "c", {"text_span": "new"}),
-    ]
-    async with staged(new) as staging:
-        for record in old:
-            assert staging.prepend([record])[0] < 0
-        staging.merge()
-        got = [*staging.nodes()], [*staging.edges()], staging.report
-    assert got == await merged([*old, *new])
-
-
 async def test_cancelling_ends_the_reading_and_removes_the_file(temporary: Path) -> None:
     reading, ended = threading.Event(), threading.Event()
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing
 from itertools import groupby
 from operator import itemgetter
@@ -57,8 +57,6 @@ DEFAULTS = LoadOptions()
 
 _CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two calls of `stopped`."""
-_FIRST_OF_ALL = -(2**62)
-"""Number of the first row that is put before the others, which count from 1."""
 _UNCOUNTED = -1
 """`edge.items` of a record whose own provenance has not been counted yet."""
 
@@ -194,7 +192,6 @@ class Staging:
         self._described: list[tuple[Any, ...]] = []
         self._edges: list[tuple[Any, ...]] = []
         self._evidence: list[tuple[Any, ...]] = []
-        self._prepended = _FIRST_OF_ALL
 
     def close(self) -> None:
         """Close the file."""
@@ -211,34 +208,6 @@ class Staging:
                 self._flush()
         self._flush()
         self.connection.commit()
-
-    def prepend(self, records: Sequence[NodeRecord | EdgeRecord]) -> range:
-        """Put records before all that were taken: what a store holds that is added to.
-
-        Called after `take` and before `merge_nodes`, any number of times.
-
-        Args:
-            records: As the store holds them.
-
-        Returns:
-            The number of each in `described` or `edge`; all are below 0.
-        """
-        numbers = range(self._prepended, self._prepended + len(records))
-        self._prepended = numbers.stop
-        for number, record in zip(numbers, records, strict=True):
-            self._take(record)
-            rows = self._described if isinstance(record, NodeRecord) else self._edges
-            rows[-1] = (number, *rows[-1])
-        for insert, rows in (
-            ("INSERT INTO described (d, n, type, metadata) VALUES (?, ?, ?, ?)", self._described),
-            (
-                "INSERT INTO edge (e, s, p, o, items, metadata) VALUES (?, ?, ?, ?, ?, ?)",
-                self._edges,
-            ),
-        ):
-            self.connection.executemany(insert, rows)
-            rows.clear()
-        return numbers
 
     def _take(self, record: GraphRecord) -> None:
         if self._check:
