@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 import time
+from importlib.metadata import version
 from importlib.util import find_spec
 
 import pytest
@@ -20,6 +21,7 @@ from bfsql_servers.web import WebServer
 
 NODE = {"id": "a", "@type": "T"}
 SECRET = "hush-hush-1"
+AGENT = f"bfsql-jsonld/{version('bfsql-jsonld')}"
 
 
 def node(**headers: str) -> replies.Reply:
@@ -46,7 +48,7 @@ async def told(backend) -> str:
             f"Basic {base64.b64encode(f'me:{SECRET}ü'.encode()).decode()}",
         ),
         ({"headers": {"NGSILD-Tenant": "t1"}}, "ngsild-tenant", "t1"),
-        ({"contact": "me@ex.test"}, "user-agent", "bfsql-jsonld/0.1.0 (me@ex.test)"),
+        ({"contact": "me@ex.test"}, "user-agent", f"{AGENT} (me@ex.test)"),
     ],
 )
 async def test_requests_say_who_asks(opened, pages, settings, header: str, value: str) -> None:
