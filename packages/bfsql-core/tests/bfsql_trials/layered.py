@@ -29,6 +29,7 @@ class Layered:
         steps: Steps that walks follow.
         to: Nodes where walks end; None for any.
         comes_to: Whether a step, counted from 1, may reach a node.
+        ends_at: Whether walks may end at a node of `to`, even if the last step may not reach it.
         takes: Whether a step may take an edge.
     """
 
@@ -41,10 +42,11 @@ class Layered:
         *,
         to: Collection[str] | None = None,
         comes_to: Callable[[str, int], bool] = lambda _node, _step: True,
+        ends_at: Callable[[str], bool] = lambda _node: True,
         takes: Callable[[Triple, int], bool] = lambda _edge, _step: True,
     ) -> None:
-        self._types, self._steps, self._to = types, steps, to
-        self._comes_to, self._takes = comes_to, takes
+        self._types, self._steps, self._takes, self._comes_to = types, steps, takes, comes_to
+        self._ends = None if to is None else {node for node in to if ends_at(node)}
         self._touching: dict[str, set[tuple[Triple, str, str]]] = defaultdict(set)
         for subject, predicate, other in triples:
             edge = (subject, predicate, other)
@@ -69,13 +71,13 @@ class Layered:
             return
         kind, step, time, last, at = state
         if kind == "exit" and step == len(self._steps):
-            if self._to is None or at in self._to:
+            if self._ends is None or at in self._ends:
                 yield SINK
             return
         if kind == "taken":
             if time >= self._steps[step - 1].least:
                 yield ("exit", *state[1:])
-            if time == self._steps[step - 1].most:
+            if time == self._steps[step - 1].most or not self._comes_to(at, step):
                 return
             follows, again = step, time + 1
         else:
@@ -89,9 +91,12 @@ class Layered:
                 and end in self._types
                 and (wanted.types is None or self._types[end] in wanted.types)
                 and self._takes(edge, follows)
-                and self._comes_to(end, follows)
+                and (self._comes_to(end, follows) or self._ends_at(end, follows))
             ):
                 yield ("taken", follows, again, edge, end)
+
+    def _ends_at(self, node: str, step: int) -> bool:
+        return step == len(self._steps) and self._ends is not None and node in self._ends
 
     # --- queries ----------------------------------------------------------------------
 

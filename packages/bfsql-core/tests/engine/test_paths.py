@@ -69,10 +69,80 @@ async def test_removed_nodes_and_edges_end_a_walk(removal, left):
     assert ids(answer)[: answer["shown_count"]] == left
 
 
-async def test_seeds_and_targets_are_never_removed():
-    arguments = {"exclude_node_types": ["Trial"], "min_mentions": 5, "where": ["year>2050"]}
-    answer = await asked("-studies->", "<-studies-", to=["t:2"], **arguments)
-    assert set(ids(answer)) == {"t:1", "d:1", "t:2"}
+CIRCLE = [
+    *(
+        NodeRecord(i, kind, {"c": c, "total_mentions": mentions})
+        for i, kind, c, mentions in (
+            ("a", "Seed", "red", 1),
+            ("b", "Other", "blue", 9),
+            ("d", "Other", "blue", 9),
+        )
+    ),
+    EdgeRecord("a", "k", "b"),
+    EdgeRecord("b", "j", "a"),
+    EdgeRecord("b", "j", "d"),
+    EdgeRecord("a", "j", "d"),
+]
+
+
+@pytest.mark.parametrize(
+    "removal",
+    [
+        {"where": ["2.c=blue"]},
+        {"where": ["c=blue"]},
+        {"where": ["Seed.c=blue"]},
+        {"where": ["2.Seed.c=blue"]},
+        {"exclude_node_types": ["Seed"]},
+        {"min_mentions": 5},
+    ],
+)
+async def test_a_seed_that_a_walk_comes_back_to_meets_the_conditions_of_that_step(removal):
+    async def back(*path, **arguments):
+        return await asked(*path, records=CIRCLE, seeds=["a"], **removal, **arguments)
+
+    for show in ("ends", "all"):
+        answer = await back("-k->", "-j->", show=show, count_distinct=0)
+        assert ids(answer)[: answer["shown_count"]] == ["d"]
+    assert ids(await back("-k->", "-j->{1,2}", show="ends")) == ["d"]
+    assert ids(await back("-k->", "-j->{2,2}", show="ends")) == [], "a is between b and d"
+    assert ids(await back("-k->", "-j->{1,2}", show="ends", to=["d"])) == ["d"]
+    assert (await back("-k->", "-j->{1,2}", to=["d"]))["edge_count"] == 2
+
+
+async def test_named_nodes_meet_only_the_conditions_on_the_step_where_they_are_named():
+    async def shown(*path, seeds=("t:1",), **arguments):
+        answer = await asked(*path, seeds=seeds, **arguments)
+        return ids(answer)[: answer["shown_count"]]
+
+    steps, both = ("-studies->", "<-studies-"), {"to": ["t:2", "t:3"], "seeds": ["t:1", "t:2"]}
+    elsewhere = {"exclude_node_types": ["Trial"], "where": ["Trial.year>2050"]}
+    assert await shown(*steps, **both, **elsewhere) == ["t:2", "t:3"]
+    assert await shown(*steps, to=["t:2"], min_mentions=5) == ["t:2"]
+    assert await shown(*steps, **both, where=["2.year>2015"]) == ["t:3"]
+    assert await shown(*steps, **both, where=["year>2015"]) == ["t:3"]
+    assert await shown(*steps, **both, where=["year>2005"], show="0") == ["t:2"]
+    none = await asked(*steps, to=["t:2"], where=["2.year>2050"])
+    assert none["notes"][0] == "No node of to meets the conditions of where on step 2."
+    none = await asked("-studies-> Trial", to=["d:1", "p:1"])
+    assert none["notes"][0] == "No node of to has the type behind the last step."
+
+
+@pytest.mark.parametrize("seeds", [["s"], ["s", "x", "y"]], ids=["forwards", "backwards"])
+async def test_a_target_may_end_a_repeated_step_and_is_passed_only_as_the_conditions_allow(seeds):
+    records = [
+        *(NodeRecord(i, "Trial" if i == "t" else "Other") for i in ("s", "x", "y", "t", "u")),
+        *(EdgeRecord(i, "j", "t") for i in ("s", "x", "y")),
+        EdgeRecord("t", "j", "u"),
+    ]
+    for to, filters, expected in (
+        (["t", "u"], {}, {"t", "u"}),
+        (["t", "u"], {"exclude_node_types": ["Trial"]}, {"t"}),
+        (["u"], {"exclude_node_types": ["Trial"]}, set()),
+    ):
+        answer = await asked(
+            "-j->{1,2}", records=records, seeds=seeds, to=to, show="ends", **filters
+        )
+        assert set(ids(answer)) == expected
 
 
 # --- notes -----------------------------------------------------------------------------

@@ -36,11 +36,15 @@ class Drawn:
 
     types: dict[str, str]
     years: dict[str, int | None]
+    mentions: dict[str, int | None]
     weights: dict[Triple, int | None]
 
     @property
     def records(self) -> list[NodeRecord | EdgeRecord]:
-        nodes = [NodeRecord(i, self.types[i], _known(year=self.years[i])) for i in self.types]
+        nodes = [
+            NodeRecord(i, kind, _known(year=self.years[i], total_mentions=self.mentions[i]))
+            for i, kind in self.types.items()
+        ]
         return [*nodes, *(EdgeRecord(*t, _known(weight=w)) for t, w in self.weights.items())]
 
 
@@ -66,6 +70,7 @@ def graphs(draw: st.DrawFn) -> Drawn:
     triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
     return Drawn(
         types,
+        {i: draw(number) for i in types},
         {i: draw(number) for i in types},
         {triple: draw(number) for triple in sorted(triples)},
     )
@@ -115,20 +120,24 @@ def walks_of(
 ) -> Layered:
     """The walks that a call requests (`asking.md` 6 to 8)."""
     conditions = [Where.of(text) for text in filters.get("where", ())]
-    exempt = {*seeds, *(to or ())}
+    on_nodes = [one for one in conditions if one.key == "year"]
 
-    def stays(node: str, one: Where, step: int) -> bool:
-        if one.key != "year" or (one.scope and graph.types[node] != one.scope):
-            return True
-        at = one.step if one.step is not None or one.scope else shown
-        return at not in (None, step) or meets(graph.years[node], one.rest)
+    def stays(node: str, step: int, *, named: bool) -> bool:
+        for one in on_nodes:
+            at = one.step if one.step is not None or one.scope else shown
+            applies = at == step or (at is None and not named)
+            applies = applies and one.scope in (None, graph.types[node])
+            if applies and not meets(graph.years[node], one.rest):
+                return False
+        return True
 
     def comes_to(node: str, step: int) -> bool:
-        if node in exempt:
-            return True
         if graph.types[node] in filters.get("exclude_node_types", ()):
             return False
-        return all(stays(node, one, step) for one in conditions)
+        mentions = graph.mentions[node]
+        if mentions is not None and mentions < filters.get("min_mentions", 1):
+            return False
+        return stays(node, step, named=False)
 
     def takes(edge: Triple, step: int) -> bool:
         judged = [c for c in conditions if c.key == "weight" and c.scope == edge[1]]
@@ -136,8 +145,16 @@ def walks_of(
             one.step not in (None, step) or meets(graph.weights[edge], one.rest) for one in judged
         )
 
-    starts = [s for s in seeds if all(stays(s, one, 0) for one in conditions if one.step == 0)]
-    return Layered(graph.types, graph.weights, starts, steps, to=to, comes_to=comes_to, takes=takes)
+    return Layered(
+        graph.types,
+        graph.weights,
+        [seed for seed in seeds if stays(seed, 0, named=True)],
+        steps,
+        to=to,
+        comes_to=comes_to,
+        ends_at=lambda node: stays(node, len(steps), named=True),
+        takes=takes,
+    )
 
 
 def in_order(
@@ -164,6 +181,7 @@ FILTERS = st.fixed_dictionaries(
     optional={
         "where": st.lists(st.sampled_from(WHERE), min_size=1, max_size=2, unique=True),
         "exclude_node_types": st.lists(st.sampled_from(drawn.TYPES), min_size=1, max_size=1),
+        "min_mentions": st.integers(2, 3),
     },
 )
 

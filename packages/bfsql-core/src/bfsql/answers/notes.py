@@ -177,6 +177,12 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
             if end.removed
             else "No seed has the type in front of the first step."
         )
+    elif not end.nodes:
+        yield (
+            f"No node of to meets the conditions of where on step {end.step}."
+            if end.removed
+            else "No node of to has the type behind the last step."
+        )
     elif end.backwards:
         yield (
             f"Step {end.step} ({plain(end.text)}) leads to none of the "
@@ -191,7 +197,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield (
             f"Step {end.step} ({plain(end.text)}) found nothing from {counted(end.nodes, 'node')}."
         )
-    if end is not None and end.step and end.removed:
+    if end is not None and end.step and end.nodes and end.removed:
         yield "What it found was removed by exclude_node_types, min_mentions or where."
     if end is not None and end.turned is not None:
         yield f"The other direction would have found something: {plain(end.turned)}."

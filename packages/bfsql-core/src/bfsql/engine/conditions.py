@@ -54,7 +54,7 @@ async def conditions_of(
         query: The query with its `exclude_node_types`, `min_mentions` and `where`.
         stripped: Keys of edge metadata that traversals leave out; they count as absent.
         steps: The number of steps of a path; None in a call without a path.
-        shown: The step of a path to whose nodes a condition without a scope applies.
+        shown: The step of a path that is shown; a condition without a scope applies to its nodes.
 
     Raises:
         ToolError: A condition cannot be read.
@@ -162,22 +162,27 @@ class Conditions:
             self._tallies[one.text].facts(one, hidden=self._hidden(one)) for one in self._conditions
         )
 
-    async def keeps_nodes(self, handles: IntArray, types: IntArray, step: int | None) -> BoolArray:
+    async def keeps_nodes(
+        self, handles: IntArray, types: IntArray, step: int | None, *, named: bool = False
+    ) -> BoolArray:
         """Which nodes are kept.
 
         Args:
             handles: The nodes.
             types: The number of the type of each node; ignored if `reads_types` is false.
-            step: The step of the path that reached the nodes, 0 for the seeds; None in a call
-                without a path.
+            step: The step of the path at which the nodes stand, 0 where walks start; None in a
+                call without a path.
+            named: Whether the call named the nodes for this step, as `seeds` or `to`. Only
+                conditions on the step itself apply to them.
 
         Raises:
             TimeoutError: The deadline passed while metadata was read.
         """
-        seeds = step == 0  # which the two filters do not remove
-        kept = np.ones(len(handles), bool) if seeds else self._of_kept_types(types)
-        least = 1 if seeds else self._least
-        judged = [c for c in self._conditions if c.predicate is None and self._at(c, step)]
+        kept = np.ones(len(handles), bool) if named else self._of_kept_types(types)
+        least = 1 if named else self._least
+        judged = [
+            c for c in self._conditions if c.predicate is None and self._at(c, step, named=named)
+        ]
         due = kept.copy()
         if least <= 1:
             due &= self._about(judged, types)
@@ -245,11 +250,11 @@ class Conditions:
     def _hidden(self, one: Condition) -> bool:
         return one.key in self._stripped
 
-    def _at(self, one: Condition, step: int | None) -> bool:
-        """Whether a condition on nodes applies to a step; a condition on seeds names step 0."""
-        if step is None or one.step is not None or step == 0:
+    def _at(self, one: Condition, step: int | None, *, named: bool) -> bool:
+        """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
+        if step is None or one.step is not None:
             return one.step == step
-        return one.type is not None or step == self._shown
+        return step == self._shown if one.type is None else not named
 
     def _about_edges(self, one: Condition, step: int | None) -> bool:
         if one.type is not None or (one.predicate is None and step is not None):

@@ -65,7 +65,7 @@ async def follow(
         query: The path and its shown step.
         seeds: The nodes at which walks start, each once.
         targets: The nodes at which walks must end, each once; None for any node.
-        conditions: Filters that remove other nodes and edges before a walk continues.
+        conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges to read.
 
     Raises:
@@ -114,6 +114,11 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
     """The end of the longest walks; None if the walks from both sides do not meet."""
     if not len(walked.starts):
         return DeadEnd(0, "", len(walked.seeds), removed=walked.starts_removed)
+    if walked.targets is not None and not len(walked.targets):
+        steps = walked.path.steps
+        return DeadEnd(
+            len(steps), steps[-1].text, 0, removed=walked.targets_removed, backwards=True
+        )
     layer, astray = walked.dead_end, False
     if layer is None:
         layer, astray = len(walked.layers) - 1, True

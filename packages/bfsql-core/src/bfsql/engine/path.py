@@ -82,6 +82,8 @@ class Walked:
     """Whether conditions removed some of these seeds."""
     targets: IntArray | None
     """Handles of the nodes at which a walk may end; None for any node."""
+    targets_removed: bool
+    """Whether conditions removed some of these nodes."""
     arcs: Sequence[Arcs]
     """The arcs of each layer."""
     frontiers: Sequence[Frontier]
@@ -140,7 +142,7 @@ async def walk(
         path: The steps.
         seeds: The nodes at which walks start, each once.
         targets: The nodes at which walks must end, each once; None for any node.
-        conditions: Filters that remove other nodes and edges before a walk continues.
+        conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
 
     Raises:
@@ -173,21 +175,20 @@ class _Walker:
         first, last = path.start_types, path.steps[-1].types
         seed_handles, starts = _handles(columns, seeds, first)
         self._ends: IntArray | None = None
-        exempt = [seed_handles]
         if targets is not None:
-            every, self._ends = _handles(columns, targets, last)
-            exempt.append(every)
-        self._exempt = distinct_numbers(np.concatenate(exempt))
+            _, self._ends = _handles(columns, targets, last)
+        # Targets that conditions remove elsewhere: a walk may end there, and not pass them.
+        self._ends_only = Handles(columns.size)
         self._seeds, self._starts = seed_handles, starts
         self._frontiers: dict[int, Frontier] = {}
         self._done_front, self._done_back = 0, len(self._layers)
 
     async def walk(self) -> Walked:
         """Read all layers, each time on the side with fewer nodes."""
-        typed = self._starts
-        if len(typed):
-            types = await self._columns.types(typed)
-            self._starts = typed[await self._conditions.keeps_nodes(typed, types, 0)]
+        starts, ends = self._starts, self._ends
+        self._starts = await self._kept_named(starts, 0)
+        if ends is not None:
+            self._ends = await self._kept_named(ends, len(self._path.steps))
         while self._done_front < self._done_back:
             front, back = self._front(), self._back()
             if back is not None and len(back) < len(front):
@@ -202,8 +203,9 @@ class _Walker:
             self._layers,
             self._seeds,
             self._starts,
-            len(typed) > len(self._starts),
+            len(starts) > len(self._starts),
             self._ends,
+            ends is not None and self._ends is not None and len(ends) > len(self._ends),
             self._arcs,
             [self._frontiers[n] for n in range(len(self._layers))],
         )
@@ -215,7 +217,9 @@ class _Walker:
         before = self._layers[self._done_front].before
         if not before:
             return self._starts
-        return distinct_numbers(np.concatenate([self._arcs[n].ends for n in before]))
+        nodes = distinct_numbers(np.concatenate([self._arcs[n].ends for n in before]))
+        self._ends_only.cover(self._columns.size)
+        return nodes[~self._ends_only.has(nodes)]
 
     def _back(self) -> IntArray | None:
         """The nodes that the next layer from the targets has to reach; None without targets."""
@@ -224,7 +228,7 @@ class _Walker:
         number = self._done_back - 1
         behind = [n for n, one in enumerate(self._layers) if number in one.before]
         parts = [self._arcs[n].origins for n in behind]
-        if self._layers[number].onwards and self._layers[number].step == len(self._path.steps) - 1:
+        if self._is_last(self._layers[number]):
             parts.append(self._ends)
         return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
 
@@ -295,21 +299,20 @@ class _Walker:
         if backwards:
             if not layer.before:
                 return arcs.marked(Handles(self._columns.size, self._starts).has(arcs.origins))
-            reached, ended = arcs.origins, self._layers[layer.before[0]].step
+            reached, entered = arcs.origins, layer.before[0]
         else:
-            reached, ended = arcs.ends, layer.step
+            reached, entered = arcs.ends, number
         nodes = distinct_numbers(reached)
         self._count(nodes)
-        kept = Handles(self._columns.size, await self._kept_nodes(nodes, ended))
-        return arcs.marked(kept.has(reached))
+        nodes = await self._kept_nodes(nodes, self._layers[entered], ending=not backwards)
+        return arcs.marked(Handles(self._columns.size, nodes).has(reached))
 
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that meet an arc of a layer read before that is another edge."""
         size = self._columns.size
         met = np.zeros(len(arcs), bool)
         if backwards:
-            layer = self._layers[number]
-            if layer.onwards and layer.step == len(self._path.steps) - 1:
+            if self._is_last(self._layers[number]):
                 assert self._ends is not None
                 met |= Handles(size, self._ends).has(arcs.ends)
             for n, one in enumerate(self._layers):
@@ -339,10 +342,16 @@ class _Walker:
         if self._node_count > self._bounds.nodes:
             raise BoundMet("nodes", self._bounds.nodes)
 
-    async def _kept_nodes(self, nodes: IntArray, step: int) -> IntArray:
-        """The nodes that a step may reach."""
+    async def _kept_nodes(self, nodes: IntArray, layer: Layer, *, ending: bool) -> IntArray:
+        """The nodes that a layer may reach.
+
+        Args:
+            nodes: The nodes, each once.
+            layer: The layer.
+            ending: Whether walks may end at those of the nodes that are targets.
+        """
         columns, conditions = self._columns, self._conditions
-        wanted = self._path.steps[step].types
+        wanted = self._path.steps[layer.step].types
         if not len(nodes):
             return nodes
         types = np.zeros(len(nodes), np.int32)
@@ -353,11 +362,27 @@ class _Walker:
                 kept &= are_named(types, columns.type_names, wanted)
             nodes, types = nodes[kept], types[kept]
             conditions.learn(types, _NOTHING)
-        exempt = Handles(columns.size, self._exempt).has(nodes)
-        stays = exempt.copy()
-        stays[~exempt] = await conditions.keeps_nodes(nodes[~exempt], types[~exempt], step + 1)
+        ends = self._ends if ending and self._is_last(layer) else None
+        named = Handles(columns.size, ends).has(nodes)
+        due = ~named | layer.again
+        stays = named.copy()
+        stays[due] = await conditions.keeps_nodes(nodes[due], types[due], layer.step + 1)
+        self._ends_only.cover(columns.size)
+        self._ends_only.add(nodes[named & ~stays])
+        stays |= named
         self._removed |= not stays.all()
         return nodes[stays]
+
+    async def _kept_named(self, nodes: IntArray, step: int) -> IntArray:
+        """Those of the nodes named for a step that the conditions on this step keep."""
+        if not len(nodes):
+            return nodes
+        types = await self._columns.types(nodes)
+        return nodes[await self._conditions.keeps_nodes(nodes, types, step, named=True)]
+
+    def _is_last(self, layer: Layer) -> bool:
+        """Whether a walk may end behind a layer."""
+        return layer.onwards and layer.step == len(self._path.steps) - 1
 
 
 def _handles(

@@ -63,7 +63,7 @@ class DeadEnd:
     text: str
     """The step as written in `path`."""
     nodes: int
-    """Number of nodes from which it started."""
+    """Number of nodes from which it started; 0 if no node of `to` can end a walk."""
     removed: bool = False
     """Whether it found anything that `exclude_node_types`, `min_mentions` or `where` removed.
     """
