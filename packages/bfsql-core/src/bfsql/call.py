@@ -27,6 +27,7 @@ __all__ = [
     "Omission",
     "Scope",
     "begun",
+    "check",
     "current",
     "current_request_id",
     "cut_by",
@@ -131,6 +132,8 @@ class Scope:
     """Number of nodes whose types have been read so far, from the store or from the cache."""
     edges: int = 0
     """Number of edges that have been read so far, from the store or from the cache."""
+    ended: bool = False
+    """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)
     """Limits that made its answer incomplete: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
@@ -157,7 +160,8 @@ class Scope:
         return task
 
     def end(self) -> None:
-        """Cancel the tasks that nothing is waiting for."""
+        """Cancel the tasks that nothing is waiting for, and end the work in threads."""
+        self.ended = True
         for task in self._begun:
             task.cancel()
         self._begun.clear()  # a task holds its context, which holds this scope
@@ -242,6 +246,19 @@ def remaining() -> float | None:
     if under_way is None or under_way.deadline is None:
         return None
     return max(0.0, under_way.deadline - time.monotonic())
+
+
+def check() -> None:
+    """Raise an error if the work of the current call is to end; called repeatedly by long work.
+
+    Work in a thread is not cancelled together with its call, so it ends here.
+
+    Raises:
+        TimeoutError: The deadline of the call passed, or the call has ended.
+    """
+    under_way = _current.get()
+    if under_way is not None and (under_way.ended or remaining() == 0):
+        raise TimeoutError
 
 
 def seconds() -> float | None:

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from bfsql import call
 from bfsql.columns import BoolArray, Handles, IntArray, Ring, distinct_numbers
 from bfsql.engine.arrays import LongArray, places_of, ranges, runs
 from bfsql.models import MOST_PATHS, EdgeDirection
@@ -125,9 +126,13 @@ class Junction:
         arriving: For each earlier arc, the number of the node where it ends.
         leaving: For each later arc, the number of the node where it begins; -1 if no earlier arc
             ends there.
+
+    Raises:
+        TimeoutError: The deadline of the call passed; every method may raise it, too.
     """
 
     def __init__(self, first: Arcs, second: Arcs, size: int) -> None:
+        call.check()
         self._first, self._second, self._size = first, second, size
         self._nodes = nodes = distinct_numbers(first.ends)
         self.count = len(nodes)
@@ -177,6 +182,7 @@ class Junction:
             The numbers of the sources and the later arcs that they reach, each pair once; None if
             there are more pairs than allowed.
         """
+        call.check()
         at = self.arriving[arcs].astype(np.int64)
         order = np.lexsort((at, sources))
         sources, arcs, at = sources[order], arcs[order], at[order]
@@ -209,6 +215,7 @@ class Junction:
 
         Only arcs that end where the other begins are compared.
         """
+        call.check()
         first, second = self._first, self._second
         back = np.full(len(second), -1, np.int64)
         on = np.full(len(first), -1, np.int64)
@@ -230,6 +237,7 @@ def _only(arcs: Arcs, places: npt.NDArray[np.intp]) -> Arcs:
 
 def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
     """The places of equal arcs in two sets of arcs."""
+    call.check()
     origins, ends, predicates, along = (
         np.concatenate([getattr(one, column), getattr(other, column)])
         for column in ("origins", "ends", "predicates", "along")
@@ -262,6 +270,7 @@ def _sums(
         same: For each wanted place, the weight that does not count; -1 for none.
         count: Number of places.
     """
+    call.check()
     full = weights >= MANY
     partial = np.where(full, 0, weights) if full.any() else weights
     sums = summed(partial, at, count)[wanted]
@@ -303,6 +312,7 @@ def _least(
     nothing: int,
 ) -> LongArray:
     """For each wanted place, the least value there without that of the same edge."""
+    call.check()
     order = np.argsort(at.astype(np.int64) * (nothing + 1) + values, kind="stable")
     begin = np.searchsorted(at[order], np.arange(count + 1))
     stop = np.append(begin[1:], begin[count])

@@ -1,40 +1,35 @@
 """Filters that remove nodes and edges: `exclude_node_types`, `min_mentions` and `where`.
 
 A plain traversal applies them once, to everything that was reached; a walk along a path
-applies them at each step. Only the keys that the conditions name are read, in one batch.
+applies them at each step. Only the keys that the conditions name are read, all together.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import aclosing
 from decimal import Decimal
-from itertools import compress
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, IntArray, Ring, distinct_numbers, marked
+from bfsql.columns import BoolArray, Columns, IntArray, Ring, at, distinct_numbers
 from bfsql.engine.arrays import are_named
+from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
 from bfsql.engine.traverse import off_loop
-from bfsql.models import (
-    NO_METADATA,
-    ConditionFacts,
-    Metadata,
-    Triple,
-)
-from bfsql.models.comparison import scalars, shown_as
+from bfsql.models import ConditionFacts, Metadata
 from bfsql.models.condition import Condition, Names, condition
 
-K = TypeVar("K", str, Triple)
+Subject: TypeAlias = tuple[str, str | None, int | None]
+"""What conditions apply to: a property, a type or predicate, and a step."""
 
 MENTIONS = "total_mentions"
 """The key that `min_mentions` refers to."""
-VALUES_TOLD = 5
-"""Number of property values that a note lists if none of them meets a condition."""
 
 
 async def conditions_of(
@@ -126,7 +121,8 @@ class Conditions:
         self._stripped = frozenset(stripped)
         self._steps, self._shown = steps, shown
         self._conditions = self._read()
-        self._tallies = {text: _Tally() for text in self._where}
+        self._values: defaultdict[str, Values] = defaultdict(Values)
+        self._tallies: defaultdict[Subject, Tally] = defaultdict(Tally)
 
     def __bool__(self) -> bool:
         """Whether any filter is set."""
@@ -159,7 +155,10 @@ class Conditions:
     def facts(self) -> tuple[ConditionFacts, ...]:
         """The results of each condition of `where` so far."""
         return tuple(
-            self._tallies[one.text].facts(one, hidden=self._hidden(one)) for one in self._conditions
+            self._tallies[_subject(one)].facts(
+                one, hidden=one.key in self._stripped, absent=self._spares(one)
+            )
+            for one in self._conditions
         )
 
     async def keeps_nodes(
@@ -187,25 +186,22 @@ class Conditions:
         if least <= 1:
             due &= self._about(judged, types)
         places = np.flatnonzero(due)
-        if not len(places):
-            return kept
         keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
-        ids = await call.within(self._columns.ids(handles[places]))
-        metadata = await known_of_nodes(self._db, self._columns, ids, keys)
-        kinds, type_names = types[places].tolist(), self._columns.type_names
+        read = properties_of_nodes(self._db, self._columns, handles[places], keys)
+        async with aclosing(read) as parts:
+            async for part, metadata in parts:
+                here = places[part]
 
-        def judge() -> BoolArray:
-            stays = np.ones(len(ids), bool)
-            if least > 1:
-                mentions = (_mentions(metadata.get(i, NO_METADATA), least) for i in ids)
-                stays &= np.fromiter((n >= least for n in mentions), bool, len(ids))
-            for one in judged:
-                scoped = one.type is not None or step is not None
-                own = [one.type is None or type_names[kind] == one.type for kind in kinds]
-                stays &= self._met(one, ids, own, metadata, scoped=scoped)
-            return stays
+                def judge(
+                    metadata: Sequence[Metadata] = metadata, kinds: IntArray = types[here]
+                ) -> BoolArray:
+                    stays = self._meet(judged, metadata, kinds, self._columns.type_names)
+                    if least > 1:
+                        mentions = (_mentions(one, least) >= least for one in metadata)
+                        stays &= np.fromiter(mentions, bool, len(metadata))
+                    return stays
 
-        kept[places] = await off_loop(len(ids) * (1 + len(judged)), judge)
+                kept[here] = await off_loop(len(metadata) * (1 + len(judged)), judge)
         return kept
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
@@ -224,31 +220,22 @@ class Conditions:
         names = self._columns.predicate_names
         scopes = {c.predicate for c in judged if c.predicate is not None}
         due = kept.copy() if wide else are_named(ring.predicates, names, scopes)
-        places = np.flatnonzero(due)
-        if not judged or not len(places):
+        if not judged:
             return kept
-        triples = await self._triples(marked(ring, due))
+        places = np.flatnonzero(due)
         keys = {c.key for c in judged} - self._stripped
-        metadata: Mapping[Triple, Metadata] = {}
-        if keys:
-            metadata = await call.within(self._db.metadata_for_edges_batch(triples, keys))
-
-        def judge() -> BoolArray:
-            stays = np.ones(len(triples), bool)
-            for one in judged:
-                own = [one.predicate is None or t[1] == one.predicate for t in triples]
-                known = {} if self._hidden(one) else metadata
-                stays &= self._met(one, triples, own, known, scoped=one.predicate is not None)
-            return stays
-
-        kept[places] = await off_loop(len(triples) * len(judged), judge)
+        read = properties_of_edges(self._db, self._columns, at(ring, places), keys)
+        async with aclosing(read) as parts:
+            async for part, metadata in parts:
+                here = places[part]
+                work = partial(
+                    self._meet, judged, metadata, ring.predicates[here], names, self._stripped
+                )
+                kept[here] = await off_loop(len(metadata) * len(judged), work)
         return kept
 
     def _read(self) -> list[Condition]:
         return [condition(text, self._names, self._steps) for text in self._where]
-
-    def _hidden(self, one: Condition) -> bool:
-        return one.key in self._stripped
 
     def _at(self, one: Condition, step: int | None, *, named: bool) -> bool:
         """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
@@ -273,98 +260,52 @@ class Conditions:
         scopes = {one.type for one in judged if one.type is not None}
         return are_named(types, self._columns.type_names, scopes)
 
-    async def _triples(self, ring: Ring) -> list[Triple]:
-        ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
-        ids = await call.within(self._columns.ids(ends))
-        id_of = dict(zip(ends.tolist(), ids, strict=True)).__getitem__
-        names = self._columns.predicate_names
-        return [
-            (id_of(s), names[p], id_of(o))
-            for s, p, o in zip(*(column.tolist() for column in ring), strict=True)
-        ]
-
-    def _met(
+    def _meet(
         self,
-        one: Condition,
-        things: Sequence[K],
-        own: Sequence[bool],
-        metadata: Mapping[K, Metadata],
-        *,
-        scoped: bool,
+        judged: Sequence[Condition],
+        metadata: Sequence[Metadata],
+        kinds: IntArray,
+        names: Sequence[str],
+        hidden: Collection[str] = (),
     ) -> BoolArray:
-        """Which nodes or edges are kept under a condition.
+        """Which nodes or edges are kept under some conditions.
 
         Args:
-            one: The condition.
-            things: Nodes or edges.
-            own: Whether the condition applies to each of them.
-            metadata: Their known metadata.
-            scoped: Whether the condition removes items that lack the property.
+            judged: The conditions.
+            metadata: The metadata of each node or edge.
+            kinds: The number of the type or the predicate of each.
+            names: The names of the types or predicates.
+            hidden: Keys that count as absent.
+
+        Raises:
+            TimeoutError: The deadline passed.
         """
-        tally = self._tallies[one.text]
-        stays = [True] * len(things)
-        for place in compress(range(len(things)), own):
-            known = metadata.get(things[place], NO_METADATA)
-            verdict = tally.verdict(one, known.get(one.key))
-            stays[place] = (not scoped) if verdict is None else verdict
-        tally.kept |= not scoped
-        return np.array(stays, bool)
+        groups: dict[Subject, list[Condition]] = {}
+        for one in judged:
+            groups.setdefault(_subject(one), []).append(one)
+        numbers: dict[str, IntArray] = {}
+        for key in {one.key for one in judged}:
+            known = [None if key in hidden else one.get(key) for one in metadata]
+            numbers[key] = self._values[key].numbers(known)
+        stays = np.ones(len(metadata), bool)
+        for subject, group in groups.items():
+            key, scope, _ = subject
+            own = np.arange(len(kinds))
+            if scope is not None:
+                own = np.flatnonzero(are_named(kinds, names, {scope}))
+            kept = self._tallies[subject].kept(
+                group, numbers[key][own], self._values[key], absent=self._spares(group[0])
+            )
+            stays[own] &= kept
+        return stays
+
+    def _spares(self, one: Condition) -> bool:
+        """Whether a condition keeps nodes and edges without the property."""
+        return one.scope is None and self._steps is None
 
 
-class _Tally:
-    """Counts of the results of one condition."""
-
-    def __init__(self) -> None:
-        self.judged = self.had = self.met = self.unlike = 0
-        self.values: Counter[str] = Counter()
-        self.kept = False
-
-    def verdict(self, one: Condition, value: Any) -> bool | None:
-        """Whether a value meets the condition; None if there is no value."""
-        self.judged += 1
-        if value is None:
-            return None
-        self.had += 1
-        known = scalars(value)
-        met = one.met_by(known)
-        self.met += met
-        if not met:
-            self.unlike += not one.compares_with(known)
-            if not self.met:
-                self.values.update(map(shown_as, known))
-        return met
-
-    def facts(self, one: Condition, *, hidden: bool) -> ConditionFacts:
-        """The counts, as facts for a note."""
-        common = sorted(self.values, key=lambda value: (-self.values[value], value))
-        return ConditionFacts(
-            one,
-            hidden=hidden,
-            judged=self.judged,
-            had=self.had,
-            met=self.met,
-            kept=self.kept,
-            unlike=self.unlike,
-            values=() if self.met else tuple(common[:VALUES_TOLD]),
-        )
-
-
-async def known_of_nodes(
-    db: GraphDbInterface, columns: Columns, ids: Sequence[str], keys: set[str]
-) -> Mapping[str, Metadata]:
-    """Some keys of the metadata of nodes, brought with the nodes or read in one batch.
-
-    Raises:
-        TimeoutError: The deadline passed.
-    """
-    brought = columns.brought
-    if all(brought.get(i, NO_METADATA).keys() >= keys for i in ids):
-        return brought
-    read = await call.within(db.metadata_for_nodes_batch(ids, keys))
-    return {
-        i: {**brought[i], **read.get(i, {})} if i in brought else read.get(i, NO_METADATA)
-        for i in ids
-    }
+def _subject(one: Condition) -> Subject:
+    return one.key, one.scope, one.step
 
 
 def _named(names: Sequence[str], numbers: IntArray) -> list[str]:

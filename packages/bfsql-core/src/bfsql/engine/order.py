@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.columns import Columns, IntArray
 from bfsql.engine.arrays import places_of
-from bfsql.engine.conditions import known_of_nodes
 from bfsql.engine.follow import Followed
+from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
-from bfsql.models import NO_METADATA, OrderFacts
+from bfsql.models import Metadata, OrderFacts
 from bfsql.models.comparison import number_in, scalars, shown_as
 from bfsql.models.condition import quoted
 from bfsql.models.merge import fold
@@ -100,17 +101,16 @@ async def in_order(
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
         return Order(places, OrderFacts(by.key, had=len(nodes), mixed=False))
-    ids = await call.within(columns.ids(nodes))
-    metadata = await known_of_nodes(db, columns, ids, {by.key})
+    values: list[int | float | str | None] = []
+    async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
+        async for _, metadata in parts:
+            values += await off_loop(len(metadata), partial(_values, metadata, by))
 
     def ordered() -> Order:
-        values = [
-            _value(metadata.get(i, NO_METADATA).get(by.key), descending=by.descending) for i in ids
-        ]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         return Order(places, OrderFacts(by.key, had=had, mixed=kinds > 1))
 
-    return await off_loop(len(ids), ordered)
+    return await off_loop(len(nodes), ordered)
 
 
 async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:
@@ -182,6 +182,10 @@ def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
     others = objects[subjects != objects]  # a self-loop touches its node once
     touched = np.concatenate([subjects, others])
     return np.bincount(touched[touched >= 0], minlength=len(nodes))
+
+
+def _values(metadata: Sequence[Metadata], by: SortBy) -> list[int | float | str | None]:
+    return [_value(one.get(by.key), descending=by.descending) for one in metadata]
 
 
 def _value(value: Any, *, descending: bool) -> int | float | str | None:

@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 RING_SHARE = 0.7
 """Share of the remaining time that a ring may take; the types are read after it."""
+LATE_SECONDS = 1.0
+"""Time after the deadline for work in a thread, such as writing what was read before it."""
 LARGE = 20_000
 """Number of edges or nodes above which work takes some milliseconds and runs in a thread."""
 
@@ -331,9 +333,17 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
 
     Args:
         size: Number of nodes and edges to work on.
-        work: A function that returns within a fraction of a second.
+        work: A function that returns within a fraction of a second, or calls `call.check` as often.
+
+    Raises:
+        TimeoutError: The deadline passed more than `LATE_SECONDS` ago. What is left of the work
+            ends at its next check.
     """
-    return await asyncio.to_thread(work) if size > LARGE else work()
+    if size <= LARGE:
+        return work()
+    left = call.remaining()
+    async with asyncio.timeout(None if left is None else left + LATE_SECONDS):
+        return await asyncio.to_thread(work)
 
 
 def _known_degree() -> int | None:

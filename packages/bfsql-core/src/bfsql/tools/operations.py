@@ -314,7 +314,7 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
 
 def _too_slow(limits: Limits) -> str:
     within = "in time" if limits.deadline is None else f"within {limits.deadline:g} s"
-    return f"The graph's store did not answer {within}. Try again, or ask for less."
+    return f"The call was not finished {within}. Try again, or ask for less."
 
 
 def _unreachable(gone: StoreUnavailable) -> ToolError:

@@ -1,0 +1,210 @@
+"""Properties of many nodes and edges, read in parts and compared with conditions.
+
+Between two parts, other calls proceed and the deadline of the call is checked. Conditions on one
+property share its values: each different value is compared once with each condition, however many
+nodes and edges have it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.columns import BoolArray, Columns, IntArray, Ring, distinct_numbers
+from bfsql.models import NO_METADATA, ConditionFacts, Metadata, Triple
+from bfsql.models.comparison import Scalar, scalars, shown_as
+from bfsql.models.condition import Condition
+
+PART = 25_000
+"""Number of nodes or edges whose properties are read at once."""
+MOST_VALUES = 100_000
+"""Number of different values of a property whose comparisons are remembered."""
+VALUES_SHOWN = 5
+"""Number of property values that a note lists if none of them meets a condition."""
+_CHECK_EVERY = 100
+"""Number of comparisons between two checks of the deadline; one with a long text takes a while."""
+
+_UNMET, _MET, _UNLIKE = range(3)
+"""The result of a comparison; the last one is that of a value of another kind."""
+
+
+async def properties_of_nodes(
+    db: GraphDbInterface, columns: Columns, handles: IntArray, keys: Collection[str]
+) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
+    """Some keys of the metadata of nodes: brought with the nodes, or read in a batch for each part.
+
+    Args:
+        db: The graph.
+        columns: The graph in integers, for this call.
+        handles: The nodes.
+        keys: The keys.
+
+    Yields:
+        The places of the nodes of a part, and the metadata of each.
+
+    Raises:
+        TimeoutError: The deadline passed.
+    """
+    wanted = set(keys)
+    for part in _parts(len(handles)):
+        call.check()
+        ids = await call.within(columns.ids(handles[part]))
+        brought = columns.brought
+        read: Mapping[str, Metadata] = {}
+        if not all(brought.get(i, NO_METADATA).keys() >= wanted for i in ids):
+            read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
+        yield part, [_both(brought.get(i), read.get(i)) for i in ids]
+
+
+async def properties_of_edges(
+    db: GraphDbInterface, columns: Columns, ring: Ring, keys: Collection[str]
+) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
+    """Some keys of the metadata of edges, as in `properties_of_nodes`; no keys, no reads."""
+    for part in _parts(len(ring.subjects)):
+        call.check()
+        if not keys:
+            yield part, [NO_METADATA] * len(ring.subjects[part])
+            continue
+        edges = await _triples(columns, Ring(*(column[part] for column in ring)))
+        read = await call.within(db.metadata_for_edges_batch(edges, keys))
+        yield part, [read.get(edge, NO_METADATA) for edge in edges]
+
+
+class Values:
+    """The different values of a property, numbered from 1; 0 is the number of an absent value.
+
+    Attributes:
+        scalars: By number: what a condition can compare.
+    """
+
+    def __init__(self) -> None:
+        self.scalars: list[list[Scalar]] = [[]]
+        self._numbers: dict[tuple[type, str], int] = {}
+        self._results: dict[str, bytearray] = {}
+
+    def numbers(self, values: Sequence[Any]) -> IntArray:
+        """The number of each value, until the next call of this method."""
+        if len(self.scalars) > MOST_VALUES:
+            self.scalars, self._numbers, self._results = [[]], {}, {}
+        return np.fromiter(map(self._number, values), np.int32, len(values))
+
+    def results(self, one: Condition) -> npt.NDArray[np.uint8]:
+        """By number: the result of comparing the value with a condition.
+
+        Raises:
+            TimeoutError: The deadline passed.
+        """
+        results = self._results.setdefault(one.text, bytearray([_UNMET]))
+        call.check()
+        while len(results) < len(self.scalars):
+            some = self.scalars[len(results) : len(results) + _CHECK_EVERY]
+            results += bytes(_compared(one, known) for known in some)
+            call.check()
+        return np.frombuffer(bytes(results), np.uint8)
+
+    def _number(self, value: Any) -> int:
+        if value is None:
+            return 0
+        new = len(self.scalars)
+        number = new
+        if isinstance(value, str | int | float | bool):
+            number = self._numbers.setdefault((value.__class__, shown_as(value)), new)
+        if number == new:
+            self.scalars.append(scalars(value))
+        return number
+
+
+class Tally:
+    """Counts of the results of conditions on one property of the same nodes or edges."""
+
+    def __init__(self) -> None:
+        self._judged = self._had = 0
+        self._met: Counter[str] = Counter()
+        self._unlike: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
+
+    def kept(
+        self, conditions: Sequence[Condition], numbers: IntArray, values: Values, *, absent: bool
+    ) -> BoolArray:
+        """Which values all conditions keep.
+
+        Args:
+            conditions: The conditions.
+            numbers: The number of each value.
+            values: The values by number.
+            absent: Whether absent values are kept.
+
+        Raises:
+            TimeoutError: The deadline passed.
+        """
+        counts = np.bincount(numbers, minlength=len(values.scalars))
+        self._judged += len(numbers)
+        self._had += len(numbers) - int(counts[0])
+        counts[0] = 0
+        kept = np.ones(len(counts), bool)
+        for one in conditions:
+            results = values.results(one)
+            self._met[one.text] += int(counts[results == _MET].sum())
+            self._unlike[one.text] += int(counts[results == _UNLIKE].sum())
+            kept &= results == _MET
+        if not all(self._met[one.text] for one in conditions):
+            for number in np.flatnonzero(counts).tolist():
+                for known in values.scalars[number]:
+                    self._values[shown_as(known)] += int(counts[number])
+        kept[0] = absent
+        return kept.take(numbers)
+
+    def facts(self, one: Condition, *, hidden: bool, absent: bool) -> ConditionFacts:
+        """The counts of one of the conditions, as facts for a note.
+
+        Args:
+            one: The condition.
+            hidden: Whether its key counts as absent in edges.
+            absent: Whether absent values are kept.
+        """
+        met, common = self._met[one.text], self._values
+        return ConditionFacts(
+            one,
+            hidden=hidden,
+            judged=self._judged,
+            had=self._had,
+            met=met,
+            kept=absent and self._judged > 0,
+            unlike=self._unlike[one.text],
+            values=()
+            if met
+            else tuple(sorted(common, key=lambda v: (-common[v], v))[:VALUES_SHOWN]),
+        )
+
+
+def _compared(one: Condition, known: Sequence[Scalar]) -> int:
+    if one.met_by(known):
+        return _MET
+    return _UNMET if one.compares_with(known) else _UNLIKE
+
+
+def _parts(count: int) -> Iterator[slice]:
+    return (slice(start, start + PART) for start in range(0, count, PART))
+
+
+def _both(brought: Metadata | None, read: Metadata | None) -> Metadata:
+    if brought is None or read is None:
+        return read or brought or NO_METADATA
+    return {**brought, **read}
+
+
+async def _triples(columns: Columns, ring: Ring) -> list[Triple]:
+    ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
+    ids = await call.within(columns.ids(ends))
+    id_of = dict(zip(ends.tolist(), ids, strict=True)).__getitem__
+    names = columns.predicate_names
+    return [
+        (id_of(s), names[p], id_of(o))
+        for s, p, o in zip(*(column.tolist() for column in ring), strict=True)
+    ]
