@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import Columns, IntArray, Ring
+from bfsql.columns import Columns, IntArray, Ring, distinct_numbers
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import Triple
 
@@ -55,7 +55,7 @@ def _spread(kinds: IntArray) -> IntArray:
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
-    numbers = np.unique(kinds[kinds >= 0]).tolist()
+    numbers = distinct_numbers(kinds[kinds >= 0]).tolist()
     each = max(1, ALL // max(1, len(numbers)))
     parts = [np.empty(0, np.int32)]
     for number in numbers:
@@ -92,7 +92,7 @@ class _Relations:
         self._keep(Ring(*(column[whole] for column in ring)))
 
     def _keep(self, ring: Ring) -> None:
-        for number in np.unique(ring.predicates).tolist():
+        for number in distinct_numbers(ring.predicates).tolist():
             left = self._left.get(number, self._each)
             places = np.flatnonzero(ring.predicates == number)[:left]
             if len(places):

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring
+from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring, distinct_numbers
 from bfsql.models import Triple
 from bfsql.models.parts import Part
 from bfsql_testing.conformance.graphs import broad, smallest, tangled
@@ -298,8 +298,8 @@ async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
     handles = await _handles(columns, ids)
     found = [handles]
     async for ring in _rings(columns, handles):
-        found += [np.unique(ring.subjects), np.unique(ring.objects)]
-    return np.unique(np.concatenate(found))
+        found += [ring.subjects, ring.objects]
+    return distinct_numbers(np.concatenate(found))
 
 
 async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) -> list[Triple]:
