@@ -36,6 +36,21 @@ async def test_the_start_shows_the_schema_and_the_search_has_the_focus(
     await expect(relations.get_by_role("row", name="Person ACTED_IN Movie 508")).to_be_visible()
 
 
+async def test_relations_of_a_sample_are_shown_without_numbers(visit: Visit, films: Served) -> None:
+    async def sampled(route: Route) -> None:
+        reply = await route.fetch()
+        answer = await reply.json()
+        answer["relations_from"] = "sample"
+        answer["relations"] = [text.rpartition(" (")[0] for text in answer["relations"]]
+        await route.fulfill(response=reply, json=answer)
+
+    await visit.page.route("**/tools/describe_schema", sampled)
+    page = await visit.open(films.url, view="start")
+    relations = page.get_by_role("table", name="Relations, from a sample")
+    row = relations.get_by_role("row", name="Person ACTED_IN Movie")
+    await expect(row).to_have_text("PersonACTED_INMovie")
+
+
 async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
     visit: Visit, films: Served
 ) -> None:

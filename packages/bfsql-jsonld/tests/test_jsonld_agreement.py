@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.answers.clean import clean_metadata
-from bfsql.models import Edge, EdgeRecord, NodeRecord
+from bfsql.models import Edge, EdgeRecord, NodeRecord, outline_of
 from bfsql_jsonld import JsonLdBackend
 
 
@@ -105,8 +105,31 @@ async def test_what_a_server_counts_is_passed_on(web):
         schemas = [json.loads((await graph.describe_schema()).text) for graph in graphs]
     assert schemas[0]["relations"] == ["Trial -studies-> Disease (9)"]
     assert schemas[0]["properties"]["Trial"] == ["phase: 0 | 1 | 2", "year: 2000..2008"]
-    for part in ("relations", "properties"):
+    for part in ("relations", "relations_from", "properties"):
         assert schemas[1][part] == schemas[0][part]
+
+
+class Sampling(MemoryBackend):
+    """A store that knows the relations of a sample."""
+
+    async def outline(self):
+        return outline_of({}, {("Trial", "studies", "Disease"): 5}, sampled=True)
+
+
+async def test_what_a_server_knows_from_a_sample_is_passed_on_as_that(web):
+    @asynccontextmanager
+    async def sampling():
+        yield Sampling(TRIALS)
+
+    async with web.offering(sampling, ()) as url:
+        backend = await JsonLdBackend.create(url)
+        try:
+            async with open_graph(backend, hooks=()) as graph:
+                schema = json.loads((await graph.describe_schema()).text)
+        finally:
+            await backend.close()
+    assert schema["relations_from"] == "sample"
+    assert schema["relations"] == ["Trial -studies-> Disease"]
 
 
 async def test_what_a_server_redacts_is_in_no_outline(web):

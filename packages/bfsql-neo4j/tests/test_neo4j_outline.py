@@ -1,12 +1,14 @@
-"""The outline: that of the reference for small graphs, and a sample of large ones."""
+"""The outline: that of the reference for small graphs; of large ones, counted by the server."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from bfsql import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings, backend
+from bfsql.models import EdgeRecord, NodeRecord, Outline
+from bfsql.models.outline import Relation
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings, outline
 from bfsql_neo4j.loader import load_graph
 
 RECORDS = [
@@ -17,29 +19,72 @@ RECORDS = [
         for j in range(5)
     ),
 ]
+ODD = """
+CREATE (a:Company {entity_id: 'a'}), (b:City {entity_id: 'b'}), (c:Company:Bank {entity_id: 'c'}),
+  (d:Secret {entity_id: 'd'}), (e {entity_id: 'e'}), (f:City {entity_id: 'b'})
+CREATE (a)-[:IN {n: 1}]->(b), (a)-[:IN {n: 2}]->(b), (c)-[:IN]->(b), (a)-[:OWNS]->(a),
+  (e)-[:IN]->(b), (a)-[:IN]->(f), (d)-[:IN]->(b), (a)-[:IN]->(d), (a)-[:HIDES]->(b)
+"""
 
 
-@pytest.mark.parametrize("large", [False, True])
-async def test_the_outline_is_that_of_the_reference_or_a_sample(
-    settings: Neo4jSettings, large: bool, monkeypatch: pytest.MonkeyPatch, cypher: Any
-) -> None:
-    cased = settings.model_copy(update={"preserve_case": True})
-    if large:
-        monkeypatch.setattr(backend, "MOST_NODES", 5)
-        monkeypatch.setattr(backend, "MOST_EDGES", 10)
-        monkeypatch.setattr(backend, "_FEW_OF_A_TYPE", 2)
-    else:
-        await load_graph(cased, RECORDS)
-    graph = await Neo4jBackend.open(cased)
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a graph of a few nodes and edges large."""
+    monkeypatch.setattr(outline, "MOST_NODES", 5)
+    monkeypatch.setattr(outline, "MOST_EDGES", 10)
+    monkeypatch.setattr(outline, "_FEW_OF_A_TYPE", 2)
+
+
+async def outline_of(settings: Neo4jSettings, **others: Any) -> Outline:
+    graph = await Neo4jBackend.open(settings.model_copy(update=others))
     try:
-        outline = await graph.outline()
+        return await graph.outline()
     finally:
         await graph.close()
+
+
+async def test_the_outline_is_that_of_the_reference(settings: Neo4jSettings) -> None:
+    cased = settings.model_copy(update={"preserve_case": True})
+    await load_graph(cased, RECORDS)
+    assert await outline_of(cased) == await MemoryBackend(RECORDS).outline()
+
+
+async def test_nodes_and_relations_of_a_large_graph_are_counted(
+    settings: Neo4jSettings, large: None
+) -> None:
+    cased = settings.model_copy(update={"preserve_case": True})
+    await load_graph(cased, RECORDS)
     whole = await MemoryBackend(RECORDS).outline()
-    if not large:
-        assert outline == whole
-        return
-    assert outline.sampled
-    assert outline.node_counts == whole.node_counts
-    assert {relation.predicate for relation in outline.relations} == {"KNOWS", "a`b"}
-    assert 4 <= sum(relation.edges for relation in outline.relations) <= 10
+    found = await outline_of(cased)
+    assert (found.node_counts, found.relations) == (whole.node_counts, whole.relations)
+    assert found.relations_from == "all"
+
+
+async def test_relations_of_a_large_graph_that_takes_too_long_are_a_sample_without_numbers(
+    settings: Neo4jSettings, large: None
+) -> None:
+    cased = settings.model_copy(update={"preserve_case": True})
+    await load_graph(cased, RECORDS)
+    found = await outline_of(cased, schema_timeout=0.0001)
+    assert found.relations_from == "sample"
+    assert found.node_counts == {}
+    assert {relation.predicate for relation in found.relations} == {"KNOWS", "a`b"}
+    assert {relation.edges for relation in found.relations} == {None}
+
+
+@pytest.mark.parametrize("excluded", [[], ["Secret"]])
+async def test_the_server_counts_the_edges_that_the_tools_show(
+    settings: Neo4jSettings,
+    cypher: Any,
+    empty_it: Callable[[], Awaitable[None]],
+    excluded: list[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    await empty_it()
+    await cypher(ODD)
+    known = {"search": "contains", "exclude_labels": excluded, "exclude_types": ["HIDES"]}
+    read = await outline_of(settings, **known)
+    request.getfixturevalue("large")
+    counted = await outline_of(settings, **known)
+    assert (counted.node_counts, counted.relations) == (read.node_counts, read.relations)
+    assert Relation("Company", "in", "City", 2) in counted.relations

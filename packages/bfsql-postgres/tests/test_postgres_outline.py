@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import asyncpg
+import pytest
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Outline
@@ -32,9 +33,9 @@ async def test_counts_and_properties_are_those_of_the_records(load, opened):
     assert found == wanted
 
 
-async def test_of_large_tables_blocks_are_drawn_and_the_outline_is_a_sample(
-    load, opened, owner: asyncpg.Connection, monkeypatch
-):
+@pytest.fixture
+async def large(load, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records in tables that count as large."""
     await load(RECORDS)
     for (table,) in await owner.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
@@ -42,7 +43,23 @@ async def test_of_large_tables_blocks_are_drawn_and_the_outline_is_a_sample(
     ):
         await owner.execute(f'ANALYZE "{table}"')
     monkeypatch.setattr(outline, "COUNTED", 10)
+    monkeypatch.setattr(outline, "DRAWN", 1)
+
+
+async def test_large_tables_are_counted_as_a_whole(large, opened):
     found = await (await opened()).outline()
     wanted = await MemoryBackend(RECORDS).outline()
-    assert found.sampled
-    assert counts(found) == counts(wanted), "all blocks of so few rows are drawn"
+    assert counts(found) == counts(wanted)
+    assert found.relations_from == "all"
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+async def test_relations_of_large_tables_that_take_too_long_are_a_sample_without_numbers(
+    large, opened, pooled, monkeypatch
+):
+    monkeypatch.setattr(outline, "DRAWN", 200_000)  # all blocks of so few rows are drawn
+    found = await (await opened(pooled=pooled, schema_timeout=1e-6)).outline()
+    wanted = await MemoryBackend(RECORDS).outline()
+    assert found.relations_from == "sample"
+    assert found.node_counts == {}
+    assert found.relations == [one._replace(edges=None) for one in wanted.relations]

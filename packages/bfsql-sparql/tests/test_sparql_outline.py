@@ -36,10 +36,23 @@ async def test_nodes_edges_and_properties_are_counted(serve_each: Serve) -> None
     assert not outline.sampled
 
 
-async def test_of_a_large_graph_the_first_triples_are_a_sample(
+async def test_a_large_graph_is_counted_as_a_whole(
+    serve_each: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = await (await serve_each(GRAPH)).outline()
+    monkeypatch.setattr(backend, "MOST_EDGES", 4)
+    large = await (await serve_each(GRAPH)).outline()
+    assert (large.node_counts, large.relations) == (small.node_counts, small.relations)
+    assert large.relations_from == "all"
+
+
+async def test_of_a_graph_too_large_to_count_the_first_triples_are_a_sample_without_numbers(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
+    monkeypatch.setattr(backend, "COUNTED", 8)
     outline = await (await serve(GRAPH)).outline()
-    assert outline.sampled
-    assert sum(relation.edges for relation in outline.relations) <= 5
+    assert outline.relations_from == "sample"
+    assert outline.node_counts == {}
+    assert outline.relations
+    assert {relation.edges for relation in outline.relations} == {None}

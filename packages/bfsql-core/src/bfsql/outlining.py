@@ -1,16 +1,18 @@
 """Outlines of stores behind a connection, computed from ids and edges by the backend's batches.
 
 A backend lists its nodes and edges, or a sample if they are many; types and metadata are
-read by its own batch methods, so the outline agrees with the answers.
+read by its own batch methods, so the outline agrees with the answers. Of a larger graph the store
+itself counts nodes and relations, as long as that takes no more than a given time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import TypeVar
 
+from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.models import Metadata, Outline, Triple, outline_of
 
@@ -23,6 +25,21 @@ DESCRIBED = 10_000
 
 _CHUNK = 2_500
 _Key = TypeVar("_Key")
+_Counts = TypeVar("_Counts")
+
+
+async def counted_in_time(counting: Awaitable[_Counts], seconds: float) -> _Counts | None:
+    """The counts of a whole graph; None if they take too long, so that a sample has to do.
+
+    Args:
+        counting: Counts in the store. It is cancelled if it takes too long.
+        seconds: How long it may take, at most half of the remaining time of the call.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await call.within(counting, share=0.5)
+    except TimeoutError:
+        return None
 
 
 async def outline_by_batches(
@@ -32,6 +49,7 @@ async def outline_by_batches(
     *,
     sampled: bool,
     node_counts: Mapping[str, int] | None = None,
+    edge_counts: Mapping[tuple[str, str, str], int] | None = None,
 ) -> Outline:
     """The outline of a graph.
 
@@ -40,12 +58,12 @@ async def outline_by_batches(
         ids: The ids of all nodes, or of a sample.
         edges: All edges, or a sample; each may occur several times.
         sampled: Whether either of them is a sample.
-        node_counts: The number of nodes by type, if the store has better counts.
+        node_counts: The number of nodes by type, if the store counted all of them.
+        edge_counts: The number of edges by relation, as for `outline_of`, if the store counted all
+            of them.
     """
-    types: dict[str, str] = {}
     distinct = sorted(set(edges))
-    for chunk in _chunks(sorted({*ids, *(end for s, _, o in distinct for end in (s, o))})):
-        types.update((node.id, node.entity_type) for node in await db.get_nodes_batch(chunk))
+    types = await _types(db, ids, distinct)
     known = [i for i in dict.fromkeys(ids) if i in types]
     whole = [edge for edge in distinct if edge[0] in types and edge[2] in types]
     some = DESCRIBED if sampled else None
@@ -55,13 +73,49 @@ async def outline_by_batches(
     described: dict[Triple, Metadata] = {}
     for part in _chunks(_spread(whole, some)):
         described |= await db.metadata_for_edges_batch(part)
+    of_nodes, of_edges = _counts(types, known, whole)
+    if sampled:
+        of_nodes = Counter()
     return await asyncio.to_thread(
         outline_of,
-        node_counts or Counter(types[i] for i in known),
-        Counter((types[s], p, types[o]) for s, p, o in whole),
+        of_nodes if node_counts is None else node_counts,
+        of_edges if edge_counts is None else edge_counts,
         [(types[i], metadata) for i, metadata in nodes.items() if i in types],
         [(edge[1], metadata) for edge, metadata in described.items()],
-        sampled=sampled,
+        sampled=sampled and edge_counts is None,
+    )
+
+
+async def counts_by_batches(
+    db: GraphDbInterface, ids: Collection[str], edges: Collection[Triple]
+) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
+    """The number of nodes by type and of edges by relation.
+
+    Args:
+        db: The backend, for the types.
+        ids: The ids of all nodes.
+        edges: All edges; each may occur several times.
+    """
+    distinct = set(edges)
+    return _counts(await _types(db, ids, distinct), set(ids), distinct)
+
+
+async def _types(
+    db: GraphDbInterface, ids: Collection[str], edges: Collection[Triple]
+) -> dict[str, str]:
+    """The type of each node among some ids and the ends of some edges."""
+    types: dict[str, str] = {}
+    for chunk in _chunks(sorted({*ids, *(end for s, _, o in edges for end in (s, o))})):
+        types.update((node.id, node.entity_type) for node in await db.get_nodes_batch(chunk))
+    return types
+
+
+def _counts(
+    types: Mapping[str, str], ids: Collection[str], edges: Collection[Triple]
+) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
+    return (
+        Counter(types[i] for i in ids if i in types),
+        Counter((types[s], p, types[o]) for s, p, o in edges if s in types and o in types),
     )
 
 

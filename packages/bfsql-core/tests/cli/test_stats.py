@@ -13,10 +13,10 @@ import pytest
 from bfsql_trials.columns import ColumnsOverMemory
 from click.testing import Result
 
-from bfsql.cli.stats import HUBS, stats_of
+from bfsql.cli.stats import HUBS, show_stats, stats_of
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Outline
+from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
 from bfsql.models.outline import Relation
 
 Run = Callable[..., Result]
@@ -76,6 +76,23 @@ async def test_a_store_without_columns_has_means_from_its_counts() -> None:
         found = await stats_of(graph)
     assert found.degrees is None
     assert list((found.mean_degrees or {}).items()) == [("Genre", 3.0), ("Film", 0.75)]
+
+
+async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[str]) -> None:
+    class Sampled(MemoryBackend):
+        async def outline(self) -> Outline:
+            return outline_of({}, {("Film", "HAS_GENRE", "Genre"): 7}, sampled=True)
+
+    async with open_graph(Sampled([NodeRecord("f", "Film")]), hooks=()) as graph:
+        found = await stats_of(graph)
+    assert (found.nodes, found.edges, found.mean_degrees) == ({}, {}, None)
+    relation = {"subject_type": "Film", "predicate": "HAS_GENRE", "object_type": "Genre"}
+    assert (found.relations_from, found.relations) == ("sample", [relation])
+    show_stats(found)
+    text = capsys.readouterr().out
+    assert "7" not in text
+    assert "nodes not counted, edges not counted: the relations come from a sample" in text
+    assert "HAS_GENRE" in text
 
 
 def test_a_shell_completes_a_command() -> None:

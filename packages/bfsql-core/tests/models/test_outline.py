@@ -89,6 +89,7 @@ def test_relations_and_properties_are_bounded():
         sampled=True,
     )
     assert (len(outline.relations), outline.relations_left_out) == (MOST_RELATIONS, 5)
+    assert {relation.edges for relation in outline.relations} == {None}, "a sample counts nothing"
     assert outline.relations[0].predicate == "p0000"
     assert outline.node_counts == {"T": 1}
     names = [p.name for p in outline.node_properties["T"]]

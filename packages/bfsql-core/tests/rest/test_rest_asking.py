@@ -1,6 +1,7 @@
 """Arguments that filter, follow or sort: the web API answers with the same bytes as the tools."""
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx2
@@ -8,7 +9,7 @@ import pytest
 from bfsql_trials import asking
 
 from bfsql import MemoryBackend, open_graph
-from bfsql.models import GraphRecord
+from bfsql.models import GraphRecord, NodeRecord, Outline, outline_of
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": ["Tom Hanks"], "path": ["-ACTED_IN-> Film", "<-DIRECTED-"]}),
@@ -71,6 +72,7 @@ async def test_the_outline_counts_relations_and_tells_properties(web: httpx2.Asy
     assert (await web.get("/schema")).json()["outline"] == "/outline"
     outline = (await web.get("/outline")).json()
     assert not outline["counting"]
+    assert outline["relations_from"] == "all"
     assert outline["node_counts"] == {"Film": 2, "Person": 3}
     assert outline["relations"][0] == {
         "subject_type": "Person",
@@ -84,3 +86,16 @@ async def test_the_outline_counts_relations_and_tells_properties(web: httpx2.Asy
         if key not in ("values", "further_values")
     } == {"name": "year", "kind": "number", "minimum": 1993, "maximum": 1993}
     assert "ACTED_IN" in outline["edge_properties"]
+
+
+async def test_the_outline_of_a_sample_has_no_numbers(
+    served: Callable[..., Awaitable[httpx2.AsyncClient]],
+) -> None:
+    class Sampling(MemoryBackend):
+        async def outline(self) -> Outline:
+            return outline_of({}, {("T", "p", "T"): 3}, sampled=True)
+
+    outline = (await (await served(Sampling([NodeRecord("a", "T")]))).get("/outline")).json()
+    assert outline["relations_from"] == "sample"
+    assert outline["relations"] == [{"subject_type": "T", "predicate": "p", "object_type": "T"}]
+    assert outline["node_counts"] == {}

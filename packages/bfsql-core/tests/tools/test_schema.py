@@ -78,22 +78,41 @@ async def test_a_hundred_relations_are_listed_and_the_others_counted():
     assert any("100 most frequent of 130" in note for note in document["notes"])
 
 
-async def test_values_beyond_the_common_ones_are_counted():
+async def test_values_beyond_the_common_ones_are_noted_without_a_number_that_may_be_of_a_sample():
     records = [NodeRecord(f"n{i}", "T", {"country": f"c{i % 11:02}"}) for i in range(44)]
     document = await schema_of(MemoryBackend(records))
     [text] = document["properties"]["T"]
     assert text.endswith("c07 | ...")
-    assert any("3 values of 1" in note for note in document["notes"])
+    assert document["notes"] == [
+        "... marks properties that have more values than the 8 most frequent ones."
+    ]
 
 
-async def test_a_sample_is_called_one():
-    class Sampling(MemoryBackend):
-        async def outline(self):
-            return outline_of({"T": 1}, {("T", "p", "T"): 1}, sampled=True)
+class Sampling(MemoryBackend):
+    """A store that knows the relations of a sample, the second of them more often."""
 
-    document = await schema_of(Sampling([NodeRecord("a", "T")]))
-    assert document["relations"] == ["T -p-> T (1)"]
+    async def outline(self):
+        return outline_of({}, {("T", "p", "T"): 1, ("T", "q", "T"): 2}, sampled=True)
+
+
+async def test_relations_of_a_sample_are_called_that_and_have_no_numbers():
+    document = await schema_of(Sampling([NodeRecord("a", "T"), EdgeRecord("a", "r", "a")]))
+    assert list(document)[1:4] == ["comprehensive", "relations_from", "notes"]
+    assert (document["comprehensive"], document["relations_from"]) == (True, "sample")
+    assert document["relations"] == ["T -q-> T", "T -p-> T"]
     assert any("sample" in note for note in document["notes"])
+
+
+async def test_relations_that_were_all_counted_are_called_that():
+    assert (await schema_of(MemoryBackend(TRIALS)))["relations_from"] == "all"
+    assert (await schema_of(MemoryBackend([NodeRecord("a", "T")])))["relations_from"] == "all"
+
+
+async def test_a_bare_predicate_has_no_direction_that_only_a_sample_suggests():
+    async with open_graph(Sampling([NodeRecord("a", "T"), EdgeRecord("a", "p", "a")])) as graph:
+        await graph.counted()
+        with pytest.raises(ToolError, match="both may be meant"):
+            await graph.bfs_query(["a"], path=["p"])
 
 
 async def test_a_store_without_an_outline_answers_as_before():
@@ -102,7 +121,7 @@ async def test_a_store_without_an_outline_answers_as_before():
             return None
 
     document = await schema_of(Untold(TRIALS))
-    assert {"relations", "properties", "notes"}.isdisjoint(document)
+    assert {"relations", "relations_from", "properties", "notes"}.isdisjoint(document)
 
 
 async def test_a_store_whose_outline_fails_is_asked_once_and_answers_without(caplog):

@@ -23,8 +23,8 @@ RELATIONS = (
 )
 
 
-def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS):
-    vocabulary = Vocabulary(schema, schema.comprehensive, frozenset({at}), relations)
+def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
+    vocabulary = Vocabulary(schema, schema.comprehensive, frozenset({at}), relations, whole)
     return parsed(texts, vocabulary)
 
 
@@ -118,6 +118,8 @@ def test_a_bare_predicate_has_the_direction_that_the_types_allow():
         assert f'"-{name}->" (leaving) or "<-{name}-" (entering)' in str(caught.value)
     with pytest.raises(ToolError, match="both may be meant"):
         steps("studies", relations=())
+    with pytest.raises(ToolError, match="both may be meant"):
+        steps("studies", at="Disease", whole=False)
 
 
 def test_another_case_is_taken_with_a_note():

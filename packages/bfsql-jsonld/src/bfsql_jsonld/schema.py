@@ -179,14 +179,14 @@ def _outline(reply: Reply, document: Any) -> Outline:
                     str(one["subject_type"]),
                     str(one["predicate"]),
                     str(one["object_type"]),
-                    int(one["edges"]),
+                    int(one["edges"]) if "edges" in one else None,
                 )
                 for one in document["relations"]
             ],
             relations_left_out=int(document["relations_left_out"]),
             node_properties=_properties(document["node_properties"]),
             edge_properties=_properties(document["edge_properties"]),
-            sampled=document["sampled"] is True,
+            sampled=document["relations_from"] != "all",
         )
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise StoreError(

@@ -26,12 +26,12 @@ from bfsql.models.records import (
     Omission,
     Triple,
 )
-from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings import resolve
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.indexes import EVIDENCE_INDEX
+from bfsql_neo4j.outline import outlined
 from bfsql_neo4j.queries import Statement
 from bfsql_neo4j.rights import reason_it_may_write
 from bfsql_neo4j.rings import SHARED_ID, NewName, ring_batches
@@ -56,8 +56,6 @@ MAX_EVIDENCE = 1_000
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
 _SAMPLED = 25  # nodes of a label whose properties are listed
 _LABELS_SHOWN = 12
-_TYPES_AT_ONCE = 100  # relationship types that one statement counts
-_FEW_OF_A_TYPE = 50  # most relationships of a type in a sample
 _KEYS_SHOWN = 12
 
 
@@ -297,28 +295,9 @@ class Neo4jBackend(BatchGraphDb):
         return {"total": len(items), "items": items[:limit]}
 
     async def outline(self) -> Outline:
-        """Counted over all of a small graph; for a large one, a sample in proportion."""
+        """Counted by the server if the graph is large; its properties are from a sample then."""
         schema = await self._monitor.current()
-        numbers = {}
-        names = list(schema.predicates)
-        for at in range(0, len(names), _TYPES_AT_ONCE):
-            some = names[at : at + _TYPES_AT_ONCE]
-            for place, number in await self._reader.rows(queries.relationships_of(some)):
-                numbers[some[place]] = number
-        total = sum(numbers.values())
-        text, parameters = queries.some_nodes(schema, MOST_NODES + 1)
-        ids = await self._reader.one(text, **parameters)
-        edges: list[Triple] = []
-        for name, number in numbers.items():
-            part = MOST_EDGES * number // max(total, 1)
-            most = number if total <= MOST_EDGES else min(number, max(_FEW_OF_A_TYPE, part))
-            text, parameters = queries.some_edges(schema, name, most)
-            predicate = schema.predicates[name]
-            edges += [(s, predicate, o) for s, o in await self._reader.one(text, **parameters)]
-        sampled = len(ids) > MOST_NODES or total > MOST_EDGES
-        counts = {name: number for name, number in schema.types.items() if number is not None}
-        known = counts if sampled and len(counts) == len(schema.types) else None
-        return await outline_by_batches(self, ids, edges, sampled=sampled, node_counts=known)
+        return await outlined(self, self._reader, schema, self._settings.schema_timeout)
 
     async def next_steps(self) -> str:
         """The generic advice, numbers of nodes by type, their properties, and peculiarities."""

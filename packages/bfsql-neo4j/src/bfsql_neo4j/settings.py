@@ -99,6 +99,13 @@ class Neo4jSettings(EmbeddingSettings):
         le=86_400,
         description="Seconds that one query may take, if no deadline is earlier.",
     )
+    schema_timeout: float = Field(
+        default=20.0,
+        gt=0,
+        le=600,
+        description="Seconds that counting a large graph's relations for describe_schema may take; "
+        "after that they come from a sample.",
+    )
 
     @field_validator("id_property", mode="before")
     @classmethod

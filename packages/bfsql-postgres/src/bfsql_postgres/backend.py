@@ -63,12 +63,20 @@ class PostgresBackend(BatchGraphDb):
         layout: The location of the graph in the database.
         embedder: Makes vectors of search texts; None to search by name only.
         caution: A warning about the ids, which ends `next_steps`.
+        schema_timeout: Seconds that counting the nodes or the relations of large tables may take.
     """
 
     def __init__(
-        self, pool: Pool, layout: Layout, embedder: Embedder | None = None, caution: str = ""
+        self,
+        pool: Pool,
+        layout: Layout,
+        embedder: Embedder | None = None,
+        caution: str = "",
+        *,
+        schema_timeout: float = 20,
     ) -> None:
         self._pool = pool
+        self._schema_timeout = schema_timeout
         self._layout = layout
         self._embedder = embedder
         self._caution = caution
@@ -127,7 +135,7 @@ class PostgresBackend(BatchGraphDb):
         if caution:
             log.warning("%s", caution)
         _warn_of_slowness(layout, by_meaning=fitting is not None)
-        return cls(pool, layout, fitting, caution)
+        return cls(pool, layout, fitting, caution, schema_timeout=settings.schema_timeout)
 
     async def ping(self) -> None:
         """Query the server for a constant."""
@@ -261,20 +269,19 @@ class PostgresBackend(BatchGraphDb):
         return await self._metadata.provenance(entity_id, known[entity_id], limit)
 
     async def outline(self) -> Outline:
-        """Counts of the tables or of a sample of their blocks, with the properties of some rows."""
+        """Counts of the tables, or relations of some of their blocks; properties of some rows."""
         ask = outline.statements(self._layout)
-        nodes = await self._pool.fetch(ask.nodes)
-        relations = await self._pool.fetch(ask.relations)
+        found = await outline.counts(self._pool, ask, self._schema_timeout)
         types: dict[str, str] = dict(await self._pool.fetch(ask.some_nodes))
         edges = [(s, p, o) for s, p, o in await self._pool.fetch(ask.some_edges)]
         of_nodes = await self.metadata_for_nodes_batch(list(types))
         of_edges = await self.metadata_for_edges_batch(edges)
         return outline_of(
-            dict(nodes),
-            {(s, p, o): number for s, p, o, number in relations},
+            found.nodes,
+            found.relations,
             ((types[i], known) for i, known in of_nodes.items() if i in types),
             ((edge[1], known) for edge, known in of_edges.items()),
-            sampled=ask.sampled,
+            sampled=found.sampled,
         )
 
     async def next_steps(self) -> str:
@@ -283,12 +290,13 @@ class PostgresBackend(BatchGraphDb):
         for kind, number in await self._pool.fetch(queries.counts(self._layout)):
             counts[kind or UNTYPED] += number
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
-        by_type = ", ".join(f"{kind} {number}" for kind, number in most)
         advice = [DEFAULT_NEXT_STEPS]
         if not queries.are_estimates(self._layout):
+            by_type = ", ".join(f"{kind} {number}" for kind, number in most)
             advice.append(f"Nodes by type: {by_type}.")
         elif most:  # the planner may have no estimates
-            advice.append(f"Nodes by type, about: {by_type}.")
+            names = ", ".join(kind for kind, _ in most)
+            advice.append(f"The most frequent types by the server's estimates: {names}.")
         return " ".join([*advice, self._caution]).rstrip()
 
     def _part(

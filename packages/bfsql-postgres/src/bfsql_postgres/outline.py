@@ -1,15 +1,18 @@
 """The composition of the graph: counted in the database, properties sampled.
 
-In tables of more than `COUNTED` rows only a share of the edges is counted, in blocks drawn by
-the server, and the outline is called a sample.
+Tables of more than `COUNTED` rows are counted as long as that takes no more than `schema_timeout`.
+Otherwise the relations are those of a share of the edges, in blocks drawn by the server.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from bfsql.models.merge import UNTYPED
+from bfsql.outlining import counted_in_time
+from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     comparable,
@@ -22,7 +25,7 @@ from bfsql_postgres.sql import (
 )
 
 COUNTED = 1_000_000
-"""Number of rows of a table up to which all are read."""
+"""Number of rows of a table up to which all are read, whatever the time."""
 DRAWN = 200_000
 """Rows drawn from a larger table."""
 NODES_OF_A_TYPE = 500
@@ -47,35 +50,78 @@ class Statements(NamedTuple):
     """Rows of an id and its type."""
     some_edges: str
     """Triples."""
-    sampled: bool
-    """Whether the numbers describe only a part of the graph."""
+    some_relations: str | None
+    """Relations of a share of the edges, as in `relations`; None if no table is large."""
 
 
 def statements(layout: Layout) -> Statements:
     """The statements that outline a graph."""
     tables = [*(one.relation for one in layout.nodes), *(one.relation for one in layout.edges)]
-    sampled = any(_share(relation) for relation in tables)
-    edges = "\nUNION\n".join(_edges(one, layout) for one in layout.edges)
+    large = any(_share(relation) for relation in tables)
     ends = "FROM edge AS e JOIN typed AS s ON s.id = e.s JOIN typed AS o ON o.id = e.o"
-    of_edges = (
-        f"WITH edge (s, p, o) AS MATERIALIZED (\n{edges}\n), "
-        f"typed (id, type) AS MATERIALIZED (\n{_typed(layout, of_edges=sampled)}\n)"
-    )
-    of_nodes = f"WITH typed (id, type) AS MATERIALIZED (\n{_typed(layout)}\n)"
+    relations = f"SELECT s.type, e.p, o.type, count(*)\n{ends}\nGROUP BY 1, 2, 3"
+    of_nodes, some_nodes = (_with_nodes(layout, drawn=drawn) for drawn in (False, large))
+    of_edges, some_edges = (_with_edges(layout, drawn=drawn) for drawn in (False, large))
     return Statements(
         f"{of_nodes}\nSELECT type, count(*) FROM typed GROUP BY 1",
-        f"{of_edges}\nSELECT s.type, e.p, o.type, count(*)\n{ends}\nGROUP BY 1, 2, 3",
-        f"{of_nodes}\nSELECT id::text, type FROM (SELECT id, type, "
+        f"{of_edges}\n{relations}",
+        f"{some_nodes}\nSELECT id::text, type FROM (SELECT id, type, "
         "row_number() OVER (PARTITION BY type ORDER BY id) AS number FROM typed) AS x "
         f"WHERE number <= {NODES_OF_A_TYPE}",
-        f"{of_edges}\nSELECT s::text, p, o::text FROM (SELECT e.s, e.p, e.o, row_number() OVER "
+        f"{some_edges}\nSELECT s::text, p, o::text FROM (SELECT e.s, e.p, e.o, row_number() OVER "
         f"(PARTITION BY e.p ORDER BY e.s, e.o) AS number\n{ends}) AS x "
         f"WHERE number <= {EDGES_OF_A_PREDICATE}",
-        sampled,
+        f"{some_edges}\n{relations}" if large else None,
     )
 
 
-def _typed(layout: Layout, *, of_edges: bool = False) -> str:
+class Counts(NamedTuple):
+    """The counts of an outline."""
+
+    nodes: Mapping[str, int]
+    """Number of nodes by type; empty if counting them took too long."""
+    relations: Mapping[tuple[str, str, str], int]
+    """Number of edges by type, predicate and type."""
+    sampled: bool
+    """Whether these are the relations of a sample."""
+
+
+async def counts(pool: Pool, ask: Statements, seconds: float) -> Counts:
+    """Count the nodes and the relations of a graph.
+
+    Args:
+        pool: Connections to its database.
+        ask: Its statements.
+        seconds: How long each of the two may take if a table is large.
+    """
+    if ask.some_relations is None:
+        nodes, relations = await pool.fetch(ask.nodes), await pool.fetch(ask.relations)
+        return Counts(dict(nodes), _relations(relations), sampled=False)
+    of_nodes = await counted_in_time(pool.fetch(ask.nodes), seconds)
+    whole = await counted_in_time(pool.fetch(ask.relations), seconds)
+    found = await pool.fetch(ask.some_relations) if whole is None else whole
+    return Counts(dict(of_nodes or ()), _relations(found), sampled=whole is None)
+
+
+def _relations(rows: Iterable[Any]) -> dict[tuple[str, str, str], int]:
+    return {(subject, predicate, obj): edges for subject, predicate, obj, edges in rows}
+
+
+def _with_nodes(layout: Layout, *, drawn: bool) -> str:
+    typed = _typed(layout, drawn=drawn, of_edges=False)
+    return f"WITH typed (id, type) AS MATERIALIZED (\n{typed}\n)"
+
+
+def _with_edges(layout: Layout, *, drawn: bool) -> str:
+    edges = "\nUNION\n".join(_edges(one, layout, drawn=drawn) for one in layout.edges)
+    typed = _typed(layout, drawn=False, of_edges=drawn)
+    return (
+        f"WITH edge (s, p, o) AS MATERIALIZED (\n{edges}\n), "
+        f"typed (id, type) AS MATERIALIZED (\n{typed}\n)"
+    )
+
+
+def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
     """Each node once with its type: of several rows, the first table's first type applies.
 
     With `of_edges`, only the ends of `edge`; otherwise all nodes, or the drawn ones.
@@ -84,7 +130,7 @@ def _typed(layout: Layout, *, of_edges: bool = False) -> str:
     for number, nodes in enumerate(layout.nodes):
         kind = f"coalesce(nullif({text('n', nodes.type)}, ''), {literal(UNTYPED)})"
         value, condition = _id("n", nodes.id, layout), live("n", nodes)
-        source = f"{relation_name(nodes.relation)} AS n" if of_edges else _drawn(nodes, "n")
+        source = _source(nodes, "n", drawn=drawn)
         if of_edges:
             condition += f" AND {value} IN (SELECT s FROM edge UNION SELECT o FROM edge)"
         arms.append(
@@ -96,7 +142,7 @@ def _typed(layout: Layout, *, of_edges: bool = False) -> str:
     )
 
 
-def _edges(edges: Edges, layout: Layout) -> str:
+def _edges(edges: Edges, layout: Layout, *, drawn: bool) -> str:
     terms = (edges.subject, edges.predicate, edges.object)
     gaps = [term for term in terms if isinstance(term, Column) and not term.required]
     condition = " AND ".join(f"{named('e', term)} IS NOT NULL" for term in gaps) or "TRUE"
@@ -104,7 +150,7 @@ def _edges(edges: Edges, layout: Layout) -> str:
     predicate = f'{text("e", edges.predicate)} COLLATE pg_catalog."C"'
     return (
         f"SELECT DISTINCT {subject}, {predicate}, {obj}\n"
-        f"FROM {_drawn(edges, 'e')} WHERE {condition}"
+        f"FROM {_source(edges, 'e', drawn=drawn)} WHERE {condition}"
     )
 
 
@@ -114,15 +160,15 @@ def _id(alias: str, column: Column, layout: Layout) -> str:
     return value if layout.key in {"whole", "uuid"} else f'({value} COLLATE pg_catalog."C")'
 
 
-def _drawn(table: Nodes | Edges, alias: str) -> str:
-    """A table, or its drawn blocks."""
-    share = _share(table.relation)
+def _source(table: Nodes | Edges, alias: str, *, drawn: bool) -> str:
+    """A table, or its drawn blocks if it is large."""
+    share = _share(table.relation) if drawn else 0
     draw = f" TABLESAMPLE SYSTEM ({share:.4f}) REPEATABLE ({SEED})" if share else ""
     return f"{relation_name(table.relation)} AS {alias}{draw}"
 
 
 def _share(relation: Relation) -> float:
-    """Percentage of a table that is read; 0 for all of it."""
+    """Percentage of a large table that is drawn; 0 for a table that is always read as a whole."""
     if relation.rows <= COUNTED or relation.kind not in _SAMPLED_KINDS:
         return 0
     return min(100.0, max(0.0001, 100 * DRAWN / relation.rows))

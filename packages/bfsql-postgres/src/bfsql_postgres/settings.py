@@ -240,6 +240,13 @@ class PostgresSettings(EmbeddingSettings):
         le=86_400,
         description="Seconds that one statement may take; the deadline of a call also applies.",
     )
+    schema_timeout: Annotated[float, Env("BFSQL_POSTGRES_SCHEMA_TIMEOUT")] = Field(
+        default=20,
+        gt=0,
+        le=600,
+        description="Seconds that counting the relations of large tables for describe_schema may "
+        "take; after that they come from a sample.",
+    )
     evidence_layout: Annotated[
         Literal["bundle_evidence", "evidence"], Env("BFSQL_POSTGRES_EVIDENCE_LAYOUT")
     ] = Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import (
     Awaitable,
     Callable,
@@ -22,15 +23,21 @@ from bfsql.http import hide_login
 from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
-from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
+from bfsql.outlining import (
+    MOST_EDGES,
+    MOST_NODES,
+    counted_in_time,
+    counts_by_batches,
+    outline_by_batches,
+)
 from bfsql.settings import resolve
-from bfsql_sparql.batches import Batches
+from bfsql_sparql.batches import Batches, counted
 from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, TooSlow, truth
 from bfsql_sparql.edge_metadata import EdgeMetadata
 from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
-from bfsql_sparql.queries.graph import Direction
+from bfsql_sparql.queries.graph import Direction, number_of_edges
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
@@ -39,6 +46,8 @@ from bfsql_sparql.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 
+COUNTED = 1_000_000
+"""Up to this number of nodes and edges all are counted if there is time."""
 SAMPLE = 5_000
 """Nodes and edges in the outline's sample of a large graph."""
 
@@ -242,18 +251,30 @@ class SparqlBackend(BatchGraphDb):
 
     @_when_open
     async def outline(self) -> Outline | None:
-        """Counted over all of a small graph, and over the first triples of a large one.
+        """Counted over all of a graph, or if that takes too long, over its first triples.
 
-        None if the store takes longer than `schema_timeout`, or refuses.
+        Properties of a large graph are those of the first triples. None if the store takes longer
+        than `schema_timeout` for them too, or refuses.
         """
+        seconds = self._store.settings.schema_timeout
         try:
-            async with asyncio.timeout(self._store.settings.schema_timeout):
+            async with asyncio.timeout(seconds):
                 nodes, more_nodes = await self._nodes.some(MOST_NODES)
                 edges, more_edges = await self._edges.some(MOST_EDGES)
-                if sampled := more_nodes or more_edges:  # other calls wait for their turn too
-                    nodes, edges = nodes[:SAMPLE], edges[:SAMPLE]
-                ids = list(map(self._mapping.ids.id, nodes))
-                return await outline_by_batches(self, ids, edges, sampled=sampled)
+            counts = None
+            if sampled := more_nodes or more_edges:  # other calls wait for their turn too
+                nodes, edges = nodes[:SAMPLE], edges[:SAMPLE]
+                counts = await counted_in_time(self._counts(), seconds)
+            of_nodes, of_edges = counts or (None, None)
+            async with asyncio.timeout(seconds):
+                return await outline_by_batches(
+                    self,
+                    list(map(self._mapping.ids.id, nodes)),
+                    edges,
+                    sampled=sampled,
+                    node_counts=of_nodes,
+                    edge_counts=of_edges,
+                )
         except (TimeoutError, Refused, TooSlow, NoResults):
             return None
 
@@ -268,6 +289,19 @@ class SparqlBackend(BatchGraphDb):
         return await self._schema.next_steps()
 
     # --- parts --------------------------------------------------------------
+
+    async def _counts(self) -> tuple[Counter[str], Counter[tuple[str, str, str]]] | None:
+        """The nodes by type and the edges by relation; None if the store does not return all."""
+        try:
+            if await counted(self._store.dataset, number_of_edges(self._mapping)) > COUNTED:
+                return None
+            nodes, more_nodes = await self._nodes.some(COUNTED)
+            edges, more_edges = await self._edges.some(COUNTED)
+            if more_nodes or more_edges:
+                return None
+            return await counts_by_batches(self, list(map(self._mapping.ids.id, nodes)), edges)
+        except (StoreError, Refused, TooSlow, NoResults):
+            return None
 
     def _iri(self, id_: str) -> str | None:
         iri = self._mapping.ids.iri(id_)

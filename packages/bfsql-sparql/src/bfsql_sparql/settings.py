@@ -142,7 +142,11 @@ class SparqlSettings(BackendSettings):
         description="Whether the endpoint can list all types and predicates with SELECT DISTINCT.",
     )
     schema_timeout: float = Field(
-        default=20.0, gt=0, le=3_600, description="Seconds that each of these lists may take."
+        default=20.0,
+        gt=0,
+        le=3_600,
+        description="Seconds that each of these lists may take, and counting the relations; after "
+        "that they come from a sample.",
     )
     probe_seed: list[str] = Field(
         default=[],

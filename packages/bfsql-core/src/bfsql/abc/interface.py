@@ -219,7 +219,7 @@ class GraphDbInterface(ABC):
     async def outline(self) -> Outline | None:
         """An outline of the graph in counts; None if the store cannot provide one (`asking.md` 4).
 
-        It may take as long as `schema_timeout`: core requests it in the background.
+        It may take up to a minute, the deadline of the call: core requests it in the background.
         """
         return None
 

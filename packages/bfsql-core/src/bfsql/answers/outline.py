@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Literal
 
 from bfsql.answers.clean import clean_text, plain
 from bfsql.answers.notes import counted
@@ -26,6 +27,8 @@ class Picture:
 
     relations: Sequence[str] = ()
     """Texts such as `Trial -studies-> Disease (2087)`, the most frequent first."""
+    relations_from: Literal["all", "sample"] | None = None
+    """Whether they are those of the whole graph or of a sample; None if they are not known."""
     properties: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Texts such as `phase: 1 | 2 | 3`, by type or predicate."""
     notes: Sequence[str] = ()
@@ -42,9 +45,8 @@ class Picture:
             f"of {len(owners)} of {len(self.properties)} types and predicates fit the token "
             "budget; describe_schema(seeds=[...]) shows the relations around an entity."
         )
-        return Picture(
-            relations, {name: self.properties[name] for name in owners}, [*self.notes, note]
-        )
+        properties = {name: self.properties[name] for name in owners}
+        return replace(self, relations=relations, properties=properties, notes=[*self.notes, note])
 
 
 NO_PICTURE = Picture()
@@ -64,6 +66,7 @@ def picture(outline: Outline, stripped: Collection[str]) -> Picture:
         owners[f"-{predicate}->" if predicate in owners else predicate] = kept
     return Picture(
         _texts(outline.relations),
+        outline.relations_from,
         {
             name: [property_text(known) for known in described[:MOST_PROPERTIES]]
             for name, described in owners.items()
@@ -81,13 +84,14 @@ def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
     """
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     relations = [Relation(*ends, edges) for ends, edges in ranked]
-    return Picture(_texts(relations), {}, list(_more_relations(len(relations))))
+    return Picture(_texts(relations), notes=list(_more_relations(len(relations))))
 
 
 def relation_text(relation: Relation) -> str:
-    """A relation as a step of `path`, with the first type in front, and its count."""
+    """A relation as a step of `path`, with the first type in front, and its count if known."""
     subject, predicate, obj, edges = relation
-    return f"{plain(subject)} -{plain(predicate)}-> {plain(obj)} ({edges})"
+    count = "" if edges is None else f" ({edges})"
+    return f"{plain(subject)} -{plain(predicate)}-> {plain(obj)}{count}"
 
 
 def property_text(known: Property) -> str:
@@ -115,8 +119,8 @@ def _texts(relations: Sequence[Relation]) -> list[str]:
 def _notes(outline: Outline, owners: Mapping[str, Sequence[Property]]) -> Iterator[str]:
     if outline.sampled:
         yield (
-            "relations and properties come from a sample of the graph: their numbers are those of "
-            "the sample, and there may be others."
+            "relations and properties come from a sample of the graph, so there may be others, "
+            "and relations have no counts; bfs_query with a path counts those of one predicate."
         )
     yield from _more_relations(len(outline.relations) + outline.relations_left_out)
     hidden = sum(len(described[MOST_PROPERTIES:]) for described in owners.values())
@@ -127,10 +131,9 @@ def _notes(outline: Outline, owners: Mapping[str, Sequence[Property]]) -> Iterat
         )
     cut = [p for p in chain.from_iterable(owners.values()) if p.further_values]
     if cut:
-        more = sum(p.further_values for p in cut)
         yield (
             f"... marks properties that have more values than the {len(cut[0].values)} most "
-            f"frequent ones; {counted(more, 'value')} of {len(cut)} such are not listed."
+            "frequent ones."
         )
 
 

@@ -25,6 +25,7 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 Count = Annotated[int, Field(ge=0)]
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 _NOTHING_TO_SAY: Any = Field(default=[], validate_default=False)
+_NOT_STATED: Any = Field(default=None, validate_default=False)
 _NOTHING_KNOWN: Any = Field(default={}, validate_default=False)
 
 
@@ -180,11 +181,14 @@ class SchemaAnswer(_Exact):
 
     graph_description: str
     comprehensive: bool
+    """Whether the lists of types and predicates are complete."""
+    relations_from: Literal["all", "sample"] = _NOT_STATED
+    """Whether the relations are those of the whole graph; absent if they are not known."""
     notes: Notes = _NOTHING_TO_SAY
     entity_types: list[str]
     predicates: list[str]
     relations: Annotated[list[str], Field(min_length=1)] = _NOTHING_TO_SAY
-    """`Trial -studies-> Disease (2087)`, the most frequent first; where the store can count."""
+    """`Trial -studies-> Disease (2087)`, the most frequent first; of a sample without counts."""
     properties: Annotated[dict[str, list[str]], Field(min_length=1)] = _NOTHING_KNOWN
     """A type or predicate to texts as `phase: 1 | 2 | 3`."""
     next_steps: str

@@ -302,6 +302,7 @@ def schema_document(
     return {
         "graph_description": clean_text(schema.graph_description),
         "comprehensive": schema.comprehensive,
+        **({"relations_from": shown.relations_from} if shown.relations_from else {}),
         **({"notes": list(notes)} if notes else {}),
         "entity_types": schema.entity_types,
         "predicates": schema.predicates,

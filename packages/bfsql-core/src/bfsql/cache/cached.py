@@ -333,7 +333,9 @@ async def _part(
 
 def _holds_nothing(answer: Any) -> bool:
     """Whether an answer is an empty list, or the outline of an empty graph."""
-    return answer == () or (isinstance(answer, Outline) and not answer.node_counts)
+    if isinstance(answer, Outline):
+        return not answer.node_counts and not answer.relations
+    return bool(answer == ())
 
 
 async def _tuple(answer: Any) -> tuple[Any, ...]:

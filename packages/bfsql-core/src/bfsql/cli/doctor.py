@@ -28,7 +28,7 @@ from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
 from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
-from bfsql.cli.stats import stats_of
+from bfsql.cli.stats import size_text, stats_of
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import hook_states, states
 from bfsql.settings import UnreadableFile, read_text, spelled
@@ -200,7 +200,7 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
             counts = await stats_of(graph)
         except TimeoutError:
             counts = None
-    if counts is not None and counts.nodes:
+    if counts is not None and (counts.nodes or counts.relations):
         for finding in _counts(counts):
             yield finding
     with call.scope(seconds=STORE_SECONDS):
@@ -220,8 +220,9 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
 
 
 def _counts(counts: Stats) -> Iterator[Finding]:
-    nodes, edges, degrees = sum(counts.nodes.values()), sum(counts.edges.values()), counts.degrees
-    yield Finding("ok", "graph", f"{nodes:,} nodes, {edges:,} edges, {len(counts.nodes)} types")
+    types = f", {len(counts.nodes)} types" if counts.nodes else ""
+    edges, degrees = sum(counts.edges.values()), counts.degrees
+    yield Finding("ok", "graph", size_text(counts) + types)
     if degrees is None:
         for name, mean in list((counts.mean_degrees or {}).items())[:1]:
             if mean >= LARGE_HUB:

@@ -12,7 +12,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -67,16 +67,16 @@ class Stats:
     """The counts of a graph."""
 
     nodes: dict[str, int]
-    """By type, the most frequent first."""
+    """By type, the most frequent first; empty if they are not counted."""
     edges: dict[str, int]
     """By predicate, likewise."""
     relations: list[dict[str, Any]]
-    """By subject type, predicate and object type, likewise."""
-    sampled: bool
-    """Whether the counts are from a sample of the graph."""
+    """By subject type, predicate and object type, likewise; from a sample without numbers."""
+    relations_from: Literal["all", "sample"]
+    """Whether the relations are those of the whole graph."""
     mean_degrees: dict[str, float] | None
-    """Mean number of edges per node by type, the largest first; None if the counts are from a
-    sample."""
+    """Mean number of edges per node by type, the largest first; None if the edges are not
+    counted."""
     degrees: Degrees | None
     """None if the backend has no columns."""
 
@@ -93,7 +93,7 @@ def stats(configuration: Configuration, *, as_json: bool) -> None:
     if as_json or not sys.stdout.isatty():
         click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
         return
-    _show(found)
+    show_stats(found)
 
 
 async def _counted(configuration: Configuration) -> Stats:
@@ -107,13 +107,13 @@ async def stats_of(graph: Graph) -> Stats:
     outline = await graph.shown.outline() or Outline()
     edges: Counter[str] = Counter()
     for relation in outline.relations:
-        edges[relation.predicate] += relation.edges
+        edges[relation.predicate] += relation.edges or 0
     columns = graph.shown.columns()
     return Stats(
         nodes=dict(Counter(outline.node_counts).most_common()),
-        edges=dict(edges.most_common()),
-        relations=[relation._asdict() for relation in outline.relations],
-        sampled=outline.sampled,
+        edges={} if outline.sampled else dict(edges.most_common()),
+        relations=[relation.fields() for relation in outline.relations],
+        relations_from=outline.relations_from,
         mean_degrees=None if outline.sampled else _mean_degrees(outline),
         degrees=None if columns is None else await _degrees(graph, columns),
     )
@@ -123,8 +123,8 @@ def _mean_degrees(outline: Outline) -> dict[str, float]:
     """Computed from the counts, without a further query. A loop counts twice."""
     ends: Counter[str] = Counter()
     for relation in outline.relations:
-        ends[relation.subject_type] += relation.edges
-        ends[relation.object_type] += relation.edges
+        ends[relation.subject_type] += relation.edges or 0
+        ends[relation.object_type] += relation.edges or 0
     means = {name: round(ends[name] / n, 2) for name, n in outline.node_counts.items() if n}
     return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
 
@@ -171,20 +171,32 @@ async def _hubs(graph: Graph, columns: Columns, handles: Any, degrees: Any) -> t
     )
 
 
-def _show(found: Stats) -> None:
+def size_text(found: Stats) -> str:
+    """The numbers of nodes and edges in words, as far as they are counted."""
+    nodes, edges = sum(found.nodes.values()), sum(found.edges.values())
+    if found.relations_from == "all":
+        return f"{nodes:,} nodes, {edges:,} edges"
+    counted = f"{nodes:,} nodes" if found.nodes else "nodes not counted"
+    return f"{counted}, edges not counted: the relations come from a sample of the graph"
+
+
+def show_stats(found: Stats) -> None:
+    """Print the counts as tables."""
     from bfsql.cli.render import print_table
 
-    about = "about " if found.sampled else ""
-    nodes, edges = sum(found.nodes.values()), sum(found.edges.values())
-    click.echo(f"{about}{nodes:,} nodes, {about}{edges:,} edges")
-    print_table(("type", "nodes"), [(name, f"{n:,}") for name, n in found.nodes.items()])
-    print_table(("predicate", "edges"), [(name, f"{n:,}") for name, n in found.edges.items()])
+    click.echo(size_text(found))
+    if found.nodes:
+        print_table(("type", "nodes"), [(name, f"{n:,}") for name, n in found.nodes.items()])
+    if found.edges:
+        print_table(("predicate", "edges"), [(name, f"{n:,}") for name, n in found.edges.items()])
     shown = found.relations[:RELATIONS]
     rows = [
-        (one["subject_type"], one["predicate"], one["object_type"], f"{one['edges']:,}")
+        (one["subject_type"], one["predicate"], one["object_type"], f"{one.get('edges', 0):,}")
         for one in shown
     ]
-    print_table(("from", "predicate", "to", "edges"), rows)
+    columns = 3 if found.relations_from == "sample" else 4
+    heads = ("from", "predicate", "to", "edges")
+    print_table(heads[:columns], [row[:columns] for row in rows])
     if len(found.relations) > len(shown):
         click.echo(f"{len(found.relations) - len(shown):,} more relations; --json has all.")
     if found.degrees is None:

@@ -51,8 +51,12 @@ class Relation(NamedTuple):
     subject_type: str
     predicate: str
     object_type: str
-    edges: int
-    """Number of edges; in a sample, the number in the sample."""
+    edges: int | None = None
+    """Number of edges; None if it is not known, as in a sample."""
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name, without the number of edges if it is not known."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,9 @@ class Outline:
     """The outline of a graph."""
 
     node_counts: Mapping[str, int] = field(default_factory=dict)
-    """Number of nodes by type."""
+    """Number of nodes by type; empty if they are not counted."""
     relations: Sequence[Relation] = ()
-    """The relations, the most frequent first, then by name."""
+    """The relations, the most frequent first, then by name; in a sample without numbers."""
     relations_left_out: int = 0
     """Number of relations beyond `MOST_RELATIONS`."""
     node_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
@@ -88,7 +92,12 @@ class Outline:
     edge_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
     """Properties by predicate; sorted by name."""
     sampled: bool = False
-    """Whether counts come from a part of the graph; those of properties always may."""
+    """Whether the relations come from a part of the graph; properties always may."""
+
+    @property
+    def relations_from(self) -> Literal["all", "sample"]:
+        """Where the relations come from, in the words of answers."""
+        return "sample" if self.sampled else "all"
 
 
 def outline_of(
@@ -102,15 +111,16 @@ def outline_of(
     """The outline of a graph.
 
     Args:
-        node_counts: Number of nodes by type.
+        node_counts: Number of nodes by type; empty if only a part of the nodes was counted.
         edge_counts: Number of edges by type of the subject, predicate and type of the object.
-            Edges with an end that is not a node are not counted.
+            Edges with an end that is not a node are not counted. The numbers of a sample only
+            determine the order of the relations.
         nodes: Type and metadata of nodes, or of a sample; read once, one at a time.
         edges: Predicate and metadata of edges, or of a sample; read in the same way.
-        sampled: Whether the counts themselves come from a part of the graph.
+        sampled: Whether `edge_counts` come from a part of the graph.
     """
     every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
-    relations = [Relation(*ends, count) for ends, count in every if count]
+    relations = [Relation(*ends, None if sampled else count) for ends, count in every if count]
     return Outline(
         node_counts={t: count for t, count in sorted(node_counts.items()) if count},
         relations=relations[:MOST_RELATIONS],

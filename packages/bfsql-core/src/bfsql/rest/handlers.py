@@ -81,9 +81,9 @@ async def outline(request: ApiRequest) -> Reply:
     return reply(
         {
             "counting": False,
-            "sampled": known.sampled,
+            "relations_from": known.relations_from,
             "node_counts": dict(known.node_counts),
-            "relations": [one._asdict() for one in known.relations],
+            "relations": [one.fields() for one in known.relations],
             "relations_left_out": known.relations_left_out,
             "node_properties": _properties(known.node_properties),
             "edge_properties": _properties(known.edge_properties),

@@ -226,7 +226,7 @@ class Relation(_Exact):
     subject_type: str
     predicate: str
     object_type: str
-    edges: int
+    edges: int = _optional("Number of edges; absent if the relations come from a sample.")
 
 
 class Property(_Exact):
@@ -237,15 +237,17 @@ class Property(_Exact):
     minimum: float | str = _optional("Of numbers and ISO dates.")
     maximum: float | str = _optional("Likewise.")
     values: list[str] = Field(description="The most frequent values where they repeat.")
-    further_values: int = Field(description="How many values there are beside these.")
+    further_values: int = Field(description="How many values beside these were read.")
 
 
 class Outline(_Document):
     """What the graph consists of, in counts; only `counting` while that is unknown."""
 
     counting: bool = Field(description="Whether the graph is still being counted.")
-    sampled: bool = _optional("Whether counts come from a part of the graph.")
-    node_counts: dict[str, int] = _optional("Nodes by type.")
+    relations_from: Literal["all", "sample"] = _optional(
+        "Whether the relations are those of the whole graph or of a sample."
+    )
+    node_counts: dict[str, int] = _optional("Nodes by type; empty if they are not counted.")
     relations: list[Relation] = _optional("The most frequent first.")
     relations_left_out: int = _optional("Relations beyond the thousand most frequent.")
     node_properties: dict[str, list[Property]] = _optional("Properties of nodes by type.")

@@ -142,6 +142,7 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
     "describe_schema": {
         "graph_description": {"type": "string"},
         "comprehensive": {"type": "boolean"},
+        "relations_from": {"enum": ["all", "sample"]},
         "entity_types": _TEXTS,
         "predicates": _TEXTS,
         "relations": _TEXTS,

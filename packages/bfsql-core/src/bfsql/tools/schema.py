@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import AdaptedGraphDb
-from bfsql.models import Outline, Relation
+from bfsql.models import Outline
 
 log = logging.getLogger("bfsql")
 
@@ -170,15 +170,6 @@ class GraphSchema:
         if not self._counting.done():
             await asyncio.wait({self._counting}, timeout=seconds)
         return self.known_outline, not self._counting.done()
-
-    async def relations(self, wait: float = 0) -> Sequence[Relation]:
-        """The relations, for hints; empty if there is no outline or it takes too long.
-
-        Args:
-            wait: As in `outline`.
-        """
-        outline, _ = await self.outline(wait)
-        return () if outline is None else outline.relations
 
     async def close(self) -> None:
         """Stop counting."""

@@ -40,12 +40,14 @@ class Vocabulary:
         certain: Whether a name that is not in the schema does not exist.
         seed_types: Types of the seeds.
         relations: The relations of predicates between types in the graph's outline, if known.
+        whole: Whether there are no other relations.
     """
 
     schema: Schema
     certain: bool
     seed_types: frozenset[str] = frozenset()
     relations: Sequence[Relation] = ()
+    whole: bool = False
 
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""
@@ -236,9 +238,9 @@ def _direction(
         ToolError: Both directions are possible.
     """
     found: set[EdgeDirection] = {"out", "in"}
-    if vocabulary.relations and at is not None:
+    if vocabulary.whole and at is not None:
         found &= vocabulary.directions(predicates, at)
-    if vocabulary.relations and types is not None:
+    if vocabulary.whole and types is not None:
         ways = vocabulary.directions(predicates, types)
         found &= {"in" if way == "out" else "out" for way in ways}
     if len(found) == 1:

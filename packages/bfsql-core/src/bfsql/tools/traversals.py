@@ -148,8 +148,11 @@ class Traversals:
     async def _vocabulary(self, types: frozenset[str], *, again: bool) -> Vocabulary:
         known = self._schema
         schema = known.valid(await (known.read_again() if again else known.lists()))
-        relations = await (known.relations(wait=WAIT_SECONDS) if again else known.relations())
-        return Vocabulary(schema, schema.comprehensive, types, relations)
+        outline, _ = await known.outline(WAIT_SECONDS if again else 0)
+        if outline is None:
+            return Vocabulary(schema, schema.comprehensive, types)
+        whole = not outline.sampled and not outline.relations_left_out
+        return Vocabulary(schema, schema.comprehensive, types, outline.relations, whole)
 
     async def intersect_subgraphs(
         self,

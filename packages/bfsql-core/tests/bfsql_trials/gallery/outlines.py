@@ -34,6 +34,14 @@ class OldStatistics(MemoryBackend):
         return replace(right, node_counts={t: n + 5 for t, n in right.node_counts.items()})
 
 
+@wrong("outline-counts")
+class NumbersOfASample(MemoryBackend):
+    """Gives the numbers of a sample as counts of edges."""
+
+    async def outline(self) -> Outline:
+        return replace(await super().outline(), sampled=True)
+
+
 @wrong("outline-names")
 class OwnSpelling(MemoryBackend):
     """Spells the predicates of its relations differently from those of its edges."""

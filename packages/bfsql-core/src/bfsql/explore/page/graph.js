@@ -108,7 +108,8 @@ export function nameIn(metadata) {
 }
 
 /**
- * The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`).
+ * The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`); from a sample
+ * without a number.
  *
  * Names may contain blanks and arrows, so the types and predicates of the schema decide.
  *
@@ -116,16 +117,21 @@ export function nameIn(metadata) {
  * @param {{entity_types: string[], predicates: string[]}} schema
  */
 export function relationOf(text, schema) {
-  const found = /^(.*) \(([\d,]+)\)$/s.exec(text);
-  if (!found) return null;
-  const [, triple, number] = found;
+  const [, triple, number] = /^(.*) \(([\d,]+)\)$/s.exec(text) ?? [];
+  const relation = triple && ends(triple, schema);
+  if (relation) return { ...relation, count: Number(number.replaceAll(",", "")) };
+  const uncounted = ends(text, schema);
+  return uncounted && { ...uncounted, count: null };
+}
+
+/** @param {string} triple @param {{entity_types: string[], predicates: string[]}} schema */
+function ends(triple, schema) {
   const starts = schema.entity_types.filter((t) => triple.startsWith(`${t} -`));
   const ends = schema.entity_types.filter((t) => triple.endsWith(`-> ${t}`));
   for (const subject of starts.sort((a, b) => b.length - a.length)) {
     for (const object of ends.sort((a, b) => b.length - a.length)) {
       const predicate = triple.slice(subject.length + 2, triple.length - object.length - 3);
-      if (schema.predicates.includes(predicate))
-        return { subject, predicate, object, count: Number(number.replaceAll(",", "")) };
+      if (schema.predicates.includes(predicate)) return { subject, predicate, object };
     }
   }
   return null;

@@ -11,7 +11,8 @@ import { register } from "./palette.js";
  * @property {boolean} comprehensive
  * @property {string[]} types
  * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number}[]} relations
+ * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
+ * @property {"all" | "sample" | null} relationsFrom Null if the store does not give relations.
  * @property {Map<string, number>} nodeCounts By type; empty if the store does not count them.
  * @property {string[]} notes
  * @property {Record<string, string[]>} properties
@@ -62,6 +63,7 @@ async function load() {
     types,
     predicates: lists.predicates,
     relations: (answer.relations ?? []).map((/** @type {string} */ text) => relationOf(text, lists)).filter(Boolean),
+    relationsFrom: answer.relations_from ?? null,
     nodeCounts,
     notes: made.notes,
     properties: answer.properties ?? {},

@@ -9,7 +9,7 @@
  * @typedef {object} Schema The part of the schema that is needed.
  * @property {string[]} types
  * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number}[]} relations
+ * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
  * @property {Record<string, string[]>} properties
  */
 
@@ -90,7 +90,7 @@ function typesBehind(text, at, schema) {
 function ends({ direction, predicates }, at, schema) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  const add = (/** @type {string} */ type, /** @type {number} */ count) => counts.set(type, (counts.get(type) ?? 0) + count);
+  const add = (/** @type {string} */ type, /** @type {number | null} */ count) => counts.set(type, (counts.get(type) ?? 0) + (count ?? 0));
   for (const { subject, predicate, object, count } of schema.relations) {
     if (predicates.length && !predicates.includes(predicate)) continue;
     if (direction !== "in" && (!at || at.has(subject))) add(object, count);
@@ -175,9 +175,9 @@ function stepsAt(at, schema) {
   return [...counts].sort((a, b) => b[1] - a[1]).map(([text, count]) => ({ text, hint: edges(count) }));
 }
 
-/** @param {Map<string, number>} counts @param {string} text @param {number} count */
+/** @param {Map<string, number>} counts @param {string} text @param {number | null} count */
 function add(counts, text, count) {
-  counts.set(text, (counts.get(text) ?? 0) + count);
+  counts.set(text, (counts.get(text) ?? 0) + (count ?? 0));
 }
 
 // --- conditions and order ----------------------------------------------------------------

@@ -47,7 +47,7 @@ export function start(container) {
       label: "The schema: types and the relations between them",
       unavailable: "This browser has no WebGL, which the picture needs. The list shows the same schema.",
     });
-    picture.show(/** @type {any} */ (graph), { edgeLabel: (edge) => `${edge.predicate} (${count(edge.count)})`, distance: 210, apart: 5 });
+    picture.show(/** @type {any} */ (graph), { edgeLabel: (edge) => edge.predicate + (edge.count === null ? "" : ` (${count(edge.count)})`), distance: 210, apart: 5 });
     show({ calls: [known.call], title: "Overview", picture });
   }
 
@@ -63,7 +63,7 @@ function pictured(known) {
   /** @type {Map<string, number>} */
   const edges = new Map();
   for (const { subject, object, count: n } of known.relations)
-    for (const type of new Set([subject, object])) edges.set(type, (edges.get(type) ?? 0) + n);
+    for (const type of new Set([subject, object])) edges.set(type, (edges.get(type) ?? 0) + (n ?? 0));
   const sizes = known.nodeCounts.size ? known.nodeCounts : edges;
   const most = Math.max(1, ...sizes.values());
   const room = Math.min(1, Math.sqrt(ROOMY / known.types.length));
@@ -71,8 +71,8 @@ function pictured(known) {
     id: type, name: type, type, full: true, seed: false, degree: edges.get(type) ?? 0, weight: room * Math.sqrt((sizes.get(type) ?? 0) / most),
     label: known.nodeCounts.has(type) ? `${type.slice(0, 40)} (${count(known.nodeCounts.get(type) ?? 0)})` : type.slice(0, 40),
   }));
-  const widest = Math.max(1, ...known.relations.map((relation) => relation.count));
-  return { nodes, edges: known.relations.map((relation) => ({ ...relation, width: 1.2 + 3 * Math.sqrt(relation.count / widest) })) };
+  const widest = Math.max(1, ...known.relations.map((relation) => relation.count ?? 0));
+  return { nodes, edges: known.relations.map((relation) => ({ ...relation, width: 1.2 + 3 * Math.sqrt((relation.count ?? 0) / widest) })) };
 }
 
 /** @param {import("../schema.js").Schema} known */
@@ -86,12 +86,12 @@ function summary(known) {
 /** @param {import("../schema.js").Schema} known */
 function lengths(known) {
   const ordered = [...known.types].sort((a, b) => (known.nodeCounts.get(b) ?? 0) - (known.nodeCounts.get(a) ?? 0));
-  const number = (/** @type {number | undefined} */ n) => h("td", { class: "number" }, n === undefined ? "" : count(n));
+  const number = (/** @type {number | null | undefined} */ n) => h("td", { class: "number" }, n == null ? "" : count(n));
   const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), number(known.nodeCounts.get(type))));
   const relations = known.relations.map(({ subject, predicate, object, count: n }) =>
     h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), number(n)));
   return [
     types.length > 0 && h("table", null, h("caption", null, "Types"), h("tbody", null, types)),
-    relations.length > 0 && h("table", null, h("caption", null, "Relations"), h("tbody", null, relations)),
+    relations.length > 0 && h("table", null, h("caption", null, known.relationsFrom === "sample" ? "Relations, from a sample" : "Relations"), h("tbody", null, relations)),
   ];
 }
