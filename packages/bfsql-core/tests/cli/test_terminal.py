@@ -34,6 +34,26 @@ def test_notes_name_options(loaded: Callable[..., Result], terminal: Terminal) -
     assert "Continue with --offset 1, --limit 1." in seen
 
 
+def test_the_numbers_of_a_path_are_columns(
+    loaded: Callable[..., Result], terminal: Terminal
+) -> None:
+    path = ("bfs-query", "f:1", "--step", "<-ACTED_IN- Person", "--step=-ACTED_IN-> Film")
+    seen = _words(terminal(*path, "--show", "ends", "--sort-by=-paths"))
+    assert "id entity_type name paths" in seen
+    assert "distinct" not in seen
+    seen = _words(terminal(*path, "--show", "ends", "--count-distinct", "1"))
+    assert "id entity_type name paths distinct" in seen
+
+
+def test_a_search_shows_how_hits_match_and_no_empty_column(
+    loaded: Callable[..., Result], terminal: Terminal
+) -> None:
+    seen = _words(terminal("search-entities", "hanks"))
+    assert "id entity_type name match" in seen
+    assert "words" in seen
+    assert "score" not in seen
+
+
 def test_json_is_json_on_a_terminal_too(loaded: Callable[..., Result], terminal: Terminal) -> None:
     piped = loaded("bfs-query", "p:1", "--max-hops", "1").stdout
     assert terminal("bfs-query", "p:1", "--max-hops", "1", "--json").replace("\r", "") == piped

@@ -203,7 +203,7 @@ def test_visible_keeps_tabs_newlines_and_every_script() -> None:
             {"entity_types": ["Film", "Person"], "comprehensive": True},
             "Film, Per",
         ),
-        ("search_entities", {"result": [{"id": "a", "name": "N", "score": None}]}, "score"),
+        ("search_entities", {"result": [{"id": "a", "name": "N", "score": 0.5}]}, "score"),
         ("describe_entities", {"result": [{"id": "a", "born": 1956}]}, "1956"),
         (
             "describe_entity",

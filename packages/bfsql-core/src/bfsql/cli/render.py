@@ -21,10 +21,17 @@ from bfsql.answers.notes import counted
 from bfsql.cli.command import escape
 
 _ENTITY = ("id", "entity_type", "name")
+_OF_WALKS = ("via", "paths", "distinct")
+"""Fields of a node that say how it belongs to the answer."""
 
 
 def show(
-    tool: str, answer: Answer, fields: Sequence[str] = (), console: Console | None = None
+    tool: str,
+    answer: Answer,
+    fields: Sequence[str] = (),
+    console: Console | None = None,
+    *,
+    sorted_by: str = "",
 ) -> None:
     """Print an answer.
 
@@ -33,38 +40,42 @@ def show(
         answer: The answer.
         fields: The properties that were requested by name.
         console: Where to print; None for standard output.
+        sorted_by: The property by which nodes are sorted, if it is one.
     """
     to = console or Console(highlight=False)
-    for part in _parts(tool, answer.content, fields):
+    for part in _parts(tool, answer.content, fields, sorted_by):
         to.print(part)
     for note in answer.notes:
         to.print(plain(note, "yellow"))
 
 
 def _parts(
-    tool: str, content: Mapping[str, Any], fields: Sequence[str]
+    tool: str, content: Mapping[str, Any], fields: Sequence[str], sorted_by: str
 ) -> Iterator[RenderableType]:
     match tool:
         case "search_entities":
-            columns = (*_ENTITY, "score")
-            yield table(columns, [_row(hit, columns) for hit in content["result"]])
+            yield from _records(content["result"], (*_ENTITY, "match", "score", "context"))
         case "describe_entities":
             for record in content["result"]:
                 yield _record(record)
         case "describe_entity":
             yield _record({k: v for k, v in content.items() if k not in ("provenance", "notes")})
             if "provenance" in content:
-                yield _provenance(content["provenance"])
+                items = content["provenance"]["items"]
+                columns = ("subject", "predicate", "object", "document_id", "text_span")
+                yield from _records(items, columns)
         case "describe_schema":
             yield _record({k: v for k, v in content.items() if k != "notes"})
         case _:
-            yield from _subgraph(content, fields)
+            yield from _subgraph(content, fields, sorted_by)
 
 
-def _subgraph(content: Mapping[str, Any], fields: Sequence[str]) -> Iterator[RenderableType]:
+def _subgraph(
+    content: Mapping[str, Any], fields: Sequence[str], sorted_by: str
+) -> Iterator[RenderableType]:
     nodes, edges = content["nodes"], content["edges"]
-    columns = (*_ENTITY, *(field for field in fields if field not in _ENTITY))
-    yield table(columns, [_row(_flat(node), columns) for node in nodes])
+    of_walks = [field for field in _OF_WALKS if any(field in node for node in nodes)]
+    yield from _records(map(_flat, nodes), (*_ENTITY, *of_walks, sorted_by, *fields))
     yield _tree(content["seeds"], nodes, edges, fields)
     yield plain(
         f"{counted(content['node_count'], 'node')}, {counted(content['edge_count'], 'edge')}; "
@@ -134,17 +145,16 @@ def _label(node: Mapping[str, Any], fields: Sequence[str]) -> Text:
     return Text.assemble(*parts, plain(f" ({', '.join(facts)})" if facts else ""))
 
 
-def _provenance(provenance: Mapping[str, Any]) -> RenderableType:
-    columns = ("subject", "predicate", "object", "document_id", "text_span")
-    return table(columns, [_row(item, columns) for item in provenance["items"]])
-
-
 def _record(record: Mapping[str, Any]) -> RenderableType:
     return table(("field", "value"), [(key, _cell(value)) for key, value in record.items()])
 
 
-def _row(record: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
-    return [_cell(record.get(column)) for column in columns]
+def _records(records: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[Table]:
+    """A table of records, if there are any, with the columns in which one of them has a value."""
+    rows = [{column: _cell(record.get(column)) for column in columns} for record in records]
+    heads = [column for column in dict.fromkeys(columns) if any(row[column] for row in rows)]
+    if heads:
+        yield table(heads, [[row[head] for head in heads] for row in rows])
 
 
 def _cell(value: Any) -> str:

@@ -173,7 +173,9 @@ def _show(tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool
 
         fields = arguments.get("fields") or ()
         worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
-        show(tool, worded, [fields] if isinstance(fields, str) else fields)
+        sorted_by = arguments.get("sort_by", "").removeprefix("-")
+        shown = [fields] if isinstance(fields, str) else fields
+        show(tool, worded, shown, sorted_by=sorted_by)
         return
     click.echo(answer.text.encode() + b"\n", nl=False)
     for notes in answer.blocks[1:]:
