@@ -94,6 +94,12 @@ class Outline:
     sampled: bool = False
     """Whether the relations come from a part of the graph; properties always may."""
 
+    def __post_init__(self) -> None:
+        """Remove the numbers of edges in a sample, which nobody may take for counts."""
+        if self.sampled:
+            uncounted = [relation._replace(edges=None) for relation in self.relations]
+            object.__setattr__(self, "relations", uncounted)
+
     @property
     def relations_from(self) -> Literal["all", "sample"]:
         """Where the relations come from, in the words of answers."""
@@ -120,7 +126,7 @@ def outline_of(
         sampled: Whether `edge_counts` come from a part of the graph.
     """
     every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
-    relations = [Relation(*ends, None if sampled else count) for ends, count in every if count]
+    relations = [Relation(*ends, count) for ends, count in every if count]
     return Outline(
         node_counts={t: count for t, count in sorted(node_counts.items()) if count},
         relations=relations[:MOST_RELATIONS],
