@@ -86,7 +86,7 @@ function summary(known) {
 /** @param {import("../schema.js").Schema} known */
 function lengths(known) {
   const ordered = [...known.types].sort((a, b) => (known.nodeCounts.get(b) ?? 0) - (known.nodeCounts.get(a) ?? 0));
-  const number = (/** @type {number | null | undefined} */ n) => h("td", { class: "number" }, n == null ? "" : count(n));
+  const number = (/** @type {number | null | undefined} */ n) => h("td", { class: "number" }, typeof n === "number" ? count(n) : "");
   const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), number(known.nodeCounts.get(type))));
   const relations = known.relations.map(({ subject, predicate, object, count: n }) =>
     h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), number(n)));
