@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 import re
+import resource
 import socket
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ ENEMY = "127.0.0.2"
 PATIENCE = 60
 """Seconds until a server counts as hung; a busy machine takes ten to start one."""
 
-HELLO = {
+HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "raw", "version": "1"},
@@ -55,7 +56,7 @@ class Raw:
         return session
 
     async def post(
-        self, session: str | None, number: Any, method: str, params: dict[str, Any] | None = None
+        self, session: str | None, number: Any, method: str, params: Mapping[str, Any] | None = None
     ) -> httpx2.Response:
         """Send a request in a session, or outside if it is None."""
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
@@ -90,6 +91,96 @@ async def test_many_sessions_shut_nobody_out(films_db: Path) -> None:
 
 async def many(client: Raw, count: int) -> list[str]:
     return await asyncio.gather(*(client.open() for _ in range(count)))
+
+
+MANY: dict[str, Any] = {f"k{number:05}": {} for number in range(65_000)}
+"""As a JSON text less than `max_request_bytes`; ten times that as objects."""
+
+ME = HELLO["clientInfo"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("initialize", {**HELLO, "clientInfo": {"name": "x" * 950_000, "version": "1"}}),
+        ("initialize", {**HELLO, "capabilities": {"experimental": MANY}}),
+        ("initialize", {**HELLO, "clientInfo": {**ME, "icons": [{"src": "x"}] * 65_000}}),
+        ("ping", {"_meta": MANY}),
+    ],
+    ids=["name", "capabilities", "icons", "a later message"],
+)
+async def test_a_session_does_not_keep_what_its_client_sent(
+    films_db: Path, method: str, params: Mapping[str, Any]
+) -> None:
+    """Attack: a thousand sessions that keep a megabyte each, or what that becomes as objects."""
+    with serving("--path", str(films_db)) as server:
+        async with Raw(server) as client:
+            await client.open()
+            before = memory(server)
+            for _ in range(40):
+                session = None if method == "initialize" else await client.open()
+                assert (await client.post(session, 1, method, params)).status_code == 200
+            assert memory(server) - before < 60_000_000
+
+
+async def test_a_session_does_not_keep_its_last_answer(films_db: Path) -> None:
+    walk = {"name": "bfs_query", "arguments": {"seeds": ["Tom Hanks"], "max_hops": 3}}
+    with serving("--path", str(films_db)) as server:
+        async with Raw(server) as client:
+            for number in range(160):
+                if number == 10:  # the caches are filled
+                    before = memory(server)
+                answer = await client.post(await client.open(), 1, "tools/call", walk)
+                assert len(answer.content) > 100_000
+            assert memory(server) - before < 30_000_000
+
+
+async def test_a_stream_does_not_keep_what_its_client_sent(films_db: Path) -> None:
+    """Attack: the same with the streams of the later protocol, as many as there are connections."""
+    with serving("--path", str(films_db)) as server:
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(httpx2.AsyncClient(timeout=PATIENCE))
+            before = memory(server)
+            for _ in range(20):
+                stream = listening(http, server, capabilities={"experimental": MANY})
+                assert (await stack.enter_async_context(stream)).status_code == 200
+            assert memory(server) - before < 80_000_000
+            async with listening(http, server, notifications={"more": MANY}) as answer:
+                await answer.aread()
+                assert error_of(answer) == (400, 1, -32600)
+                assert "at most 2,000 bytes" in answer.text
+
+
+def listening(
+    http: httpx2.AsyncClient,
+    server: Served,
+    capabilities: Mapping[str, Any] | None = None,
+    notifications: Mapping[str, Any] | None = None,
+) -> AbstractAsyncContextManager[httpx2.Response]:
+    """A request of the later protocol that opens a stream."""
+    version, method = "2026-07-28", "subscriptions/listen"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+        "io.modelcontextprotocol/clientInfo": ME,
+    }
+    params = {"_meta": meta, "notifications": notifications or {"toolsListChanged": True}}
+    return http.stream(
+        "POST",
+        f"{server.url}/mcp",
+        json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+        headers={
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": version,
+            "Mcp-Method": method,
+        },
+    )
+
+
+def memory(server: Served) -> int:
+    """Bytes of memory that the server's process occupies."""
+    pages = Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
 
 
 async def test_a_session_ends_when_it_is_idle_and_not_while_it_listens(films_db: Path) -> None:

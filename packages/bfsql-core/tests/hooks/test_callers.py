@@ -1,6 +1,9 @@
 """What each transport knows about the caller."""
 
+from typing import Literal
+
 import httpx2
+import pytest
 from bfsql_trials.hooking import Watcher
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -16,7 +19,13 @@ from bfsql.server.mcp import BfsqlServer
 ME = Implementation(name="a client", version="1")
 
 
-async def over_http(server: BfsqlServer, *, signed_in: bool) -> None:
+async def over_http(
+    server: BfsqlServer,
+    *,
+    signed_in: bool,
+    client_info: Implementation = ME,
+    era: Literal["auto", "legacy"] = "auto",
+) -> None:
     app = server.streamable_http_app(stateless_http=signed_in)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -29,7 +38,9 @@ async def over_http(server: BfsqlServer, *, signed_in: bool) -> None:
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http,
         Client(
-            streamable_http_client("http://127.0.0.1:8000/mcp", http_client=http), client_info=ME
+            streamable_http_client("http://127.0.0.1:8000/mcp", http_client=http),
+            client_info=client_info,
+            mode=era,
         ) as client,
     ):
         await client.call_tool("describe_schema", {})
@@ -42,6 +53,17 @@ async def test_over_http_a_client_has_the_name_that_it_gives_itself(
     await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=False)
     caller = watcher.seen[0]["caller"]
     assert (caller.client, caller.subject, caller.address) == ("a client", None, "127.0.0.1")
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_of_a_long_name_only_the_beginning_is_used(
+    secretive: MemoryBackend, era: Literal["auto", "legacy"]
+) -> None:
+    watcher, name = Watcher(), "x" * 100_000
+    server = bfsql.create_server(secretive, hooks=[watcher])
+    client_info = Implementation(name=name, version="1")
+    await over_http(server, signed_in=False, client_info=client_info, era=era)
+    assert watcher.seen[0]["caller"].client == name[:200]
 
 
 async def test_a_verified_token_tells_whom_it_was_issued_to(secretive: MemoryBackend) -> None:

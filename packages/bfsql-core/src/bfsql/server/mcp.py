@@ -40,6 +40,7 @@ from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.lines import Lines
+from bfsql.server.messages import MAX_NAME
 from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
 from bfsql.server.subscriptions import ListChanges
@@ -327,7 +328,7 @@ def _caller(ctx: _Context) -> Caller | None:
     params, user = ctx.session.client_params, ctx.request.scope.get("user")
     token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
-        client=params.client_info.name if params else None,
+        client=params.client_info.name[:MAX_NAME] if params else None,
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,

@@ -2,7 +2,8 @@
 
 Over stdio the SDK drops a line that is not a message without an answer. In both transports of the
 2025 protocol it treats a request whose id is null, a fraction or an object as a notification, which
-is not answered.
+is not answered. It keeps the description of a client for as long as a session or a stream is open;
+`reduced` leaves only what this server uses.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
     INVALID_REQUEST,
     PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -20,6 +24,16 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 from pydantic_core import from_json
+
+MAX_NAME = 200
+"""Most characters of each text by which a client describes itself."""
+
+_HANDSHAKE = ("protocolVersion", "capabilities", "clientInfo")
+_ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY)
+"""Keys of a client's description: of the 2025 protocol, and of the later one."""
+
+_CLIENT_TEXTS = ("name", "title", "version", "description", "websiteUrl")
+_CAPABILITIES = ("roots", "sampling", "elicitation", "tasks")
 
 
 class BadMessage(Exception):
@@ -65,6 +79,40 @@ def check_id(value: Any) -> None:
                 "The id of a request has to be a string or a whole number. Only notifications, "
                 "which are not answered, have none.",
             )
+
+
+def reduced(value: Any) -> Any:
+    """A message without what the server does not use, if it opens a session or a stream.
+
+    Of the client's description, texts are cut to `MAX_NAME` characters, and only the names of the
+    protocol's own capabilities stay: this server sends no request that needs one.
+
+    Args:
+        value: The JSON value of a message of any kind.
+    """
+    match value:
+        case {"method": "initialize", "params": {**params}}:
+            return {**value, "params": _reduced_description(params, _HANDSHAKE)}
+        case {"method": "subscriptions/listen", "params": {"_meta": {**meta}, **params}}:
+            envelope = _reduced_description(meta, _ENVELOPE)
+            return {**value, "params": {**params, "_meta": envelope}}
+        case _:
+            return value
+
+
+def _reduced_description(given: dict[Any, Any], keys: tuple[str, str, str]) -> dict[str, Any]:
+    """The version, the capabilities and the texts about the client, which stand under the keys."""
+    version, capabilities, client = keys
+    reduced: dict[str, Any] = {}
+    if isinstance(text := given.get(version), str):
+        reduced[version] = text[:MAX_NAME]
+    if isinstance(present := given.get(capabilities), dict):
+        named = (name for name in _CAPABILITIES if isinstance(present.get(name), dict))
+        reduced[capabilities] = {name: {} for name in named}
+    if isinstance(about := given.get(client), dict):
+        texts = ((key, about.get(key)) for key in _CLIENT_TEXTS)
+        reduced[client] = {key: text[:MAX_NAME] for key, text in texts if isinstance(text, str)}
+    return reduced
 
 
 def message(text: bytes) -> JSONRPCMessage:

@@ -2,13 +2,15 @@
 
 An ASGI application around the SDK's. The SDK keeps sessions up to a limit and then refuses new
 ones, so that a client that only opens sessions locks out all others until those have expired. Here
-an idle one is ended instead. It also answers requests that the SDK leaves unanswered in this
-protocol: those with an invalid id, and with one that is in use.
+an idle one is ended instead. The SDK also keeps the last messages of each session and stream: here
+long ones are reduced, released or refused. This application also answers requests that the SDK
+leaves unanswered in this protocol: those with an invalid id, and with one that is in use.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import time
 from collections import Counter
@@ -17,21 +19,36 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from uuid import uuid4
 
-from anyio import BrokenResourceError, ClosedResourceError
+from anyio import BrokenResourceError, ClosedResourceError, sleep_forever
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
-from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bfsql.server.messages import BadMessage, check_id, id_in_use, is_request, parsed
+from bfsql.server.messages import BadMessage, check_id, id_in_use, is_request, parsed, reduced
 from bfsql.serving.logs import OnceAMinute
 from bfsql.settings import ServeSettings
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
 _VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
+_METHOD = MCP_METHOD_HEADER.encode()
+
+_RETAINED_BYTES = 2_000
+"""Most bytes of a message that may stay in memory until a session or a stream ends. As objects they
+take up to sixty times as much."""
+
+_RETAINED_ANSWER_BYTES = 20_000
+"""Most bytes of an answer that may stay in memory until its session ends or sends a request."""
+
+_JSON = (
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, text/event-stream"),
+)
 
 _COLLECTED_TOGETHER = 500
 """Evicted sessions after which garbage is collected: the SDK's sessions have reference cycles,
@@ -87,43 +104,54 @@ class Sessions:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        value = None
+        value, size, answer_size = None, 0, 0
         if scope["method"] == "POST":
             body = _Body(receive, self._most_bytes)
             if not await body.read():
                 return  # the client left
             receive = body.replay
-            value = body.value() if _has_sessions(scope) else None
-        name = _header(scope, _SESSION)
-        session = None if name is None else self._sessions.get(name)
+            if _has_sessions(scope) or _listens(scope):
+                value = body.reduced_value()
+            size = body.size
+        session = self._session_of(scope)
         try:
             check_id(value)
-            if not _has_sessions(scope) or not _may_use(scope, session):
-                await self._app(scope, receive, send)
-            elif session is not None:
-                await self._use(session, value, scope, receive, send)
-            elif name is None and scope["method"] == "POST":
-                await self._open(scope, receive, send)
+            if _listens(scope):
+                _check_size(value, size)
+            if session is not None:
+                answer_size = await self._use(session, value, scope, receive, send)
+            elif _opens(scope):
+                session = await self._open(scope, receive, send)
             else:
                 await self._app(scope, receive, send)
         except BadMessage as bad:
             answer = bad.answer.model_dump_json(by_alias=True, exclude_unset=True)
             response = Response(answer, HTTPStatus.BAD_REQUEST, media_type="application/json")
             await response(scope, receive, send)
+        if session is not None and (size > _RETAINED_BYTES or answer_size > _RETAINED_ANSWER_BYTES):
+            await self._release_messages(session, scope)
 
-    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _session_of(self, scope: Scope) -> _Session | None:
+        """The session that a request belongs to; None if it has none that its caller may use."""
+        session = self._sessions.get(_header(scope, _SESSION) or "")
+        if session is None or not _has_sessions(scope) or not _may_use(scope, session):
+            return None
+        return session
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> _Session | None:
         """Pass on a request that may open a session as soon as there is room for it."""
-        counted = True
+        counted, session = True, None
 
         async def answered(message: Message) -> None:
-            nonlocal counted
+            nonlocal counted, session
             if message["type"] == "http.response.start" and counted:
                 counted = False
                 self._opening -= 1
                 name = dict(message.get("headers", ())).get(_SESSION, b"").decode("latin-1")
                 if name and message["status"] < HTTPStatus.BAD_REQUEST:
                     user, since = scope.get("user"), time.monotonic()
-                    self._sessions[name] = _Session(name, _client(scope), user, since)
+                    session = _Session(name, _client(scope), user, since)
+                    self._sessions[name] = session
             await send(message)
 
         self._opening += 1
@@ -133,11 +161,15 @@ class Sessions:
         finally:
             if counted:
                 self._opening -= 1
+        return session
 
     async def _use(
         self, session: _Session, value: Any, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    ) -> int:
         """Pass on a request of a session.
+
+        Returns:
+            Bytes of its answer.
 
         Raises:
             BadMessage: Its id is that of another request in progress.
@@ -146,10 +178,11 @@ class Sessions:
         if own & session.ids:
             raise id_in_use(value["id"])
 
-        started, send = False, _once(send)
+        started, size, send = False, 0, _once(send)
 
         async def answered(message: Message) -> None:
-            nonlocal started
+            nonlocal started, size
+            size += len(message.get("body", b""))
             if message["type"] == "http.response.body" and not message.get("more_body"):
                 # Before the last part is sent: its client may use the id again at once.
                 session.since = time.monotonic()
@@ -178,6 +211,7 @@ class Sessions:
             session.open -= 1
             session.since = time.monotonic()
             session.ids -= own
+        return size
 
     async def _make_room(self, scope: Scope) -> None:
         """End idle sessions until there is room for those that are being opened."""
@@ -208,21 +242,35 @@ class Sessions:
         idle = [session for session in self._sessions.values() if not session.ids]
         return iter(sorted(idle, key=lambda s: (s.used, -held[s.client], s.since)))
 
+    async def _release_messages(self, session: _Session, scope: Scope) -> None:
+        """Make the SDK forget the last request and answer of a session by sending a short one."""
+        if session.id in self._sessions:
+            ping = {"jsonrpc": "2.0", "id": f"bfsql-{uuid4().hex}", "method": "ping"}
+            with suppress(ClosedResourceError, BrokenResourceError):  # it ended meanwhile
+                await self._send(session, scope, "POST", json.dumps(ping).encode())
+
     async def _end(self, session: _Session, scope: Scope) -> None:
         """Make the SDK end a session, as if its client had requested it."""
-        headers = [*((k, v) for k, v in scope["headers"] if k == b"host")]
+        await self._send(session, scope, "DELETE")
+        if self.ended["evicted"] % _COLLECTED_TOGETHER == 0:
+            gc.collect()
+
+    async def _send(self, session: _Session, scope: Scope, method: str, body: bytes = b"") -> None:
+        """Send the SDK a request of a session, in the name of its client."""
+        headers = [*((k, v) for k, v in scope["headers"] if k == b"host"), *_JSON]
         headers.append((_SESSION, session.id.encode("latin-1")))
-        ending = {**scope, "method": "DELETE", "headers": headers, "user": session.user}
+        request = {**scope, "method": method, "headers": headers, "user": session.user}
+        parts = [body]
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            if not parts:
+                await sleep_forever()
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
 
         async def send(message: Message) -> None:
             pass
 
-        await self._app(ending, receive, send)
-        if self.ended["evicted"] % _COLLECTED_TOGETHER == 0:
-            gc.collect()
+        await self._app(request, receive, send)
 
     def _forget_expired(self) -> None:
         """Forget the sessions that the SDK has ended because they were idle for too long."""
@@ -241,9 +289,13 @@ class _Body:
     Args:
         receive: The source of the body.
         most: Most bytes to read; the rest of a longer body is left to the application.
+
+    Attributes:
+        size: Bytes that have been read, and not left out since.
     """
 
     def __init__(self, receive: Receive, most: int) -> None:
+        self.size = 0
         self._whole = False
         self._receive = receive
         self._most = most
@@ -251,26 +303,34 @@ class _Body:
 
     async def read(self) -> bool:
         """Read the body; return whether the client stayed."""
-        size, more = 0, True
-        while more and size <= self._most:
+        more = True
+        while more and self.size <= self._most:
             message = await self._receive()
             if message["type"] != "http.request":
                 return False
             self._messages.append(message)
-            size += len(message.get("body", b""))
+            self.size += len(message.get("body", b""))
             more = message.get("more_body", False)
-        self._whole = not more and size <= self._most
+        self._whole = not more and self.size <= self._most
         self._messages.reverse()
         return True
 
-    def value(self) -> Any:
-        """Its JSON value; None if it is not JSON or too long, which the application answers."""
-        if self._whole:
-            with suppress(BadMessage):
-                return parsed(
-                    b"".join(message.get("body", b"") for message in self._messages[::-1])
-                )
-        return None
+    def reduced_value(self) -> Any:
+        """Its JSON value without what the server does not use, which is not passed on either.
+
+        None if it is not JSON or too long, which the application answers.
+        """
+        if not self._whole:
+            return None
+        try:
+            value = parsed(b"".join(message.get("body", b"") for message in self._messages[::-1]))
+        except BadMessage:
+            return None
+        if (less := reduced(value)) is not value:
+            body = json.dumps(less).encode()
+            self.size = len(body)
+            self._messages = [{"type": "http.request", "body": body, "more_body": False}]
+        return less
 
     async def replay(self) -> Message:
         """The next part."""
@@ -295,11 +355,36 @@ def _has_sessions(scope: Scope) -> bool:
     return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _may_use(scope: Scope, session: _Session | None) -> bool:
+def _may_use(scope: Scope, session: _Session) -> bool:
     """Whether a session belongs to the caller; the SDK refuses a caller with another token."""
-    if session is None or not isinstance(scope.get("user"), AuthenticatedUser):
-        return True
-    return _client(scope) == session.client
+    return not isinstance(scope.get("user"), AuthenticatedUser) or _client(scope) == session.client
+
+
+def _opens(scope: Scope) -> bool:
+    """Whether a request may open a session."""
+    is_first = scope["method"] == "POST" and _header(scope, _SESSION) is None
+    return is_first and _has_sessions(scope)
+
+
+def _listens(scope: Scope) -> bool:
+    """Whether a request of the later protocol opens a stream, which keeps the request in memory."""
+    return not _has_sessions(scope) and _header(scope, _METHOD) == "subscriptions/listen"
+
+
+def _check_size(value: Any, size: int) -> None:
+    """Refuse a request that opens a stream if it is long.
+
+    Raises:
+        BadMessage: It is.
+    """
+    if size > _RETAINED_BYTES:
+        raise BadMessage(
+            INVALID_REQUEST,
+            f"A request to listen for changes may have at most {_RETAINED_BYTES:,} bytes without "
+            f"the client's description; this one has {size:,}. Listen only for changes of the "
+            "list of tools: this server announces no others.",
+            value["id"] if is_request(value) else None,
+        )
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
