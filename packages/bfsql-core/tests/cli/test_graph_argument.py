@@ -48,7 +48,8 @@ def test_the_backend_follows_from_the_file(
     assert found[found.index("--path") + 1] == str(toy_json)
 
 
-def test_a_file_among_the_values_of_a_list_is_no_graph(run: Run) -> None:
+def test_a_file_among_the_values_of_a_list_is_no_graph(run: Run, folder: Path) -> None:
+    (folder / "graph.db").touch()
     assert "--backend" not in args(run, "--allowed-hosts", "a.example", "toy.json")
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from bfsql.cli.install import BACKUP
 Run = Callable[..., Result]
 
 WINDOWS, MAC, LINUX = "win32", "darwin", "linux"
+
+GRAPHS = ("toy.json", "g.json", "my graph.json", "other.json", 'a "b" \\ c.json')
 
 LIVED_IN = """\
 {
@@ -42,8 +45,10 @@ theme = "größe"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory without any client."""
+def home(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory without any client; in the working directory are graphs."""
+    for graph in GRAPHS:
+        (folder / graph).touch()
     home = tmp_path / "home ü"
     home.mkdir()
     for variable in ("XDG_CONFIG_HOME", "APPDATA", "CODEX_HOME", "CLINE_DIR"):
@@ -86,6 +91,82 @@ def test_an_entry_comes_and_goes(run: Run, home: Path, folder: Path, client: str
     removed = run("install", client, "--remove", "--name", "films")
     assert removed.exit_code == 0, removed.output
     assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions.")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_the_backup_can_be_read_by_whoever_can_read_the_file(
+    run: Run, home: Path, mode: int
+) -> None:
+    path, _ = lived_in(home, "claude-code")
+    path.chmod(mode)
+    assert run("install", "claude-code").exit_code == 0
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert stat.S_IMODE(Path(f"{path}{BACKUP}").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions.")
+def test_no_draft_can_be_read_by_others(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = lived_in(home, "claude-code")
+    path.chmod(0o600)
+    readable: list[Path] = []
+    replace = Path.replace
+
+    def look(source: Path, target: Path) -> None:
+        """Look, between the writing of a draft and its renaming, for what others can reach."""
+        readable.extend(
+            one
+            for folder, _, names in os.walk(home)
+            for one in (Path(folder, name) for name in names)
+            if one.stat().st_mode & 0o077 and one.parent.stat().st_mode & 0o077
+        )
+        replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    assert run("install", "claude-code").exit_code == 0
+    assert run("install", "claude-code", "--remove").exit_code == 0
+    assert readable == []
+    assert path.exists()
+
+
+def test_several_at_once_lose_no_entry(home: Path, folder: Path) -> None:
+    lived_in(home, "claude-code")
+    names = [f"graph{number}" for number in range(6)]
+    command = [sys.executable, "-m", "bfsql", "install", "claude-code", str(folder / "graph.db")]
+    (folder / "graph.db").touch()
+    environment = {key: value for key, value in os.environ.items() if key != "BFSQL_BACKEND"}
+    processes = [
+        subprocess.Popen(
+            [*command, "--name", name],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for name in names
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 6, outputs
+    text = place(home, "claude-code").read_text(encoding="utf-8")
+    assert sorted(CLIENTS["claude-code"].servers(text)) == [*names, "other"]
+    assert len([*home.iterdir()]) == 2  # the file and its backup
+
+
+@pytest.mark.parametrize("more", [(), ("--print",)])
+def test_a_graph_that_does_not_exist_is_refused(
+    run: Run, home: Path, more: tuple[str, ...]
+) -> None:
+    refused = run("install", "claude-code", "nofile.db", *more)
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        "There is no graph at nofile.db. Make one with: bfsql load SOURCE --path nofile.db\n"
+    )
+    missing = run("install", "claude-code", "nofile.json", *more)
+    assert missing.exit_code == 2
+    assert "There is no graph at nofile.json. Check the path" in missing.stderr
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("client", CLIENTS)

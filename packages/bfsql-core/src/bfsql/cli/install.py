@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,17 @@ from bfsql.cli.configured import ConfiguredCommand
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import ConfigurationError
+from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile, read_text
 
 BACKUP = ".bfsql-backup"
 """Suffix of the backup of the file."""
 
 COMMAND_SECONDS = 60
-"""Seconds that the command of a client may take."""
+"""Seconds that the command of a client may take, and that another `bfsql install` is waited for."""
+
+FOLDERS = ".bfsql-install."
+"""How the names of the folders begin that serve as locks and hold drafts, beside the file."""
 
 
 class _InstallCommand(ConfiguredCommand):
@@ -82,6 +86,8 @@ def install(
         _remove(known, place, name, url)
         return
     check_options(configuration.server)
+    if url is None:
+        _check_graph(configuration)
     server = _remote(configuration, url) if url else launch(configuration)
     entry = known.entry(server, name=name, with_secrets=with_secrets)
     inputs = [] if with_secrets else known.inputs(server, name=name)
@@ -102,6 +108,17 @@ def install(
 def _remote(configuration: Configuration, url: str) -> Remote:
     token = configuration.server.settings.bearer_token
     return Remote(url, None if token is None else token.get_secret_value())
+
+
+def _check_graph(configuration: Configuration) -> None:
+    """Refuse a graph's file that does not exist, which the client would report as a dead server."""
+    backend = configuration.choice.backend
+    for path in _graph_files(configuration):
+        if not path.expanduser().exists():
+            cure = "Check the path; a relative one starts from the current folder."
+            if backend == DEFAULT_BACKEND:
+                cure = f"Make one with: bfsql load SOURCE --path {path}"
+            raise ConfigurationError(f"There is no graph at {path}. {cure}")
 
 
 def launch(configuration: Configuration) -> Launch:
@@ -152,12 +169,15 @@ def _name(configuration: Configuration, url: str | None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
         return "bfsql"
+    paths = _graph_files(configuration)
+    return paths[0].name.partition(".")[0] if paths else configuration.choice.backend
+
+
+def _graph_files(configuration: Configuration) -> list[Path]:
+    """The files that the backend serves; none if it serves a store."""
     files = configuration.choice.plugin.files
     value = getattr(configuration.backend.settings, files.setting) if files else None
-    first = value[0] if isinstance(value, (list, tuple)) and value else value
-    if isinstance(first, (str, Path)) and first:
-        return Path(first).name.partition(".")[0]
-    return configuration.choice.backend
+    return [Path(one) for one in (value if isinstance(value, (list, tuple)) else [value]) if one]
 
 
 # --- the file ---------------------------------------------------------------------
@@ -184,28 +204,53 @@ def _add(
     *,
     url: str | None,
 ) -> None:
-    before = _read(place)
-    present = _servers(client, place, before).get(name)
-    if present is not None and not is_ours(present, url):
-        raise ConfigurationError(
-            f"{place} has another server named {name!r}. Choose another name with --name."
-        )
-    if client.name == "claude-code" and (program := shutil.which("claude")):
-        if present is not None:
-            _claude(program, "remove", name)
-        _claude(program, "add-json", name, json.dumps(entry))
-        return
-    with _readable(place):
-        changed = client.added(before or "", name, entry, inputs)
-    if before is not None:
-        _write(Path(f"{place}{BACKUP}"), before)
-    _write(place, changed)
+    with _locked(place) as folder:
+        before = _read(place)
+        present = _servers(client, place, before).get(name)
+        if present is not None and not is_ours(present, url):
+            raise ConfigurationError(
+                f"{place} has another server named {name!r}. Choose another name with --name."
+            )
+        if client.name == "claude-code" and (program := shutil.which("claude")):
+            if present is not None:
+                _claude(program, "remove", name)
+            _claude(program, "add-json", name, json.dumps(entry))
+            return
+        with _readable(place):
+            changed = client.added(before or "", name, entry, inputs)
+        if before is not None:
+            _write(Path(f"{place}{BACKUP}"), before, folder, like=place)
+        _write(place, changed, folder, like=place)
     click.echo(f"{name!r} is in {place}.")
 
 
 def _remove(client: Client, place: Path, name: str, url: str | None) -> None:
-    text = _read(place)
-    servers = _servers(client, place, text)
+    if not place.exists():
+        raise ConfigurationError(
+            f"{place} does not exist, so it has no server to remove. Name the client that has it."
+        )
+    with _locked(place) as folder:
+        text = _read(place) or ""
+        _check_removable(_servers(client, place, text), place, name, url)
+        if client.name == "claude-code" and (program := shutil.which("claude")):
+            _claude(program, "remove", name)
+            return
+        backup = Path(f"{place}{BACKUP}")
+        before = _read(backup)
+        if before is not None and _was(client, before, text, name):
+            _write(place, before, folder, like=place)
+            backup.unlink()
+        elif before is None and _was(client, "", text, name):
+            place.unlink()
+        else:
+            with _readable(place):
+                changed = client.removed(text, name)
+            _write(place, changed, folder, like=place)
+    click.echo(f"{name!r} is no longer in {place}.")
+
+
+def _check_removable(servers: Mapping[str, Any], place: Path, name: str, url: str | None) -> None:
+    """Refuse to remove a server that is absent or does not start bfsql."""
     if name not in servers:
         ours = [one for one, entry in servers.items() if is_ours(entry, url)]
         there = (
@@ -219,22 +264,6 @@ def _remove(client: Client, place: Path, name: str, url: str | None) -> None:
         raise ConfigurationError(
             f"The server {name!r} in {place} does not start bfsql. {cure}, or remove it there."
         )
-    assert text is not None
-    if client.name == "claude-code" and (program := shutil.which("claude")):
-        _claude(program, "remove", name)
-        return
-    backup = Path(f"{place}{BACKUP}")
-    before = _read(backup)
-    if before is not None and _was(client, before, text, name):
-        _write(place, before)
-        backup.unlink()
-    elif before is None and _was(client, "", text, name):
-        place.unlink()
-    else:
-        with _readable(place):
-            changed = client.removed(text, name)
-        _write(place, changed)
-    click.echo(f"{name!r} is no longer in {place}.")
 
 
 def _was(client: Client, before: str, text: str, name: str) -> bool:
@@ -277,24 +306,57 @@ def _read(place: Path) -> str | None:
         ) from None
 
 
-def _write(place: Path, text: str) -> None:
-    """Replace a file as a whole, keeping its permissions."""
-    draft = Path(f"{place}.bfsql-new")
+@contextmanager
+def _locked(place: Path) -> Iterator[Path]:
+    """Keep other processes of `bfsql install` from changing a file.
+
+    Yields:
+        A folder beside the file that no other user can read.
+    """
+    with ExitStack() as stack:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            lock = working_folder(place.parent, FOLDERS, place.name, COMMAND_SECONDS)
+            folder = stack.enter_context(lock)
+        except BlockingIOError:
+            raise ConfigurationError(
+                f"Another `bfsql install` is changing {place}. Run this one again when it has "
+                "ended."
+            ) from None
+        except OSError as error:
+            raise _unwritable(place, error) from None
+        yield folder
+
+
+def _write(place: Path, text: str, folder: Path, *, like: Path) -> None:
+    """Replace a file as a whole; at no time can others read it who cannot read `like`.
+
+    Args:
+        place: The file.
+        text: Its new content.
+        folder: Where the draft is written, which no other user can read.
+        like: The file that has the permissions; if it does not exist, only its owner gets any.
+    """
+    draft = folder / place.name
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists() and not os.access(place, os.W_OK):
             raise PermissionError(13, "it is read-only")
         with draft.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
-        if place.exists():
-            shutil.copymode(place, draft)
+        if like.exists():
+            shutil.copymode(like, draft)
+        else:
+            draft.chmod(0o600)
         draft.replace(place)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise ConfigurationError(
-            f"{place} cannot be written: {error.strerror}. Make it writable, or add --print and "
-            "put the entry there yourself."
-        ) from None
+        raise _unwritable(place, error) from None
+
+
+def _unwritable(place: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"{place} cannot be written: {error.strerror}. Make it writable, or add --print and "
+        "put the entry there yourself."
+    )
 
 
 def _claude(program: str, verb: str, *arguments: str) -> None:

@@ -2,7 +2,8 @@
 
 A load locks a file in its folder. The system releases the lock when the process ends, for whatever
 reason. So a folder whose lock is free does not belong to a running load, and the next load removes
-it. A folder with a given name also serves as a lock between loads.
+it. A folder with a given name also serves as a lock between loads, and `bfsql install` uses one as
+a lock between processes that change the same file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _PAUSE = 0.02
 
 
 @contextmanager
-def working_folder(parent: Path, prefix: str, name: str) -> Iterator[Path]:
+def working_folder(
+    parent: Path, prefix: str, name: str, patience: float = PATIENCE
+) -> Iterator[Path]:
     """An empty folder that belongs only to this load; it is removed at the end.
 
     Folders in the same place with the same prefix that do not belong to a running load are removed
@@ -41,16 +44,17 @@ def working_folder(parent: Path, prefix: str, name: str) -> Iterator[Path]:
         parent: Where it is created.
         prefix: How the names of all such folders begin.
         name: The rest of its name.
+        patience: Seconds to wait for a folder that belongs to a running load.
 
     Raises:
-        BlockingIOError: The folder belongs to a running load.
+        BlockingIOError: The folder belongs to a load that is still running then.
         OSError: It cannot be created.
     """
     folder = parent / f"{prefix}{name}"
     for other in parent.glob(f"{prefix}*"):
         if other != folder:
             _remove_abandoned(other)
-    lock = _own(folder)
+    lock = _own(folder, patience)
     try:
         _clear(folder)
         yield folder
@@ -58,9 +62,9 @@ def working_folder(parent: Path, prefix: str, name: str) -> Iterator[Path]:
         _give_back(folder, lock)
 
 
-def _own(folder: Path) -> int:
+def _own(folder: Path, patience: float) -> int:
     """Create the folder, or take over an abandoned one, and lock it."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while True:
         made = _make(folder)
         with suppress(FileNotFoundError):  # another process removed it meanwhile: create it again
