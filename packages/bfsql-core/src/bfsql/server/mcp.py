@@ -341,18 +341,23 @@ def server_of(live: LiveGraph) -> BfsqlServer:
 
 
 def application(
-    live: LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+    graph: Graph | LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
 ) -> ASGIApp:
     """Serve streamable HTTP at `/mcp`: one open graph for any number of clients.
 
+        async with bfsql.open_graph("sqlite", path="graph.db") as graph:
+            app = application(graph, ServeSettings(transport="http"))
+
     Args:
-        live: Open, and closed by the caller when the application is no longer used.
+        graph: Open, and closed by the caller when the application is no longer used. A `LiveGraph`
+            is reopened when its store changes.
         settings: Limits, tokens and names; the address is not used.
         verifier: Verifies bearer tokens instead of the settings; a verifier of the SDK can be used.
 
     Raises:
         ConfigurationError: The tokens or names of the settings cannot be used.
     """
+    live = LiveGraph(graph, settings) if isinstance(graph, Graph) else graph
     sdk = server_of(live).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
