@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -247,3 +248,18 @@ def test_an_answer_may_come_in_lines(loaded: Run) -> None:
     lines = loaded(*call, "--answer-format", "lines").stdout
     assert read(lines.rstrip("\n")) == json.loads(loaded(*call).stdout)
     assert loaded(*call, "--answer-format", "lines", "--json").stdout == loaded(*call).stdout
+
+
+def test_help_names_only_options_that_the_command_has(run: Run) -> None:
+    """The texts are those that models read, where `path` and `connect` are arguments."""
+    walk, shared = (
+        " ".join(run(command, "--help").output.partition("Options of the backend")[0].split())
+        for command in ("bfs-query", "intersect-subgraphs")
+    )
+    assert "Leave it out with --step." in walk
+    assert "except with --step and --to:" in walk
+    assert "except with --connect:" in shared
+    assert "To follow only some: `bfsql bfs-query --step`." in shared
+    for text in (walk, shared):
+        assert not re.search(r"\bpath\b|(?<!-)\bconnect\b|max_hops|\[.name", text)
+    assert "--connect" not in walk

@@ -56,7 +56,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             raise worded from error.__cause__
         _show(tool, found, arguments, as_text=chosen is not None)
 
-    params: list[click.Parameter] = [_option(p) for p in parameters]
+    params: list[click.Parameter] = [_option(p, parameters) for p in parameters]
     if first is not None:
         several = first.kind == "texts"
         params.append(
@@ -83,7 +83,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         tool.replace("_", "-"),
         params=params,
         callback=answer,
-        help=definition.description,
+        help=_help(definition.description, parameters),
         spreads=True,
     )
 
@@ -110,13 +110,23 @@ def _written(configuration: Configuration, answer_format: str | None) -> Configu
     return replace(configuration, server=replace(server, settings=settings))
 
 
-def _option(p: Parameter) -> click.Option:
+def _help(text: str, parameters: tuple[Parameter, ...]) -> str:
+    """The description of a tool or an argument, with the options of its command."""
+    names = [p.name for p in parameters]
+    modes = [f"--{_OPTIONS.get(name, name)}" for name in ("path", "to", "connect") if name in names]
+    text = text.replace("on path, to and connect", f"with {' and '.join(modes)}")
+    text = re.sub(r"\bpath\b", "--step" if "path" in names else "`bfsql bfs-query --step`", text)
+    text = text.replace('["name"]', "--fields name")
+    return as_typed(re.sub(r"\b([Ww]ith) to\b", r"\1 --to", text))
+
+
+def _option(p: Parameter, parameters: tuple[Parameter, ...]) -> click.Option:
     name = _option_name(p)
     flag = f"--{name.replace('_', '-')}"
     default = "" if p.default is None or p.kind == "flag" else f"  [default: {p.default}]"
     return click.Option(
         [flag, name],
-        help=p.description + default,
+        help=_help(p.description, parameters) + default,
         default=None,
         is_flag=p.kind == "flag",
         multiple=p.kind == "texts",
