@@ -111,7 +111,7 @@ def _remote(configuration: Configuration, url: str) -> Remote:
 
 
 def _check_graph(configuration: Configuration) -> None:
-    """Refuse a graph's file that does not exist, which the client would report as a dead server."""
+    """Refuse a graph's file that does not exist: the client would only report a failed server."""
     backend = configuration.choice.backend
     for path in _graph_files(configuration):
         if not path.expanduser().exists():
