@@ -23,6 +23,10 @@ from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
+from bfsql.sources.columns import NodeColumns
+from bfsql.sources.files import guarded
+from bfsql.sources.id_columns import not_unique
+from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BATCH, BulkGraph, EdgeTable, NodeTable
 from bfsql_sqlite.bulk_table import BulkTable
@@ -202,6 +206,7 @@ def _tables(
 
     Raises:
         NotPlain: A table, whose number the error carries, has to be read by the reader of records.
+        SourceError: The ids of a table, in a fallback column, are not unique.
     """
     tables: list[BulkTable | RecordTable] = []
     for number, source in enumerate(records.tables):
@@ -217,8 +222,24 @@ def _tables(
         except NotPlain as odd:
             odd.table = number
             raise
+        if table.nodes is not None:
+            _check_ids(connection, table.nodes, source)
         tables.append(table)
     return tables
+
+
+def _check_ids(connection: duckdb.DuckDBPyConnection, nodes: NodeTable, source: Source) -> None:
+    """Check that the ids of a table are unique if their column is a fallback.
+
+    Raises:
+        SourceError: They are not.
+    """
+    table = source.table
+    if table is None or not isinstance(table.columns, NodeColumns) or not table.columns.is_fallback:
+        return
+    twice = f"SELECT id FROM {nodes.rows} GROUP BY id HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+    if connection.execute(twice).fetchone():
+        raise not_unique(table.path, table.columns, guarded(table.path, table.rows()))
 
 
 def _numbered(  # noqa: PLR0917 - what a load has

@@ -21,9 +21,11 @@ Row: TypeAlias = Mapping[str, Any]
 Names: TypeAlias = tuple[str, ...]
 """Usual names of a column in lower case, the likelier first; a colon starts a Neo4j name."""
 
+FALLBACK_IDS: Names = ("key", "name")
+"""Columns that are ids only if no value occurs twice, since they may also be properties."""
 ID: Names = (
-    *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri", "key"),
-    "name",
+    *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri"),
+    *FALLBACK_IDS,
 )
 TYPE: Names = (":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class")
 NAME: Names = ("name", "preferred_name", "display_name", "preferred_label", "title")
@@ -69,6 +71,8 @@ class NodeColumns:
     """The separator of several types in one text."""
     group: str = ""
     """The prefix of every id."""
+    is_fallback: bool = False
+    """Whether the id column is one of `FALLBACK_IDS` that the caller does not name."""
 
     @property
     def meanings(self) -> dict[str, str]:
@@ -231,6 +235,7 @@ def columns_of(
         nulls,
         _SEPARATED.get(header.plain_name(type_), ""),
         header.group(id_) if groups else "",
+        options.id_column is None and header.plain_name(id_) in FALLBACK_IDS,
     )
 
 

@@ -25,9 +25,19 @@ from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.columns import ID, OBJECT, SUBJECT, Names, columns_of
+from bfsql.sources.columns import (
+    FALLBACK_IDS,
+    ID,
+    OBJECT,
+    SUBJECT,
+    EdgeColumns,
+    Names,
+    NodeColumns,
+    columns_of,
+)
 from bfsql.sources.fields import Unusable, shown
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject, sound_record
 from bfsql.sources.text import encoding_of, open_utf8
 
@@ -109,7 +119,7 @@ def _records(
         make = Attributes(options, account)
         if isinstance(document, dict) and document.get("directed") is False:
             make.note_undirected()
-        return _of_graph(path, _resolved(graph, account), make)
+        return _of_graph(path, _resolved(graph, account), make, options)
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
         account.notes.append("read as a list of objects, the rows of a table")
         return _of_table(path, document, options, account)
@@ -217,16 +227,23 @@ def _of_table(
     for column, value in firsts.items():
         meaning = columns.meanings.get(column, "metadata")
         account.columns.append(ColumnAccount(column, meaning, str(value)[:_SHOWN]))
-    return _each(path, ((f"item {n}", row) for n, row in enumerate(rows, 1)), columns.record)
+    items = ((f"item {n}", row) for n, row in enumerate(rows, 1))
+    records = _each(path, items, columns.record)
+    if isinstance(columns, EdgeColumns):
+        return records
+    return with_unique_ids(records, path, columns, lambda: _objects(rows))
 
 
 # --- their records ----------------------------------------------------------
 
 
-def _of_graph(path: Path, graph: _Graph, make: Attributes) -> GraphStream:
+def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOptions) -> GraphStream:
     known = _keys(graph.nodes)
+    is_fallback = options.id_column is None and graph.id.casefold() in FALLBACK_IDS
+    columns = NodeColumns(graph.id, None, None, None, "", is_fallback=is_fallback)
     nodes = ((f"node {number}", node) for number, node in enumerate(graph.nodes, 1))
-    yield from _each(path, nodes, lambda node: make.node(node, graph.id, known))
+    records = _each(path, nodes, lambda node: make.node(node, graph.id, known))
+    yield from with_unique_ids(records, path, columns, lambda: _objects(graph.nodes))
     yield from _each(path, graph.edges, lambda edge: make.edge(edge, *graph.ends))
 
 
@@ -241,6 +258,10 @@ def _each(
         except Unusable as reason:
             text = str(reason).replace(_SUBJECT, "source").replace(_OBJECT, "target")
             yield Refusal(path, None, f"{place}: {text}")
+
+
+def _objects(items: Iterable[Any]) -> list[JsonObject]:
+    return [item for item in items if isinstance(item, dict)]
 
 
 def _object(item: Any) -> JsonObject:

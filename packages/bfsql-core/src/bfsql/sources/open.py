@@ -12,14 +12,16 @@ from typing import NamedTuple, TypeAlias
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import has_column, listed, named_columns
+from bfsql.sources.columns import NodeColumns, has_column, listed, named_columns
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.gexf import open_gexf
 from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import open_graphml
+from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
+from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.parquet_graphs import ParquetGraph, open_graphrag, open_parquet
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
 from bfsql.sources.tables import Head, JsonTable, Table, head_of, open_table
@@ -102,7 +104,8 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     }
     inputs = [_input(path, format_) for path, format_ in formats.items()]
     heads = _heads(inputs, options)
-    _check_named_columns(inputs, heads, options)
+    columns = _columns(inputs, heads)
+    _check_named_columns(inputs, columns, options)
     groups = len(set().union(*(head.groups for head in heads.values()))) > 1
     if options.prefixes is not None:
         options = replace(options, prefixes=_prefixes(inputs, options))
@@ -111,14 +114,14 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
         account = SourceAccount(given.name, given.format)
         with _faults(given):
             opened: AnyTable | GraphStream
-            head = heads.get(given.path)
+            head, own = heads.get(given.path), _own_options(columns.get(given.path), options)
             if head is not None:
-                opened = open_table(given.path, head, options, account, groups=groups)
+                opened = open_table(given.path, head, own, account, groups=groups)
             else:
-                opened = _open(given.path, options, account)
+                opened = _open(given.path, own, account)
         if isinstance(opened, AnyTable):
             table = opened if given.copy is None else None
-            records = _read(given, opened.records(), account)
+            records = _read(given, _records(opened), account)
             sources.append(Source(account, records, table, given.stamp))
         else:
             sources.append(Source(account, _read(given, opened, account)))
@@ -157,6 +160,13 @@ def _faults(given: _Input) -> Iterator[None]:
         if given.copy is None or error.path != given.path:
             raise
         raise SourceError(given.name, error.reason, error.line) from error
+
+
+def _records(table: AnyTable) -> GraphStream:
+    columns = table.columns
+    if isinstance(columns, NodeColumns):
+        return with_unique_ids(table.records(), table.path, columns, table.rows)
+    return table.records()
 
 
 def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
@@ -206,19 +216,37 @@ def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]
     return heads
 
 
+def _columns(inputs: Sequence[_Input], heads: Mapping[Path, Head]) -> dict[Path, list[str]]:
+    """The columns of the tables."""
+    columns = {path: head.columns for path, head in heads.items()}
+    for given in inputs:
+        if given.format == "parquet":
+            with _faults(given):
+                table = ParquetTable(given.path, SourceAccount(given.name, given.format))
+                columns[given.path] = table.names
+    return columns
+
+
 def _check_named_columns(
-    inputs: Sequence[_Input], heads: Mapping[Path, Head], options: SourceOptions
+    inputs: Sequence[_Input], columns: Mapping[Path, list[str]], options: SourceOptions
 ) -> None:
-    if not heads:
+    if not columns:
         return
     for option, column in named_columns(options).items():
-        if any(has_column(head.columns, column) for head in heads.values()):
+        if any(has_column(have, column) for have in columns.values()):
             continue
-        columns = dict.fromkeys(chain.from_iterable(head.columns for head in heads.values()))
+        every = dict.fromkeys(chain.from_iterable(columns.values()))
         raise SourceError(
-            ", ".join(given.name for given in inputs if given.path in heads),
-            f"there is no column {column!r} ({option}); the columns are: {listed([*columns])}",
+            ", ".join(given.name for given in inputs if given.path in columns),
+            f"there is no column {column!r} ({option}); the columns are: {listed([*every])}",
         )
+
+
+def _own_options(columns: list[str] | None, options: SourceOptions) -> SourceOptions:
+    """The options for a source; without an id column that only other tables have."""
+    if columns is None or options.id_column is None or has_column(columns, options.id_column):
+        return options
+    return replace(options, id_column=None)
 
 
 def _prefixes(inputs: Sequence[_Input], options: SourceOptions) -> dict[str, str]:

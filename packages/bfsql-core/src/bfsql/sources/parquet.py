@@ -87,10 +87,10 @@ class ParquetTable:
                 for values in zip(*columns, strict=True):
                     row = zip(names, values, strict=True)
                     yield {name: value for name, value in row if value is not None}
-        self._account.notes += [
-            f"{number:,} binary values of the column {name!r} were left out"
-            for name, number in self._binary.items()
-        ]
+        for name, number in self._binary.items():
+            note = f"{number:,} binary values of the column {name!r} were left out"
+            if note not in self._account.notes:  # the rows may be read several times
+                self._account.notes.append(note)
 
     def _schema(self) -> pa.Schema:
         import pyarrow.parquet as pq

@@ -66,6 +66,10 @@ class ParquetGraph(NamedTuple):
         told, columns = _Told(self.account), self.columns
         return _rows(self.table, lambda row: [told.record(columns, row)])
 
+    def rows(self) -> Iterator[Row]:
+        """The values of every row, by column."""
+        return self.table.rows()
+
 
 def open_parquet(
     path: Path, options: SourceOptions, account: SourceAccount

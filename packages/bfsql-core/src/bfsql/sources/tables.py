@@ -204,6 +204,11 @@ class JsonTable(NamedTuple):
         record = self.columns.record
         return records(self.path, lambda row: (record(row),), self.head.encoding)
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The objects of all lines that can be read."""
+        found = objects(self.path, self.head.encoding)
+        return (row for _, row in found if not isinstance(row, Refusal))
+
 
 class Table:
     """The table in a CSV file, and its records.
@@ -256,7 +261,7 @@ class Table:
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
         path, width, record, short = self.path, len(self.converts), self.maker(), 0
-        for line, cells in self._rows():
+        for line, cells in self._rows(self.tell_header):
             try:
                 if isinstance(cells, Unusable):
                     raise cells
@@ -265,6 +270,11 @@ class Table:
             except Unusable as reason:
                 yield Refusal(path, line, str(reason))
         self.tell_short(short)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The cells that are not empty, by column, of every row that can be read."""
+        rows = self._rows(lambda _: None)
+        return (_named(self.head.columns, cells) for _, cells in rows if isinstance(cells, list))
 
     @property
     def has_header(self) -> bool:
@@ -285,8 +295,8 @@ class Table:
             have = "1 row has" if count == 1 else f"{count:,} rows have"
             self.account.notes.append(f"{have} fewer cells than the table has columns")
 
-    def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
-        """The rows after the header; repeated headers are left out and noted."""
+    def _rows(self, skip: Callable[[int], object]) -> Iterator[tuple[int, list[str] | Unusable]]:
+        """The rows after the header; `skip` is called with the line of each repeated header."""
         rows = rows_of(self.path, self.head.encoding, self.head.dialect)
         if not self.has_header:
             yield from rows
@@ -294,7 +304,7 @@ class Table:
         _, header = next(rows)
         for line, cells in rows:
             if cells == header:
-                self.tell_header(line)
+                skip(line)
             else:
                 yield line, cells
 

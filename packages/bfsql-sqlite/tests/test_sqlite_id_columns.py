@@ -1,0 +1,147 @@
+"""Tables whose ids were read from the wrong column: what `bfsql load` says, and its exit code."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from bfsql.cli import bfsql
+from bfsql_sqlite.bulk import RECORD_BY_RECORD
+
+Row = dict[str, str]
+
+AIRPORTS = [
+    {"iata": "ORD", "name": "O'Hare", "city": "Chicago"},
+    {"iata": "3O3", "name": "Municipal", "city": "Olney"},
+    {"iata": "H88", "name": "Municipal", "city": "Fredericktown"},
+    {"iata": "ATL", "name": "Hartsfield", "city": "Atlanta"},
+    {"iata": "K34", "name": "Municipal", "city": "Olney"},
+]
+FLIGHTS = [
+    {"source": "ORD", "target": "ATL"},
+    {"source": "ATL", "target": "3O3"},
+    {"source": "ORD", "target": "H88"},
+]
+OTHER_FORMAT = '{"nodes": [], "links": [{"source": "ORD", "target": "ATL"}]}'
+"""A graph in JSON; a load that includes it is read record by record."""
+
+
+def _write(path: Path, rows: list[Row]) -> None:
+    match path.suffix:
+        case ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), path)
+        case ".jsonl":
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        case suffix:
+            between = "\t" if suffix == ".tsv" else ","
+            lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+            path.write_text("".join(f"{between.join(cells)}\n" for cells in lines), "utf-8")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "flights.csv", FLIGHTS)
+    (tmp_path / "other.json").write_text(OTHER_FORMAT, encoding="utf-8")
+    return tmp_path
+
+
+def load(*args: str) -> Result:
+    return CliRunner().invoke(bfsql, ["load", *args, "--path", "graph.db"], prog_name="bfsql")
+
+
+def in_bulk(*args: str) -> Result:
+    done = load(*args)
+    assert RECORD_BY_RECORD not in done.stdout
+    return done
+
+
+def record_by_record(*args: str) -> Result:
+    return load(*args, "other.json")
+
+
+def dry_run(*args: str) -> Result:
+    return load(*args, "--dry-run")
+
+
+ways = pytest.mark.parametrize("way", [in_bulk, record_by_record, dry_run])
+Way = Callable[..., Result]
+
+
+# --- ids that are not unique ------------------------------------------------------
+
+
+@ways
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_names_that_several_rows_share_are_not_taken_as_ids(
+    folder: Path, ending: str, way: Way
+) -> None:
+    _write(folder / f"airports.{ending}", AIRPORTS)
+    wrong = way(f"airports.{ending}", "flights.csv")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr == (
+        f"airports.{ending}: the column name cannot be used as the id, because 2 rows repeat the "
+        "value of an earlier row, for instance 'Municipal', and would be merged with that row. "
+        "The column with a different value in every row: iata. Name the right one, for instance "
+        "with --id-column iata\n"
+    )
+    assert not (folder / "graph.db").exists()
+    assert way(f"airports.{ending}", "flights.csv", "--id-column", "iata").exit_code == 0
+
+
+@ways
+def test_a_key_is_taken_as_the_id_only_if_it_is_unique(folder: Path, way: Way) -> None:
+    rows = [{"key": "a", "airport code": "x", "lon": "1.5"}, {"key": "a", "airport code": "y"}]
+    _write(folder / "nodes.jsonl", rows)
+    wrong = way("nodes.jsonl")
+    assert wrong.exit_code == 2
+    assert "every row: airport code. Name the right one, " in wrong.stderr
+    assert wrong.stderr.endswith(" with --id-column 'airport code'\n")
+    _write(folder / "nodes.jsonl", [{"key": "a"}, {"key": "b"}])
+    assert way("nodes.jsonl").exit_code == 0
+
+
+@ways
+def test_rows_of_the_same_name_are_merged_if_the_column_is_named(folder: Path, way: Way) -> None:
+    _write(folder / "cities.csv", [{"name": "Olney", "lat": x} for x in ("1.5", "2.5", "2.75")])
+    wrong = way("cities.csv")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.endswith(
+        "no other column has a different value in every row. Add a column id, or merge these rows "
+        "with --id-column name\n"
+    )
+    done = way("cities.csv", "--id-column", "name")
+    assert done.exit_code == 0
+    assert "Duplicates merged: 2 nodes" in done.stdout
+
+
+@ways
+def test_one_name_in_two_files_is_one_node(folder: Path, way: Way) -> None:
+    _write(folder / "a.csv", [{"name": "Olney", "state": "TX"}])
+    _write(folder / "b.csv", [{"name": "Olney", "county": "Young"}])
+    done = way("a.csv", "b.csv")
+    assert done.exit_code == 0
+    assert "Duplicates merged: 1 node" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "graph", [AIRPORTS, {"nodes": AIRPORTS, "links": [{"source": 0, "target": 3}]}]
+)
+def test_names_in_json_are_ids_only_if_they_are_unique(folder: Path, graph: object) -> None:
+    (folder / "airports.json").write_text(json.dumps(graph), encoding="utf-8")
+    wrong = load("airports.json")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("airports.json: the column name cannot be used as the id")
+    assert load("airports.json", "--id-column", "iata").exit_code == 0
+
+
+def test_an_id_column_applies_to_the_tables_that_have_it(folder: Path) -> None:
+    _write(folder / "airports.csv", AIRPORTS)
+    _write(folder / "airlines.csv", [{"id": "UA", "name": "United"}])
+    done = in_bulk("airports.csv", "airlines.csv", "--id-column", "iata")
+    assert done.exit_code == 0, done.stderr
+    assert "graph.db now holds 6 nodes" in done.stdout
