@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from bfsql.errors import LoadRefused, StoreError, system_reason
 from bfsql.loading.intake import graph_is_there
 from bfsql.models.load import LoadMode, LoadOptions
+from bfsql.sources.files import SPECIAL_FILES
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, Header, check, read_header
 
 
@@ -64,7 +66,12 @@ def look(path: Path, options: LoadOptions) -> Target:
 
 def _look(path: Path) -> Target:
     try:
-        header, status = read_header(path), path.stat()
+        status = path.stat()
+        if kind := SPECIAL_FILES.get(stat.S_IFMT(status.st_mode)):  # opening one could block
+            raise StoreError(
+                f"{path} is a {kind}, so no graph is put there. Name a regular file with --path."
+            )
+        header = read_header(path)
     except FileNotFoundError:
         return Target(path)
     if status.st_size and (header is None or header.application_id != APPLICATION_ID):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import io
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,14 @@ _T = TypeVar("_T")
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module that decompresses `.zst`."""
+
+SPECIAL_FILES = {
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+}
+"""Names of the kinds of files that are neither regular files nor folders, by `stat.S_IFMT`."""
 
 _BLOCK = 1 << 17
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import stat
 import sys
 import tempfile
 import weakref
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,13 @@ from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
 _CHUNK = 1 << 20
+_GB = 1 << 30
+_SPARE_SHARE = 10
+"""A tenth of the disk is not filled with a copy."""
+_SPARE_BYTES = _GB
+"""Likewise, in bytes."""
+_LOOK_EVERY = 1 << 26
+"""Bytes between two looks at the free space; a smaller copy is made on a full disk, too."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -71,18 +80,19 @@ class Copy:
         """Removes the file."""
         self.path = folder / "input"
         try:
-            with self.path.open("wb") as copy:
-                if pipe == STANDARD_INPUT:
-                    shutil.copyfileobj(_standard_input(), copy, _CHUNK)
-                else:
-                    with pipe.open("rb") as stream:
-                        shutil.copyfileobj(stream, copy, _CHUNK)
+            with _opened(pipe) as stream, self.path.open("wb") as copy:
+                _check_device(pipe, stream)
+                _copy(pipe, stream, copy, folder.parent)
             with self.path.open("rb") as copy:
                 head = copy.read(len(_ZSTD))
         except OSError as error:
+            self.close()
             raise SourceError(
                 name_of(pipe), f"cannot be copied to {folder.parent}: {system_reason(error)}"
             ) from error
+        except SourceError:
+            self.close()
+            raise
         if not head:
             raise SourceError(
                 name_of(pipe), "it was empty; did the command that writes to it fail?"
@@ -93,7 +103,48 @@ class Copy:
             self.path = self.path.rename(folder / "input.zst")
 
 
-def _standard_input() -> BinaryIO:
+def _opened(pipe: Path) -> AbstractContextManager[BinaryIO]:
+    if pipe != STANDARD_INPUT:
+        return pipe.open("rb")
     with suppress(AttributeError):
-        return sys.stdin.buffer
+        return nullcontext(sys.stdin.buffer)  # remains open
     raise SourceError("standard input", "is closed; name a file instead")
+
+
+def _check_device(pipe: Path, stream: BinaryIO) -> None:
+    """Check that the stream can end: of the character devices, terminals and the null device can.
+
+    Raises:
+        SourceError: It is another character device, such as /dev/zero.
+    """
+    try:
+        status = os.fstat(stream.fileno())
+    except io.UnsupportedOperation:  # a stream in memory
+        return
+    if not stat.S_ISCHR(status.st_mode) or stream.isatty():
+        return
+    if status.st_rdev != Path(os.devnull).stat().st_rdev:
+        raise SourceError(
+            name_of(pipe), "this is a character device, which may never end; name a file or a pipe"
+        )
+
+
+def _copy(pipe: Path, stream: BinaryIO, copy: BinaryIO, folder: Path) -> None:
+    """Copy the stream, and stop when the disk fills up.
+
+    Raises:
+        SourceError: Less than a tenth of the disk, or less than 1 GB, is left.
+    """
+    size = 0
+    while chunk := stream.read(_CHUNK):
+        copy.write(chunk)
+        size += len(chunk)
+        if size % _LOOK_EVERY < len(chunk):
+            disk = shutil.disk_usage(folder)
+            if disk.free < max(disk.total // _SPARE_SHARE, _SPARE_BYTES):
+                raise SourceError(
+                    name_of(pipe),
+                    f"was copied to {folder} until, after {size / _GB:.1f} GB, less than a tenth "
+                    "of the disk or less than 1 GB was left, and the copy was removed; save the "
+                    "data as a file and load that, or set TMPDIR to a folder with more space",
+                )
