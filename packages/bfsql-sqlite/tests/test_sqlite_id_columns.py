@@ -145,3 +145,109 @@ def test_an_id_column_applies_to_the_tables_that_have_it(folder: Path) -> None:
     done = in_bulk("airports.csv", "airlines.csv", "--id-column", "iata")
     assert done.exit_code == 0, done.stderr
     assert "graph.db now holds 6 nodes" in done.stdout
+
+
+# --- edges that meet no node ------------------------------------------------------
+
+KNOWN = [{"id": f"a{n}", **airport, "name": f"n{n}"} for n, airport in enumerate(AIRPORTS)]
+"""Airports with ids, which the flights do not use."""
+ADVICE = "but they are values of the column iata of {}: name it with --id-column iata."
+
+
+@ways
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_ends_that_are_values_of_another_column_are_reported_first(
+    folder: Path, ending: str, way: Way
+) -> None:
+    _write(folder / f"airports.{ending}", KNOWN)
+    done = way(f"airports.{ending}", "flights.csv")
+    assert (done.exit_code, done.stderr) == (1, "")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(
+        "None of the 4 ids at the ends of edges is the id of a node in the files, "
+        + ADVICE.format(f"airports.{ending}")
+    )
+    assert ("--replace, or allow it with --allow-refused." in first) == (way is not dry_run)
+    assert (folder / "graph.db").exists() == (way is not dry_run)
+    assert way(f"airports.{ending}", "flights.csv", "--allow-refused", *REPLACE).exit_code == 0
+    better = way(f"airports.{ending}", "flights.csv", "--id-column", "iata", *REPLACE)
+    assert better.exit_code == 0
+    assert better.stdout.startswith(f"airports.{ending} (")
+
+
+REPLACE = ["--replace", "--no-backup"]
+
+
+@ways
+def test_ends_that_are_mostly_values_of_another_column_are_reported_first(
+    folder: Path, way: Way
+) -> None:
+    _write(folder / "airports.csv", KNOWN)
+    _write(folder / "more.csv", [{"source": "a0", "target": "nowhere"}])
+    done = way("airports.csv", "flights.csv", "more.csv")
+    assert done.exit_code == 1
+    words = "5 of the 6 ids at the ends of edges are not ids of nodes in the files, "
+    assert done.stdout.startswith(words + ADVICE.format("airports.csv"))
+
+
+@ways
+def test_ends_without_a_node_are_reported_first(folder: Path, way: Way) -> None:
+    _write(folder / "airports.csv", [{"id": "LAX", "city": "ORD"}, {"id": "ATL", "city": "ORD"}])
+    done = way("airports.csv", "flights.csv")
+    assert done.exit_code == 0
+    words = "3 of the 4 ids at the ends of edges are not ids of nodes in the files.\nairports.csv ("
+    assert done.stdout.startswith(words)
+
+
+@ways
+def test_edges_of_which_most_ends_are_nodes_are_not_reported(folder: Path, way: Way) -> None:
+    _write(folder / "airports.csv", [{"id": "ORD"}, {"id": "ATL"}, {"id": "H88"}])
+    for tables in (["airports.csv", "flights.csv"], ["flights.csv"]):
+        done = way(*tables, *REPLACE)
+        assert done.exit_code == 0
+        assert done.stdout.startswith(f"{tables[0]} (")
+
+
+def test_dangling_ends_are_reported_first(folder: Path) -> None:
+    _write(folder / "airports.csv", [*KNOWN, {"id": "ORD", "iata": "", "name": "", "city": ""}])
+    _write(folder / "more.csv", [{"source": "ORD", "target": "ORD"}])
+    for way in (in_bulk, record_by_record, dry_run):
+        done = way("airports.csv", "flights.csv", "more.csv", "--no-create-nodes", *REPLACE)
+        assert done.exit_code == 1
+        assert "3 of the 4 ids at the ends of edges" in done.stdout.splitlines()[0]
+
+
+# --- edges that were read as nodes --------------------------------------------------
+
+VERTICES = [{"~id": f"v{n}", "~label": "airport", "rank": str(n % 2)} for n in range(5)]
+EDGES = [
+    {"~id": f"e{n}", "~to": f"v{n}", "~from": f"v{4 - n}", "~label": "route"} for n in range(5)
+]
+
+
+@pytest.mark.parametrize("way", [in_bulk, dry_run])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(
+    folder: Path, ending: str, way: Way
+) -> None:
+    _write(folder / f"vertices.{ending}", VERTICES)
+    _write(folder / f"routes.{ending}", EDGES)
+    tables = [f"vertices.{ending}", f"routes.{ending}", "--id-column", "~id"]
+    done = way(*tables)
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert done.stdout.startswith(
+        f"routes.{ending} was read as a table of nodes, but its columns ~from and ~to hold ids of "
+        "nodes, and there are no edges: read it as a table of edges with --subject-column '~from' "
+        "--object-column '~to'."
+    )
+    better = way(*tables, "--subject-column", "~from", "--object-column", "~to", *REPLACE)
+    assert better.exit_code == 0
+    assert "5 nodes, 5 edges, " in better.stdout
+
+
+def test_tables_of_nodes_alone_are_no_mistake(folder: Path) -> None:
+    _write(folder / "a.csv", [{"id": str(n), "age": str(n), "rank": "1"} for n in range(5)])
+    _write(folder / "b.csv", [{"id": f"p{n}", "parent": f"p{n // 2}"} for n in range(5)])
+    for way in (in_bulk, dry_run):
+        assert way("a.csv", "b.csv").exit_code == 0
+        assert way("b.csv", *REPLACE).exit_code == 0

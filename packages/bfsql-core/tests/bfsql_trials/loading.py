@@ -244,6 +244,9 @@ class SqlLoaderSuite(LoaderSuite):
             duplicate_edges=1,
             dangling_edges=2,
             dangling_examples=["ghost"],
+            described_ends=2,
+            undescribed_ends=1,
+            undescribed_sample=["ghost"],
             unattached_evidence=2,
         )
 

@@ -122,6 +122,24 @@ class UserFilesSuite:
         assert "some.csv, line 3: " in done.stdout
         assert list(held().types) == ["a"]
 
+    def test_edges_that_meet_no_node_are_loaded_and_reported_first(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("numbered.csv").write_text("id,code\n1,a\n2,b\n", encoding="utf-8")
+        done = load("numbered.csv", "edges.csv", "--replace", "--no-backup")
+        assert (done.exit_code, done.stderr) == (1, "")
+        assert done.stdout.startswith("None of the 3 ids at the ends of edges is the id of a node ")
+        assert "the column code of numbered.csv: name it with --id-column code. " in done.stdout
+        assert held().triples == {("a", "KNOWS", "b"), ("b", "KNOWS", "c")}
+
+    def test_edges_that_were_read_as_nodes_are_reported_first(
+        self, load: Callable[..., Result], old: Graph
+    ) -> None:
+        Path("exported.csv").write_text("id,~from,~to\ne1,a,b\n", encoding="utf-8")
+        done = load("nodes.csv", "exported.csv", "--replace", "--no-backup")
+        assert (done.exit_code, done.stderr) == (1, "")
+        assert done.stdout.startswith("exported.csv was read as a table of nodes, but its columns ")
+
     def test_a_graph_of_dangling_edges_is_not_loaded(
         self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
     ) -> None:

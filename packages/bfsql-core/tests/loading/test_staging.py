@@ -103,6 +103,9 @@ async def test_what_belongs_to_nothing_is_counted() -> None:
         duplicate_edges=1,
         dangling_edges=2,
         dangling_examples=["gone", "lost"],
+        described_ends=2,
+        undescribed_ends=2,
+        undescribed_sample=["gone", "lost"],
         unattached_evidence=2,
     )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfsql.loading.intake import EXAMPLES
+from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
@@ -128,8 +128,9 @@ async def _finish_ends(
         f'SELECT id FROM {missing} ORDER BY id COLLATE "C" LIMIT $1', EXAMPLES
     )
     few = [entity_id for (entity_id,) in examples]
+    await _count_ends(connection, report, options, edges, nodes, missing)
     if options.create_nodes:
-        report.created_nodes = await _number_of(connection, f"SELECT count(*) FROM {missing}")
+        report.created_nodes = report.undescribed_ends
         report.created_examples = few
         await connection.execute(
             f"INSERT INTO {nodes} (entity_id, entity_type, name) SELECT id, $1, id FROM {missing}",
@@ -141,6 +142,35 @@ async def _finish_ends(
     await tables.type_vectors(connection)
     await tables.index(connection, tables.entity)
     report.nodes = await _number_of(connection, f"SELECT count(*) FROM {nodes}")
+
+
+async def _count_ends(  # noqa: PLR0917 - what a load has
+    connection: Connection,
+    report: LoadReport,
+    options: LoadOptions,
+    edges: str,
+    nodes: str,
+    missing: str,
+) -> None:
+    """Count the ends of edges with and without a node, and find those that may be ids."""
+    report.undescribed_ends = await _number_of(connection, f"SELECT count(*) FROM {missing}")
+    if report.undescribed_ends:
+        report.described_ends = await _number_of(
+            connection,
+            f"SELECT count(*) FROM {nodes} WHERE entity_id IN (SELECT subject_id FROM {edges}) "
+            f"OR entity_id IN (SELECT object_id FROM {edges})",
+        )
+        sample = await connection.fetch(
+            f'SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id COLLATE "C") - 1 AS place '
+            f"FROM {missing}) AS numbered WHERE place % $1 = 0 ORDER BY place",
+            sample_step(report.undescribed_ends),
+        )
+        report.undescribed_sample = [entity_id for (entity_id,) in sample]
+    if options.possible_ids:
+        found = await connection.fetch(
+            f"SELECT entity_id FROM {nodes} WHERE entity_id = ANY($1)", [*options.possible_ids]
+        )
+        report.actual_ids = {entity_id for (entity_id,) in found}
 
 
 async def _count_dangling(connection: Connection, edges: str, missing: str) -> int:

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 
 from bfsql.columns import BATCH_EDGES, IntArray
-from bfsql.loading.intake import EXAMPLES
+from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import created_node, merge_edges, merge_node_records
@@ -108,10 +108,24 @@ class BulkGraph:
         # Finding the distinct ends of all edges takes a third of the time, and usually all are
         # nodes.
         self._name("id", "id", nodes)
+        self._find_possible_ids()
         self._sort()
         if self._count("edge") < sum(table.count for table in self._edges):
+            described = self.size
             self._name("id", "id", nodes + ends)
             self._sort()
+            self.report.undescribed_ends = missing = self.size - described
+            if described:
+                every = self._count("(SELECT s FROM edge UNION SELECT o FROM edge)")
+                self.report.described_ends = every - missing
+
+    def _find_possible_ids(self) -> None:
+        if self._options.possible_ids:
+            found = self._connection.execute(
+                "SELECT id FROM id WHERE id IN (SELECT unnest(?))",
+                [sorted(self._options.possible_ids)],
+            )
+            self.report.actual_ids = {id_ for (id_,) in found.fetchall()}
 
     def _name(self, table: str, column: str, queries: Sequence[str]) -> None:
         """Make a table of the distinct texts that some queries return, in code point order."""
@@ -164,7 +178,7 @@ class BulkGraph:
     def nodes(self) -> Iterator[tuple[int, str, str]]:
         """Number, type and metadata as JSON text of every node, by number."""
         rows = self._described()
-        row = next(rows, None)
+        row, step, missing = next(rows, None), sample_step(self.report.undescribed_ends), 0
         while row is not None:
             n, id_, place, *_ = records = row
             several = []
@@ -175,6 +189,9 @@ class BulkGraph:
             else:
                 row = None
             if place is None:
+                if missing % step == 0:
+                    self.report.undescribed_sample.append(id_)
+                missing += 1
                 if self._options.create_nodes:
                     yield n, *self._created(id_)
                 continue

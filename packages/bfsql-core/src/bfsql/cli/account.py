@@ -9,6 +9,7 @@ from typing import Any
 from bfsql.answers.notes import counted
 from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
+from bfsql.loading.joins import ends_without_node, lacks_most_ends
 from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
 from bfsql.sources import RDF
@@ -39,7 +40,11 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
     good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
     kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
     place = report.place or "The store"
+    remark = " The graph was written nevertheless: load again with --replace" + (
+        "." if allowed else ", or allow it with --allow-refused."
+    )
     return _plain(
+        *_joins(report, remark),
         *_sources(report),
         *_changes(report),
         *_refused(report, good),
@@ -57,6 +62,7 @@ def rehearsal(trial: Rehearsal) -> list[str]:
         for one in trial.edges
     ]
     return _plain(
+        *_joins(report, ""),
         *_sources(report),
         *_changes(report),
         *_refused(report, ""),
@@ -73,6 +79,14 @@ def _size(report: LoadReport) -> str:
         f"{counted(report.evidence, 'piece')} of evidence",
     )
     return ", ".join(numbers)
+
+
+def _joins(report: LoadReport, remark: str) -> Iterator[str]:
+    """Whether the edges meet the nodes, which the rest of the report may not show."""
+    yield from (f"{sentence}{remark}" for sentence in report.wrong_columns)
+    described = report.nodes - report.created_nodes
+    if not report.wrong_columns and described and lacks_most_ends(report):
+        yield f"{ends_without_node(report)}."
 
 
 # --- how the files were read ----------------------------------------------------

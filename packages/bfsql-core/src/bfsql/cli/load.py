@@ -53,7 +53,11 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 @click.option(
     "--dry-run", is_flag=True, help="Show how the files would be read, and write nothing."
 )
-@click.option("--allow-refused", is_flag=True, help="Exit with 0 even if lines were refused.")
+@click.option(
+    "--allow-refused",
+    is_flag=True,
+    help="Exit with 0 even if lines were refused or edges meet no nodes.",
+)
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
 @click.option("--format", metavar="NAME", help=f"Format of all sources: {', '.join(FORMATS)}.")
 @click.option(
@@ -130,7 +134,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     click.echo("\n".join(lines))
     if error is not None:
         raise error
-    if report.refused and not flags["allow_refused"]:
+    if (report.refused or report.wrong_columns) and not flags["allow_refused"]:
         click.get_current_context().exit(FAILED)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
 from bfsql.loading.intake import check_graph
+from bfsql.loading.joins import NodeTables
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
     MADE_TYPE,
@@ -161,6 +162,7 @@ class Reading:
         sources = open_sources([*paths, *remove], options)
         number = len(dict.fromkeys(paths))
         self._accounts = [source.account for source in sources[:number]]
+        self._node_tables = NodeTables(sources[:number])
         self._removals = [source.account for source in sources[number:]]
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources[:number]),
@@ -178,6 +180,7 @@ class Reading:
             how,
             default_type=how.default_type or _untyped(self._accounts),
             remove=self.removed if remove else how.remove,
+            possible_ids=self._node_tables.possible_ids,
         )
         """What is asked of the loader."""
 
@@ -191,6 +194,7 @@ class Reading:
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
             refusals=list(islice(refusals, KEPT)),
             refused=sum(one.refused for one in filters) + report.refused,
+            wrong_columns=self._node_tables.wrong_columns(report, self._accounts),
             sources=self._accounts,
             removals=self._removals,
         )

@@ -77,10 +77,14 @@ DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
 """
 
 # With +n the edges are looked through only where a node lacks a description.
-CREATED = """
+UNDESCRIBED_ENDS = """
 CREATE TABLE created AS SELECT n, id FROM node LEFT JOIN described USING (n)
 WHERE d IS NULL AND (+n IN (SELECT s FROM edge) OR +n IN (SELECT o FROM edge))
 ORDER BY id
+"""
+
+DESCRIBED_ENDS = """
+SELECT count(*) FROM described WHERE n IN (SELECT s FROM edge UNION ALL SELECT o FROM edge)
 """
 
 DANGLING = """

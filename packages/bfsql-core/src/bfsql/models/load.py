@@ -60,6 +60,8 @@ class LoadOptions:
     """Whether a file that is replaced is kept under another name."""
     progress: Progress | None = None
     """Called now and then."""
+    possible_ids: frozenset[str] = frozenset()
+    """Texts; the report has those that are ids of nodes in `actual_ids`."""
 
 
 REPLACING = LoadOptions(LoadMode.REPLACE)
@@ -130,6 +132,17 @@ class LoadReport:
     """Number of nodes created for ends of edges that no record describes."""
     created_examples: list[str] = field(default_factory=list)
     """Some ids of such nodes."""
+    described_ends: int = 0
+    """Number of ids at the ends of edges that a node record describes; only counted if there are
+    others."""
+    undescribed_ends: int = 0
+    """Number of ids at the ends of edges that no node record describes."""
+    undescribed_sample: list[str] = field(default_factory=list)
+    """Up to a thousand of them, evenly distributed."""
+    actual_ids: set[str] = field(default_factory=set)
+    """Those of `LoadOptions.possible_ids` that are ids of nodes."""
+    wrong_columns: list[str] = field(default_factory=list)
+    """Sentences on tables whose ids were probably not read from the right columns."""
     removed_nodes: int = 0
     """Number of nodes removed."""
     removed_edges: int = 0
