@@ -128,7 +128,9 @@ class UserFilesSuite:
         Path("numbered.csv").write_text("id,code\n1,a\n2,b\n", encoding="utf-8")
         done = load("numbered.csv", "edges.csv", "--replace", "--no-backup")
         assert (done.exit_code, done.stderr) == (1, "")
-        assert done.stdout.startswith("None of the 3 ids at the ends of edges is the id of a node ")
+        assert done.stdout.startswith(
+            "None of the 3 ids at the ends of edges is the id of a node, "
+        )
         assert "the column code of numbered.csv: name it with --id-column code. " in done.stdout
         assert held().triples == {("a", "KNOWS", "b"), ("b", "KNOWS", "c")}
 

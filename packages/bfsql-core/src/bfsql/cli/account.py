@@ -40,11 +40,9 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
     good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
     kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
     place = report.place or "The store"
-    remark = " The graph was written nevertheless: load again with --replace" + (
-        "." if allowed else ", or allow it with --allow-refused."
-    )
+    written = " The graph was written nevertheless"
     return _plain(
-        *_joins(report, remark),
+        *_joins(report, f"{written}." if allowed else f"{written}; --allow-refused allows it."),
         *_sources(report),
         *_changes(report),
         *_refused(report, good),

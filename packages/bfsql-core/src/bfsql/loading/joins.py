@@ -11,19 +11,50 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import SourceError
+from bfsql.loading import statements as sql
+from bfsql.loading.intake import sample_step
 from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.columns import OBJECT, SUBJECT, NodeColumns, given
 from bfsql.sources.files import guarded
 from bfsql.sources.id_columns import id_option, id_text
 from bfsql.sources.open import AnyTable, Source
 
+if TYPE_CHECKING:
+    import sqlite3
+
 _ROWS = 100
 """Rows of a table whose values are compared with the ids of nodes."""
 _MARKS = "~_:@ "
 """Characters around the names of columns in exports of graph databases, such as `~from`."""
+
+
+def count_ends(
+    connection: sqlite3.Connection, report: LoadReport, possible_ids: Iterable[str]
+) -> None:
+    """Count the ends of edges with and without a description, and look up texts.
+
+    Args:
+        connection: Of a staging with merged nodes. The ends without a description become its
+            table `created`.
+        report: Where they are counted.
+        possible_ids: The texts.
+    """
+
+    def number(query: str) -> int:
+        return int(connection.execute(query).fetchone()[0])
+
+    connection.execute(sql.UNDESCRIBED_ENDS)
+    report.undescribed_ends = number("SELECT count(*) FROM created")
+    if report.undescribed_ends:
+        report.described_ends = number(sql.DESCRIBED_ENDS)
+        step = (sample_step(report.undescribed_ends),)
+        report.undescribed_sample = [id_ for (id_,) in connection.execute(sql.SAMPLE, step)]
+    report.actual_ids = {
+        text for text in possible_ids if connection.execute(sql.IS_NODE, (text,)).fetchone()
+    }
 
 
 def lacks_most_ends(report: LoadReport) -> bool:
@@ -35,10 +66,10 @@ def ends_without_node(report: LoadReport) -> str:
     """The number of these ids, as a clause."""
     number = report.undescribed_ends + report.described_ends
     if not report.described_ends:
-        return f"None of the {number:,} ids at the ends of edges is the id of a node in the files"
+        return f"None of the {number:,} ids at the ends of edges is the id of a node"
     return (
         f"{report.undescribed_ends:,} of the {number:,} ids at the ends of edges are not ids of "
-        "nodes in the files"
+        "nodes"
     )
 
 
@@ -119,7 +150,7 @@ class NodeTables:
 def _sample(table: AnyTable, columns: NodeColumns) -> dict[str, set[str]]:
     """The values of the first rows, of each column besides the id whose values can be ids."""
     found: dict[str, set[str | None]] = {}
-    for row in islice(table.rows(), _ROWS):
+    for row in islice(guarded(table.path, iter(table.rows())), _ROWS):
         for column, value in row.items():
             if column != columns.id and given(value, columns.null_texts) is not None:
                 found.setdefault(column, set()).add(id_text(row, column, columns))

@@ -31,7 +31,8 @@ from uuid import uuid4
 from bfsql.errors import StoreError
 from bfsql.loading import statements as sql
 from bfsql.loading.folders import working_folder
-from bfsql.loading.intake import EXAMPLES, Worker, accepted, sample_step
+from bfsql.loading.intake import EXAMPLES, Worker, accepted
+from bfsql.loading.joins import count_ends
 from bfsql.loading.removal import remove
 from bfsql.loading.statements import BATCH
 from bfsql.models.json_values import decode, encode, is_text
@@ -266,7 +267,7 @@ class Staging:
         self.connection.executescript(sql.APPLY_NODES)
         default_type = (self._options.default_type,)
         self.connection.execute("UPDATE described SET type = ? WHERE type = ''", default_type)
-        self._compare_ends()
+        count_ends(self.connection, self.report, self._options.possible_ids)
         if self._options.create_nodes:
             self._create_nodes()
         self.report.nodes = self._number("SELECT count(*) FROM described")
@@ -283,25 +284,8 @@ class Staging:
             yield first, entity_type, self._codec.encode(metadata)
             yield from ((d, None, None) for d in surplus)
 
-    def _compare_ends(self) -> None:
-        """Count the ends of edges with and without a description, and make `created` of these."""
-        self.connection.execute(sql.UNDESCRIBED_ENDS)
-        report = self.report
-        report.undescribed_ends = self._number("SELECT count(*) FROM created")
-        if report.undescribed_ends:
-            report.described_ends = self._number(sql.DESCRIBED_ENDS)
-            every = "SELECT id FROM created WHERE (rowid - 1) % ? = 0 ORDER BY rowid"
-            sample = self.connection.execute(every, (sample_step(report.undescribed_ends),))
-            report.undescribed_sample = [id_ for (id_,) in sample]
-        is_node = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
-        report.actual_ids = {
-            text
-            for text in self._options.possible_ids
-            if self.connection.execute(is_node, (text,)).fetchone()
-        }
-
     def _create_nodes(self) -> None:
-        """Describe the ends of edges that no record describes."""
+        """Describe the ends of edges that no record describes, which `count_ends` has found."""
         self.report.created_nodes = self.report.undescribed_ends
         examples = self.connection.execute("SELECT id FROM created LIMIT ?", (EXAMPLES,))
         self.report.created_examples = [id_ for (id_,) in examples]

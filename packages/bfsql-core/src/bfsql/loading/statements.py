@@ -87,6 +87,9 @@ DESCRIBED_ENDS = """
 SELECT count(*) FROM described WHERE n IN (SELECT s FROM edge UNION ALL SELECT o FROM edge)
 """
 
+SAMPLE = "SELECT id FROM created WHERE (rowid - 1) % ? = 0 ORDER BY rowid"
+IS_NODE = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
+
 DANGLING = """
 SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
     s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)
