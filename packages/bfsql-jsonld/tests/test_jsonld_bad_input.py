@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from bfsql_trials.hostile_files import HOSTILE, NESTED_ENTITIES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,8 @@ async def test_a_server_that_is_not_there_is_told(opened) -> None:
         (said(b'"text"'), "not JSON-LD"),
         (said(b"17"), "not JSON-LD"),
         (said(b'{"@context": 5, "@id": "http://x/"}'), "not JSON-LD"),
+        (said(HOSTILE["a long context in JSON-LD"][1]), "has a text of 70,007 .* at most 1,000"),
+        (said(NESTED_ENTITIES, "application/rdf+xml"), "returned application/rdf"),
     ],
 )
 async def test_a_bad_answer_is_a_sentence_and_the_next_call_works(

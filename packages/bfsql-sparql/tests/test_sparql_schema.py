@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from bfsql_trials.hostile_files import HOSTILE
 
 from bfsql import call
 from bfsql.models.rdf import WELL_KNOWN
@@ -144,6 +145,8 @@ DESCRIPTION = f"""\
     void:propertyPartition [ void:property <http://x.test/tells> ] ] ] .
 """
 
+LONG_IRI = HOSTILE["a long IRI in Turtle"][1]
+
 
 async def test_a_sample_takes_what_the_service_description_names(
     bad_endpoint: BadEndpoint, look: Looks
@@ -172,6 +175,7 @@ async def test_a_sample_takes_what_the_service_description_names(
         Reply(body=b"<html>", content_type="text/html"),
         Reply(body=b"no turtle {", content_type="text/turtle"),
         Reply(body=b"# nothing\n" * 500_000, content_type="text/turtle"),
+        Reply(body=DESCRIPTION.encode() + LONG_IRI, content_type="text/turtle"),
         reset(),
     ],
 )

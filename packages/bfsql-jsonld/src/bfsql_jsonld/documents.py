@@ -21,9 +21,10 @@ from typing import Any
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal, in_languages, value_of
 from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.sources.json_ld_guard import check_json_ld
 from bfsql_jsonld.attributes import Attributes, Described
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import NAMES, SYNONYMS, Names
@@ -76,6 +77,10 @@ class Linked:
         with reply.read():
             if not isinstance(document, dict | list):  # the library would fetch a text as a URL
                 raise Unreadable("it is not JSON-LD, which is an object or a list of objects")
+            try:
+                check_json_ld(reply.url, document)
+            except SourceError as error:
+                raise Unreadable(f"it {error.reason}") from None
         have: dict[str, tuple[str, Any]] = {}
         outer = self._outer_context(reply, document)
         work = (document, reply.url, outer, have)

@@ -8,7 +8,7 @@ instead of 0.08 s.
 
 from __future__ import annotations
 
-from io import BufferedIOBase
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ import pyoxigraph
 from oxrdflib import OxigraphStore
 
 from bfsql.errors import SourceError, StoreError
-from bfsql.sources.files import faults_of, open_bytes
+from bfsql.sources.files import faults_of
+from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import quads
-from bfsql.sources.text import encoding_of, open_utf8
+from bfsql.sources.text import encoding_of
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.rdflib_engine import Graphs, read
 
@@ -37,8 +38,9 @@ _UNITE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 _JSON = pyoxigraph.QueryResultsFormat.JSON
 
 
-def _opened_file(path: Path, format_: str) -> BufferedIOBase:
-    return open_bytes(path) if format_ == "rdfxml" else open_utf8(path, encoding_of(path, None))
+def _opened_file(path: Path, format_: str) -> BufferedReader:
+    encoding = "utf-8" if format_ == "rdfxml" else encoding_of(path, None)
+    return open_guarded(path, format_, encoding)
 
 
 class OxigraphEngine:
@@ -73,6 +75,9 @@ class OxigraphEngine:
                     pass
             reason = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
             raise SourceError(path, reason, error.lineno) from error
+        except MemoryError as error:  # its limit on one term, not the end of the memory
+            reason = "has a literal longer than 16 MB, which Oxigraph does not read; split it"
+            raise SourceError(path, reason) from error
 
     def finish(self) -> bool:
         """See `Engine`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
+from bfsql.sources.rdf_guard import check_document
 from bfsql_sparql.dataset import Dataset, Row, TimeBudget
 from bfsql_sparql.mapping import CLASSES, UNTYPED
 from bfsql_sparql.queries import schema as texts
@@ -218,6 +219,7 @@ def _objects(document: bytes, property_: str) -> frozenset[str]:
 
     graph = rdflib.Graph(bind_namespaces="none")
     try:
+        check_document("the service description", document, "turtle")
         graph.parse(data=document, format="turtle")
     except Exception:  # noqa: BLE001 - rdflib raises what its parts raise; a description is optional
         return frozenset()

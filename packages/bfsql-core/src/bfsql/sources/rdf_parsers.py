@@ -6,7 +6,7 @@ fed statement by statement from a window on the file: a run of whole lines. If a
 not end in the window, its partial result is dropped and the window grows. JSON-LD is read whole.
 
 Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
-entities of XML are not resolved.
+entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ from rdflib.plugins.parsers.trig import TrigSinkParser
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
-from bfsql.sources.files import open_bytes
-from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_text, open_utf8
+from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
+from bfsql.sources.rdf_guard import open_guarded
+from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_utf8
+from bfsql.sources.xml_guard import open_xml
 
 _CHUNK = 1 << 16
 _WINDOW = 1 << 16
@@ -143,7 +145,7 @@ def _lines(
     path: Path, encoding: str, *, exact: bool, named_graphs: bool = False
 ) -> Iterator[Quad | Refusal]:
     parser = _LineParser(exact=exact)
-    with open_utf8(path, encoding) as stream:
+    with open_guarded(path, "nquads" if named_graphs else "ntriples", encoding) as stream:
         for number, raw in enumerate(lines(stream), 1):
             try:
                 line = raw.decode().strip()
@@ -212,7 +214,8 @@ def _turtle(
     collector = _Collector(exact=exact)
     kind = _TrigParser if named_graphs else _TurtleParser
     parser = kind(collector, path.absolute().as_uri(), exact=exact)
-    with open_text(path, encoding) as stream:
+    format_ = "trig" if named_graphs else "turtle"
+    with TextIOWrapper(open_guarded(path, format_, encoding), "utf-8", newline="") as stream:
         text, last = _more(stream, _WINDOW)
         at, line_number = 0, 1
         while True:
@@ -361,6 +364,35 @@ def _parser_module(name: str, *, exact: bool) -> ModuleType:
     return module
 
 
+class _JoinedText:
+    """A handler that receives the text between two tags as one piece.
+
+    rdflib's handler appends each piece to a string, which takes hours for a few megabytes in
+    small pieces; every `&amp;` is a piece.
+    """
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+        self._pieces: list[str] = []
+        self.characters = self._pieces.append
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handler, name)
+
+    def startElementNS(self, *arguments: Any) -> None:  # noqa: N802
+        self._pass_on()
+        self._handler.startElementNS(*arguments)
+
+    def endElementNS(self, *arguments: Any) -> None:  # noqa: N802
+        self._pass_on()
+        self._handler.endElementNS(*arguments)
+
+    def _pass_on(self) -> None:
+        if self._pieces:
+            self._handler.characters("".join(self._pieces))
+            self._pieces.clear()
+
+
 class _Locator(sax.xmlreader.Locator):
     """The position of the parser, and the base of relative IRIs."""
 
@@ -380,9 +412,11 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
     collector = _Collector(exact=exact)
     source = InputSource(path.absolute().as_uri())
     parser: Any = _parser_module("rdfxml", exact=exact).create_parser(source, collector)
-    parser.getContentHandler().setDocumentLocator(_Locator(source, parser))
+    handler = parser.getContentHandler()
+    handler.setDocumentLocator(_Locator(source, parser))
+    parser.setContentHandler(_JoinedText(handler))
     try:
-        with open_bytes(path) as stream:
+        with open_xml(path) as stream:
             while chunk := stream.read(_CHUNK):
                 parser.feed(chunk)
                 yield from collector.taken()
@@ -405,7 +439,8 @@ def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
         line = re.search(r"at line (\d+)", str(error))
         reason = f"is not JSON: {_short(error)}"
         raise SourceError(path, reason, int(line[1]) if line else None) from error
-    document = _with_local_contexts(path, parsed)
+    check_json_ld(path, parsed)
+    document = with_local_contexts(path, parsed)
     collector = _Collector(exact=exact)
     try:
         _parser_module("jsonld", exact=exact).to_rdf(
@@ -414,39 +449,6 @@ def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
     except Exception as error:  # the parser lets all internal errors through
         raise SourceError(path, f"is not JSON-LD: {_short(error)}") from error
     yield from collector.taken()
-
-
-def _with_local_contexts(path: Path, value: Any) -> Any:
-    """A JSON-LD document without remote contexts; schema.org's is replaced by its vocabulary.
-
-    Raises:
-        SourceError: Another context is a remote document.
-    """
-    if isinstance(value, list):
-        return [_with_local_contexts(path, item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    found = {key: _with_local_contexts(path, item) for key, item in value.items()}
-    if "@context" in found:
-        context = found["@context"]
-        listed = context if isinstance(context, list) else [context]
-        found["@context"] = [_local_context(path, part) for part in listed]
-    return found
-
-
-def _local_context(path: Path, context: Any) -> Any:
-    remote = context if isinstance(context, str) else None
-    if isinstance(context, dict) and isinstance(context.get("@import"), str):
-        remote = context["@import"]
-    if remote is None:
-        return context
-    if remote.rstrip("/") in {"https://schema.org", "http://schema.org"}:
-        return {"@vocab": "http://schema.org/"}
-    raise SourceError(
-        path,
-        f"its context {remote!r} is another document, and nothing is fetched while reading; "
-        "include the context in the file",
-    )
 
 
 _READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {

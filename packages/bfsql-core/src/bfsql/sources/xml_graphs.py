@@ -17,8 +17,8 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable
-from bfsql.sources.files import open_bytes
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.xml_guard import open_xml, xml_faults
 
 ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 """Keys of the ids among the attributes; a declared name could be `id` or `source`."""
@@ -74,7 +74,6 @@ class XmlGraph(ABC):
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
-        self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.XmlDeclHandler = self._declaration
 
     def records(self) -> GraphStream:
@@ -85,7 +84,7 @@ class XmlGraph(ABC):
                 or declares a document type.
         """
         self.account.encoding = "utf-8"
-        with open_bytes(self.path) as stream:
+        with open_xml(self.path, doctype=False) as stream:
             chunk = None
             while chunk != b"":
                 chunk = stream.read(_CHUNK)
@@ -154,26 +153,11 @@ class XmlGraph(ABC):
     # --- the parser's handlers ---
 
     def _feed(self, chunk: bytes) -> None:
-        try:
+        with xml_faults(self.path):
             self._parser.Parse(chunk, not chunk)
-        except expat.ExpatError as error:
-            reason = f"is not well-formed XML: {expat.ErrorString(error.code)}"
-            raise SourceError(self.path, reason, error.lineno) from error
-        except SourceError:
-            raise
-        except (LookupError, ValueError) as error:
-            reason = f"declares an encoding that cannot be read ({error}); save it as UTF-8"
-            raise SourceError(self.path, reason) from error
 
     def _declaration(self, _: str, encoding: str | None, __: int) -> None:
         self.account.encoding = (encoding or "utf-8").lower()
-
-    def _doctype(self, *_: object) -> None:
-        raise SourceError(
-            self.path,
-            "declares a document type (<!DOCTYPE ...>), which is refused for safety; remove it",
-            self.line,
-        )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(" ")[2]

@@ -1,0 +1,73 @@
+"""Files that would exhaust a parser are refused in one sentence; honest ones like them are read."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+from backports import zstd
+from bfsql_trials.hostile_files import ABORTS, HONEST, HOSTILE, NESTED_ENTITIES, statement
+
+from bfsql.errors import SourceError
+from bfsql.sources import open_source
+from bfsql.sources.rdf_guard import TurtleGuard, check_document
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_file_is_refused_in_one_sentence(write, what):
+    name, content, words = HOSTILE[what]
+    with pytest.raises(SourceError) as refused:
+        list(open_source(write(name, content)))
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("what", HONEST)
+def test_an_honest_file_is_read(write, sort_out, what):
+    name, content, value = HONEST[what]
+    found = sort_out(open_source(write(name, content)))
+    assert [[*node.metadata.values()] for node in found.nodes if node.metadata] == [[value]]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_file_is_checked_too(tmp_path, ending):
+    path = tmp_path / f"a.rdf{ending}"
+    path.write_bytes((gzip if ending == ".gz" else zstd).compress(NESTED_ENTITIES))
+    with pytest.raises(SourceError, match="which refers to another"):
+        list(open_source(path))
+
+
+@pytest.mark.parametrize("what", [*ABORTS, "a literal of 4 MB with 600,000 references"])
+def test_load_ends_soon(write, tmp_path, what):
+    name, content, words = (HOSTILE | HONEST)[what]
+    source, store = write(name, content), tmp_path / "graph.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "bfsql", "load", str(source), "--path", str(store)],
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if what in HONEST:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert words in done.stderr
+        assert not store.exists()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
+@pytest.mark.parametrize("what", [what for what in HONEST if HONEST[what][0] == "a.ttl"])
+def test_pieces_of_any_size_give_the_same_tokens(what, size):
+    content = HONEST[what][1][:30_000] + statement("<<( <http://e.org/a> e:b 1 )>>") * 1_001
+    guard = TurtleGuard("a.ttl", lines=False)
+    for at in range(0, len(content), size):
+        guard.feed(content[at : at + size])
+    guard.feed(b"")
+
+
+def test_quotes_that_no_line_closes_do_not_hide_what_follows():
+    deep = HOSTILE["deep terms in N-Triples"][1]
+    for broken in (b'<a> <b> "unclosed .\n', b'<a> <b> """ .\n', b"<a> <b> ''' .\n", b"<a <b .\n"):
+        with pytest.raises(SourceError, match="line 2: nests"):
+            check_document("a.nt", broken + deep, "ntriples")
