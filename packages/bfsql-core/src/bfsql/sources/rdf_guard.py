@@ -42,7 +42,9 @@ _TEXTS = rb"""
   | '{3}(?:[^'\\]++|\\[\s\S]|'{1,2}(?=[^']))*+'{3}"""
 _IRI = re.compile(rb"<[^<>\r\n]{0,%d}+>" % LONGEST_IRI)
 _IRI_END = re.compile(rb"[<>\r\n]")
-_BROKEN = re.compile(rb"""(["'])(?:(?!\1)[^\\\r\n]|\\[^\r\n])*+\\?[\r\n]""")
+_BROKEN = re.compile(
+    rb""""(?:[^"\\\r\n]++|\\[^\r\n])*+\\?[\r\n]|'(?:[^'\\\r\n]++|\\[^\r\n])*+\\?[\r\n]"""
+)
 """A text whose line ends before it does; every parser refuses it."""
 _NAME = re.compile(rb"""(?:[^\s<>#\\"']++|\\[^\r\n])++""")
 _COMMENT = re.compile(rb"#[^\r\n]*+[\r\n]")
