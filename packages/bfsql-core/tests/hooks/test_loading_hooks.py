@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import bfsql
 from bfsql.cli import bfsql as command
+from bfsql.cli.command import KIT_COMMANDS
 from bfsql.errors import HookPluginUnusable
 from bfsql.memory import MemoryBackend
 from bfsql.plugins import hook_states, hookimpl, hookspecs, load_hooks
@@ -27,6 +28,8 @@ BROKEN = {
     "class plugin:\n    @hookimpl\n    async def watch_call(self): ...": "has to be a plain funct",
 }
 HEAD = "from bfsql.plugins import hookimpl\n"
+KIT = "testing"
+"""The conformance kit, which the tests need, adds its commands as a hook plugin."""
 
 
 @pytest.mark.parametrize("source", BROKEN)
@@ -38,7 +41,8 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(
     install_hooks(site, "bfsql-broken", broken=f"{name}:plugin")
     install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
     async with bfsql.open_graph(secretive) as graph:
-        assert [plugin.name for plugin in graph._operations._hooks.plugins] == ["good"]
+        hooks = [plugin.name for plugin in graph._operations._hooks.plugins]
+        assert hooks == ["good", KIT]
         assert (await graph.describe_entity("n:0")).text
     [sentence] = caplog.messages
     assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is skipped: ")
@@ -61,7 +65,10 @@ def test_the_plugin_that_fails_everywhere_implements_every_hook() -> None:
 
 def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) -> None:
     code = (
-        "import asyncio, sys, bfsql\n"
+        "import asyncio, importlib.metadata, sys, bfsql\n"
+        "every = importlib.metadata.entry_points\n"
+        f"without = lambda **by: [e for e in every(**by) if e.name != {KIT!r}]\n"
+        "importlib.metadata.entry_points = without\n"
         "async def ask():\n"
         "    async with bfsql.open_graph(bfsql.MemoryBackend([])) as graph:\n"
         "        await graph.describe_schema()\n"
@@ -115,7 +122,12 @@ def waving(site: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
 def test_a_declared_command_is_listed_called_and_suggested(waving: CliRunner) -> None:
     assert waving.invoke(command, "wave").stdout == "hello\n"
     told = waving.invoke(command, "--help").stdout.partition("Commands of hook plugins:")[2]
-    assert [line.split()[0] for line in told.splitlines()[1:]] == ["wave", "nowhere", "odd"]
+    assert [line.split()[0] for line in told.splitlines()[1:]] == [
+        *KIT_COMMANDS,
+        "wave",
+        "nowhere",
+        "odd",
+    ]
     assert "Did you mean wave?" in waving.invoke(command, "wafe").stderr
 
 

@@ -54,10 +54,6 @@ class BackendPlugin:
     """Opens the store for reading; it never writes."""
     load: Load | None = None
     """Fills a store from graph files; None if the backend does not support loading."""
-    appends: bool = True
-    """Whether `load` supports `LoadMode.APPEND`, with or without `LoadOptions.remove`. If not,
-    `bfsql load` refuses `--append` and `--remove`.
-    """
     prepare: Prepare | None = None
     """Prints or creates what the store lacks for speed or search."""
     keeps_iris: bool = False
@@ -69,6 +65,10 @@ class BackendPlugin:
     contract: int | str = 1
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
     "1.1"; a plugin that states no number was written for the first.
+    """
+    appends: bool = True
+    """Whether `load` supports `LoadMode.APPEND`, with or without `LoadOptions.remove`. If not,
+    `bfsql load` refuses `--append` and `--remove`.
     """
 
 
