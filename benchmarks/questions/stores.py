@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bfsql import Limits, open_graph
 from bfsql.call import AnswerFormat
 from bfsql.models import GraphRecord
-from bfsql.tools.orientation import COUNTING
+from bfsql.tools.describe_schema import COUNTING
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph as load_neo4j
 from bfsql_postgres import PostgresSettings

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import ServedSuite, trying
-from bfsql_trials.together import LoadedTogether
+from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend

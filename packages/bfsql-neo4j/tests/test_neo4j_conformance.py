@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import ServedSuite, WatchedSuite
-from bfsql_trials.together import LoadedTogether
+from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings

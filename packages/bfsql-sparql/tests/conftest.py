@@ -50,7 +50,7 @@ class Looked:
 
     async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
         """The results of a search."""
-        return await EntitySearch(self.store, query, types).found()
+        return await EntitySearch(self.store, query, types).best()
 
     async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
         """The ids of the results of a search."""
@@ -114,14 +114,14 @@ class Store:
     async def load(self, records: Sequence[GraphRecord]) -> None:
         """Replace the content by the graph of these records."""
         wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if wanted == self.held:
+        if wanted == self.load_lock:
             return
-        self.held = None
+        self.load_lock = None
         if self.server is None:
             await self._write(records)
         else:
             await load_graph(self.settings, records)
-        self.held = wanted
+        self.load_lock = wanted
 
     @asynccontextmanager
     async def filled(

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
-from bfsql_trials.together import LoadedTogether
+from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.models import GraphRecord
 from bfsql_servers.fuseki import FusekiServer
@@ -19,7 +19,7 @@ from bfsql_servers.process import stopped
 from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
 from bfsql_testing import BackendSuite, Kind, never
-from bfsql_testing.conformance import EVERYTHING, RULES, kept
+from bfsql_testing.conformance import EVERYTHING, RULES, storable
 from bfsql_testing.conformance.graphs import village
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
@@ -108,7 +108,7 @@ class OnAServer(LoadedTogether, OnAStore):
             async with stopped(self.there.server):
                 yield
         finally:
-            self.there.held = None  # most servers keep their data in memory
+            self.there.load_lock = None  # most servers keep their data in memory
             await self.there.load(self.records)
 
 
@@ -168,7 +168,7 @@ class TestFilesByRdflib(BackendSuite):
 
     @asynccontextmanager
     async def backend(self) -> AsyncIterator[SparqlBackend]:
-        records = kept(village(), KEPT)
+        records = storable(village(), KEPT)
         async with self.there.filled(records) as backend:
             yield backend
 

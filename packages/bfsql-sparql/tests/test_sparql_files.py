@@ -94,7 +94,7 @@ async def serve(tmp_path: Path, engine: str) -> AsyncIterator[Opens]:
         await files.close()
 
 
-async def found(files: Files, query: str = EVERYTHING) -> list:
+async def best(files: Files, query: str = EVERYTHING) -> list:
     return rows((await files.reply(query)).body)
 
 
@@ -107,7 +107,7 @@ async def test_each_format_gives_the_same_statements(serve, tmp_path, name, pack
     path = tmp_path / (f"{name}.gz" if packed else name)
     content = b"\xef\xbb\xbf" + SAME[name].encode()
     path.write_bytes(gzip.compress(content) if packed else content)
-    assert set(await found(await serve(path))) == {
+    assert set(await best(await serve(path))) == {
         (f"{EX}a", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{EX}Thing"),
         (f"{EX}a", f"{EX}p", f"{EX}b"),
         (f"{EX}a", f"{EX}name", Literal("A")),
@@ -119,7 +119,7 @@ async def test_each_format_gives_the_same_statements(serve, tmp_path, name, pack
 async def test_several_files_are_one_dataset_and_their_blank_nodes_stay_apart(serve):
     text = f"<{EX}%s> <{EX}p> _:b ."
     files = await serve(a__nt=text % "a", b__ttl=text % "b", c__nq=text % "c")
-    solutions = await found(files)
+    solutions = await best(files)
     assert {s for s, _, _ in solutions} == {f"{EX}a", f"{EX}b", f"{EX}c"}
     blanks = {o for _, _, o in solutions}
     assert len(blanks) == 3
@@ -150,11 +150,11 @@ async def test_named_graphs_are_kept_and_a_query_without_one_sees_each_statement
     serve, name, text
 ):
     files = await serve(**{name: text})
-    assert sorted(await found(files)) == [
+    assert sorted(await best(files)) == [
         (f"{EX}a", f"{EX}p", f"{EX}b"),
         (f"{EX}a", f"{EX}p", f"{EX}c"),
     ]
-    assert sorted(await found(files, IN_GRAPHS)) == [
+    assert sorted(await best(files, IN_GRAPHS)) == [
         (f"{EX}1", f"{EX}a", f"{EX}p", f"{EX}b"),
         (f"{EX}2", f"{EX}a", f"{EX}p", f"{EX}b"),
     ]
@@ -170,7 +170,7 @@ async def test_rdflib_leaves_literals_as_they_are_written(tmp_path, name, caplog
         SparqlSettings(data=[str(tmp_path / name), str(tmp_path / f"odd-{name}")]), oxigraph=False
     )
     query = f"SELECT ?o {{ <{EX}a> <{EX}born> ?o }}"
-    assert set(await found(files, query)) == {
+    assert set(await best(files, query)) == {
         (Literal("0042", None, f"{XSD}integer"),),
         (Literal("no number", None, f"{XSD}integer"),),
     }
@@ -181,13 +181,13 @@ async def test_rdflib_leaves_literals_as_they_are_written(tmp_path, name, caplog
 async def test_relative_paths_begin_where_the_person_is(serve, tmp_path, monkeypatch):
     (tmp_path / "a.ttl").write_text(TURTLE)
     monkeypatch.chdir(tmp_path)
-    assert len(await found(await serve(Path("a.ttl")))) == 5
+    assert len(await best(await serve(Path("a.ttl")))) == 5
 
 
 async def test_relative_iris_are_the_file_s_own(serve, tmp_path):
     files = await serve(a__ttl="<#a> <p> <>.", b__jsonld='{"@id": "#b", "http://p/": {"@id": ""}}')
     here = tmp_path.as_uri()
-    assert sorted(await found(files)) == [
+    assert sorted(await best(files)) == [
         (f"{here}/a.ttl#a", f"{here}/p", f"{here}/a.ttl"),
         (f"{here}/b.jsonld#b", "http://p/", f"{here}/b.jsonld"),
     ]
@@ -204,7 +204,7 @@ async def test_an_empty_dataset_opens_and_says_so(serve, caplog):
     with caplog.at_level(logging.WARNING, "bfsql"):
         files = await serve(a__ttl="# nothing\n")
     assert "contains no statements" in caplog.text
-    assert await found(files) == []
+    assert await best(files) == []
     assert truth((await files.reply("ASK {}")).body)
 
 
@@ -219,8 +219,8 @@ async def test_a_store_of_oxigraph_is_served_read_only_with_its_graphs(tmp_path)
     del store
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     files = await open_files(SparqlSettings(data=[str(folder)]))
-    assert await found(files) == [(f"{EX}a", f"{EX}p", f"{EX}b")]
-    assert await found(files, IN_GRAPHS) == [(f"{EX}g", f"{EX}a", f"{EX}p", f"{EX}b")]
+    assert await best(files) == [(f"{EX}a", f"{EX}p", f"{EX}b")]
+    assert await best(files, IN_GRAPHS) == [(f"{EX}g", f"{EX}a", f"{EX}p", f"{EX}b")]
     await files.close()
     assert (
         before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}.items()
@@ -318,11 +318,9 @@ async def test_a_file_that_cannot_be_read_is_told(serve, name, content, reason):
 
 @pytest.mark.parametrize("name", ["a.ttl", "a.nt"])
 async def test_utf_16_is_recognised_by_its_byte_order_mark(serve, tmp_path, name):
-    plain = set(await found(await serve(**{name.replace(".", "__"): SAME[name]})))
+    plain = set(await best(await serve(**{name.replace(".", "__"): SAME[name]})))
     text = SAME[name]
-    assert (
-        set(await found(await serve(**{name.replace(".", "__"): text.encode("utf-16")}))) == plain
-    )
+    assert set(await best(await serve(**{name.replace(".", "__"): text.encode("utf-16")}))) == plain
 
 
 async def test_external_entities_of_xml_are_left_alone(serve, tmp_path):
@@ -333,13 +331,13 @@ async def test_external_entities_of_xml_are_left_alone(serve, tmp_path):
     if isinstance(outcome, StoreError):
         assert "confidential" not in str(outcome)
     else:
-        assert "confidential" not in repr(await found(outcome))
+        assert "confidential" not in repr(await best(outcome))
 
 
 async def test_a_file_after_a_broken_one_is_served(serve):
     with pytest.raises(StoreError):
         await serve(a__ttl="nonsense")
-    assert len(await found(await serve(a__ttl=TURTLE))) == 5
+    assert len(await best(await serve(a__ttl=TURTLE))) == 5
 
 
 # --- queries ----------------------------------------------------------------
@@ -395,7 +393,7 @@ async def test_what_would_fetch_or_change_or_is_no_query_is_refused(serve, liste
     with pytest.raises(Refused):
         await files.reply(query.replace("URL", address))
     assert not came
-    assert len(await found(files)) == 5
+    assert len(await best(files)) == 5
 
 
 @pytest.mark.parametrize(
@@ -420,7 +418,7 @@ async def test_a_text_with_an_escaped_escape_stays_as_it_is(serve):
     files = await serve(a__ttl=TURTLE)
     for query in ('SELECT ("\\\\u0022" AS ?x) {}', 'SELECT ("\\\\u0022 } #" AS ?x) {}'):
         text = query.partition('"')[2].rpartition('"')[0].replace("\\\\", "\\")
-        assert await found(files, query) == [(Literal(text),)]
+        assert await best(files, query) == [(Literal(text),)]
 
 
 async def test_an_answer_above_the_bound_is_refused(serve):
@@ -430,7 +428,7 @@ async def test_an_answer_above_the_bound_is_refused(serve):
     )
     with pytest.raises(Refused, match="bytes"):
         await files.reply(EVERYTHING)
-    assert len(await found(files, EVERYTHING + " LIMIT 10")) == 10
+    assert len(await best(files, EVERYTHING + " LIMIT 10")) == 10
 
 
 # --- time -------------------------------------------------------------------
@@ -499,7 +497,7 @@ async def test_rdflib_ends_inside_of_a_join_that_gives_no_row(tmp_path):
 
 async def test_several_queries_run_at_once_and_a_closed_dataset_answers_none(serve):
     files = await serve(a__nt=crowd(10), settings={"max_concurrent": 2})
-    replies = await asyncio.gather(*(found(files) for _ in range(8)))
+    replies = await asyncio.gather(*(best(files) for _ in range(8)))
     assert {len(solutions) for solutions in replies} == {100}
     await files.close()
     with pytest.raises(StoreUnavailable, match="closed"):

@@ -327,7 +327,7 @@ async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: Oxig
     under_way = f"urn:bfsql:loading:{number}"
     marked = f"INSERT DATA {{ GRAPH <{under_way}:owner> {{ {abandoned.mark(under_way)} }} }}"
     settings = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
-    with abandoned.held(number):
+    with abandoned.load_lock(number):
         oxigraph.update(marked)
         await load_graph(settings, GRAPH)
         assert left_in(oxigraph) == {f"{under_way}:owner"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bfsql.models import EdgeDirection
 from bfsql_sqlite import adjacency, edge_tables
-from bfsql_sqlite.adjacency import WHOLE, Adjacency, Part
+from bfsql_sqlite.adjacency import WHOLE, Adjacency, NumberedEdgeFilter
 from bfsql_sqlite.edge_tables import write_edges, write_types
 from bfsql_sqlite.packed_arrays import Damaged, cut
 
@@ -69,7 +69,9 @@ def written(
     return graph
 
 
-def ring(graph: sqlite3.Connection, nodes: list[int], part: Part = WHOLE) -> list[Triple]:
+def ring(
+    graph: sqlite3.Connection, nodes: list[int], part: NumberedEdgeFilter = WHOLE
+) -> list[Triple]:
     edges = Adjacency.of(graph)
     assert len(edges.types(graph)) == NODES
     found: list[Triple] = []
@@ -137,7 +139,7 @@ def test_a_part_of_a_ring_is_what_is_left_of_the_whole(
         if asked & {one[end] for end in kept} and (predicates is None or one[1] in predicates)
     )
     numbers = None if predicates is None else np.array(sorted(predicates), np.int32)
-    part = Part(numbers, direction)
+    part = NumberedEdgeFilter(numbers, direction)
     with pytest.MonkeyPatch.context() as patch, closing(written(triples)) as graph:
         patch.setattr(adjacency, "SMALL", small)
         patch.setattr(adjacency, "LONG_LIST", long)
@@ -161,7 +163,7 @@ def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
         edges = Adjacency(count, count, 1, 3)
         statements: list[str] = []
         graph.set_trace_callback(statements.append)
-        part = Part(np.array([1], np.int32), "in")
+        part = NumberedEdgeFilter(np.array([1], np.int32), "in")
         [read] = edges.plan(graph, np.array([0], np.int32), part)
         assert read.keywords["ranges"].total == rare
         found = read(graph)

@@ -464,7 +464,7 @@ def test_whatever_the_tables_are(
         except SourceError:
             return
         with (
-            patch("bfsql_sqlite.plain._BLOCK", batch),
+            patch("bfsql_sqlite.csv_normalise._BLOCK", batch),
             patch("bfsql_sqlite.bulk_graph.BATCH_EDGES", batch),
             patch("bfsql_sqlite.bulk_graph._IDS_TWICE", batch),
             patch("bfsql_sqlite.old_graph.BATCH", batch),

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bfsql import call
-from bfsql.columns import NO_NODE
 from bfsql.errors import StoreError
+from bfsql.integers import NO_NODE
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, load_graph
 from bfsql_sqlite.connection import Pool

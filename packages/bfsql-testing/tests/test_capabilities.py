@@ -3,14 +3,14 @@
 import pytest
 
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_testing.conformance import EVERYTHING, Kind, kept
+from bfsql_testing.conformance import EVERYTHING, Kind, storable
 from bfsql_testing.conformance.capabilities import kinds_of
 from bfsql_testing.conformance.graphs import GONE, GRAPHS, VALUES, dangling, values
 
 
 def test_a_store_that_keeps_everything_gets_every_record():
     for graph in GRAPHS.values():
-        assert kept(graph(), EVERYTHING) == graph()
+        assert storable(graph(), EVERYTHING) == graph()
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ def test_a_store_that_keeps_everything_gets_every_record():
     ],
 )
 def test_a_kind_that_a_store_does_not_keep_is_taken_out(kind, keys):
-    reduced = kept(values(), EVERYTHING - {kind})
+    reduced = storable(values(), EVERYTHING - {kind})
     [everything] = [r for r in reduced if isinstance(r, NodeRecord) and r.id == "all"]
     assert set(VALUES) - set(everything.metadata) == keys
 
 
 def test_a_store_without_dangling_edges_gets_none():
-    reduced = kept(dangling(), EVERYTHING - {Kind.DANGLING_EDGES})
+    reduced = storable(dangling(), EVERYTHING - {Kind.DANGLING_EDGES})
     assert [r for r in reduced if isinstance(r, EdgeRecord)] == [EdgeRecord("d:1", "treats", "d:2")]
     assert GONE in {
         e for r in dangling() if isinstance(r, EdgeRecord) for e in (r.subject, r.object)
@@ -41,7 +41,7 @@ def test_a_store_without_dangling_edges_gets_none():
 
 
 def test_lists_that_a_store_keeps_unordered_are_compared_sorted():
-    reduced = kept(values(), EVERYTHING - {Kind.ORDERED_LISTS})
+    reduced = storable(values(), EVERYTHING - {Kind.ORDERED_LISTS})
     [everything] = [r for r in reduced if isinstance(r, NodeRecord) and r.id == "all"]
     assert everything.metadata["texts"] == ["a", "b"]
 

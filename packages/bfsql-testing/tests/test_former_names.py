@@ -6,12 +6,10 @@ from importlib import import_module
 
 import pytest
 
-from bfsql.moved import MODULES
+from bfsql.moved import KIT, RENAMED
 
 
-@pytest.mark.parametrize(
-    "name", [*MODULES, "bfsql.conformance.graphs", "bfsql.conformance.harness"]
-)
+@pytest.mark.parametrize("name", [*KIT, "bfsql.conformance.graphs", "bfsql.conformance.harness"])
 def test_a_former_name_is_the_module_of_today(name: str):
     module = import_module(name)
     assert module is import_module(module.__name__)
@@ -37,3 +35,28 @@ def test_a_name_that_never_existed_is_an_ordinary_import_error():
         import_module("bfsql.conformance.no_such")
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'bfsql\.no_such'"):
         import_module("bfsql.no_such")
+
+
+RENAMED_NAMES = [
+    ("bfsql.abc", "DelegatingGraphDb", "ForwardingBackend"),
+    ("bfsql.cache", "GuardedGraphDb", "CircuitBreakerBackend"),
+    ("bfsql.call", "begun", "start_in_call"),
+    ("bfsql.integers", "Columns", "IntegerGraph"),
+    ("bfsql.models", "Part", "EdgeFilter"),
+]
+
+
+@pytest.mark.parametrize(("module", "former", "today"), RENAMED_NAMES)
+def test_a_name_that_has_changed_works_with_a_warning_that_gives_the_new_one(
+    module: str, former: str, today: str
+):
+    with pytest.warns(DeprecationWarning, match=f"{module}.{former} is now {today}"):
+        found = getattr(import_module(module), former)
+    assert found is getattr(import_module(module), today)
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_module_that_has_been_renamed_works_with_a_warning_that_gives_the_new_name(name: str):
+    sys.modules.pop(name, None)
+    with pytest.warns(DeprecationWarning, match=f"{name} is now {RENAMED[name]}"):
+        assert import_module(name) is import_module(RENAMED[name])

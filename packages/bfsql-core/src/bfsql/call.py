@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from bfsql.lazy import former_names
 from bfsql.models.records import Omission, Triple
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "Limits",
     "Omission",
     "Scope",
-    "begun",
     "check",
     "current",
     "current_request_id",
@@ -38,6 +38,7 @@ __all__ = [
     "omitted",
     "remaining",
     "scope",
+    "start_in_call",
     "withheld",
 ]
 
@@ -92,7 +93,7 @@ class Limits:
     estimator: Estimator = third_of_bytes
     """How the tokens of a text are counted."""
     answer_format: AnswerFormat = "json"
-    """How answers are written: as JSON, or as the lines of `bfsql.answers.lines`."""
+    """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class Scope:
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that runs alongside the call, until the call ends at the latest."""
-        task = ahead_of_use(work)
+        task = start_optional(work)
         self._begun.append(task)
         return task
 
@@ -282,14 +283,14 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
         return await answer
 
 
-def ahead_of_use(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+def start_optional(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """Start a task whose result may never be used, and whose exception is then not logged."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
 
 
-def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
+def start_in_call(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
     """Start a task whose result the current call needs soon; outside of a call, return None."""
     under_way = _current.get()
     if under_way is None:
@@ -328,3 +329,6 @@ def withheld(record: Record) -> bool:
     first = not under_way.withheld
     under_way.withheld.add(record)
     return first
+
+
+__getattr__ = former_names(__name__, {"ahead_of_use": "start_optional", "begun": "start_in_call"})

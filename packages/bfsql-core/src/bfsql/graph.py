@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
-from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, GuardedGraphDb
+from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
 from bfsql.models import Outline
@@ -243,7 +243,7 @@ async def open_graph(
     limits = limits or Limits()
     chosen, watching = plugins.load_hooks(hooks), Observers(observers)
     opened = await _open(backend, backend_settings)
-    guarded = None if max_pause is None else GuardedGraphDb(opened, max_pause)
+    guarded = None if max_pause is None else CircuitBreakerBackend(opened, max_pause)
     breaker = None if guarded is None else guarded.breaker
     db = CachedGraphDb(
         guarded or opened,

@@ -39,6 +39,25 @@ def lazy_names(
     return get, lambda: sorted(home)
 
 
+def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module some of whose public names have changed.
+
+    Args:
+        module: The module's `__name__`.
+        names: Former names and today's. Using a former one is a DeprecationWarning.
+    """
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        from warnings import warn
+
+        warn(f"{module}.{name} is now {names[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return get
+
+
 def lazy_call(place: str) -> Callable[..., Any]:
     """A function that is imported when it is first called.
 

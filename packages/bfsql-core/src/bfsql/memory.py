@@ -30,7 +30,7 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.matching import EXACT, Match, Wanted, aliases_of, folded, name_of
+from bfsql.models.matching import EXACT, Match, NameQuery, aliases_of, folded, name_of
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
@@ -81,7 +81,7 @@ class MemoryBackend(GraphDbInterface):
 
         Similarly spelt names are searched if there are few other matches and none of them is exact.
         """
-        wanted = Wanted(query)
+        wanted = NameQuery(query)
         types = set(node_types or ())
         among = [i for i in self._types if not types or self._types[i] in types]
         found = self._matching(wanted, among, errors=False)
@@ -91,7 +91,9 @@ class MemoryBackend(GraphDbInterface):
         ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))
         return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
 
-    def _matching(self, wanted: Wanted, among: Iterable[str], *, errors: bool) -> dict[str, Match]:
+    def _matching(
+        self, wanted: NameQuery, among: Iterable[str], *, errors: bool
+    ) -> dict[str, Match]:
         """The matches by id."""
         found = {}
         for entity_id in among:
@@ -103,22 +105,22 @@ class MemoryBackend(GraphDbInterface):
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        self._known(entity_id)
+        self._require(entity_id)
         return [Edge(*triple) for triple in self._leaving.get(entity_id, ())]
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        self._known(entity_id)
+        self._require(entity_id)
         return [Edge(*triple) for triple in self._entering.get(entity_id, ())]
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
-        self._known(entity_id)
+        self._require(entity_id)
         return Node(entity_id, self._types[entity_id])
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """All the metadata in the records of the entity."""
-        self._known(entity_id)
+        self._require(entity_id)
         return copy.deepcopy(self._node_metadata[entity_id])
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
@@ -198,6 +200,6 @@ class MemoryBackend(GraphDbInterface):
         by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts[:10])
         return f"{await super().next_steps()} Nodes by type: {by_type}."
 
-    def _known(self, entity_id: str) -> None:
+    def _require(self, entity_id: str) -> None:
         if entity_id not in self._types:
             raise KeyError(entity_id)

@@ -12,11 +12,12 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
+from warnings import warn
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
 
-MODULES = {
+KIT = {
     "bfsql.conformance": "bfsql_testing.conformance",
     "bfsql.conformance.asking": "bfsql_testing.conformance.query_language",
     "bfsql.conformance.elements": "bfsql_testing.conformance.topology",
@@ -24,7 +25,13 @@ MODULES = {
     "bfsql.conformance.stores": "bfsql_testing.conformance.store_access",
     "bfsql.testing": "bfsql_testing.suite",
 }
-"""Former names of modules and today's; other submodules move with their package."""
+"""Former names of modules of the conformance kit and today's, which both stay."""
+
+RENAMED = {
+    "bfsql.columns": "bfsql.integers",
+    "bfsql.outlining": "bfsql.schema_statistics",
+}
+"""Former names whose use is a DeprecationWarning."""
 
 INSTALL_KIT = "pip install bfsql-testing, or in a clone pip install ./packages/bfsql-testing"
 """How to install the conformance kit, for messages."""
@@ -44,7 +51,10 @@ class MovedModules:
     ) -> ModuleSpec | None:
         """The specification of a module under its former name; None for any other name."""
         package, _, module = name.rpartition(".")
-        today = MODULES.get(name) or (package in MODULES and f"{MODULES[package]}.{module}")
+        today = KIT.get(name) or (package in KIT and f"{KIT[package]}.{module}")
+        if name in RENAMED:
+            today = RENAMED[name]
+            warn(f"{name} is now {today}", DeprecationWarning, stacklevel=2)
         return ModuleSpec(name, cast("Loader", _Alias(today))) if today else None
 
 

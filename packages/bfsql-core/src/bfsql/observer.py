@@ -84,7 +84,7 @@ class Observer:
         """The store has answered a call, or failed.
 
         Args:
-            method: A method of `GraphDbInterface`; or of `Columns`, as `columns.rings`.
+            method: A method of `GraphDbInterface`; or of `IntegerGraph`, as `columns.rings`.
             seconds: The duration of the call.
             failed: Whether it raised, for any reason other than an unknown id.
         """

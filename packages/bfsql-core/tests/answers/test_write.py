@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bfsql.answers import SubgraphWriter, entity_document, search_document
 from bfsql.answers.notes import counted, listed, omissions, subgraph_notes
 from bfsql.models import (
+    AnswerGaps,
     BfsResult,
     EntityStub,
-    Facts,
     IntersectionResult,
     Omission,
     SchemaSummary,
@@ -21,7 +21,7 @@ from bfsql.models import (
 )
 
 
-def result_with(facts: Facts, *, ids: tuple[str, ...] = ("a",), count: int = 9) -> BfsResult:
+def result_with(facts: AnswerGaps, *, ids: tuple[str, ...] = ("a",), count: int = 9) -> BfsResult:
     page = Subgraph(ids, dict.fromkeys(ids, "T"), [])
     summary = SchemaSummary(["T"], [])
     return BfsResult(["a"], count, 0, summary, page, facts, max_hops=2, offset=3, limit=None)
@@ -30,18 +30,18 @@ def result_with(facts: Facts, *, ids: tuple[str, ...] = ("a",), count: int = 9) 
 @pytest.mark.parametrize(
     ("facts", "wanted"),
     [
-        (Facts(bare_nodes=1), "1 node was left without metadata"),
-        (Facts(bare_nodes=2, bare_edges=1), "2 nodes and 1 edge were left without metadata"),
+        (AnswerGaps(bare_nodes=1), "1 node was left without metadata"),
+        (AnswerGaps(bare_nodes=2, bare_edges=1), "2 nodes and 1 edge were left without metadata"),
         (
-            Facts(dangling_edges=1, dangling_ids=1),
+            AnswerGaps(dangling_edges=1, dangling_ids=1),
             "1 edge was left out: the graph has no node for 1 id at",
         ),
-        (Facts(dangling_edges=2, dangling_ids=1), "2 edges were left out"),
-        (Facts(removed_seeds=("a",)), "a was removed"),
-        (Facts(removed_seeds=("a", "b")), "a, b were removed"),
-        (Facts(edges_to_earlier=1), "1 edge joins this page"),
-        (Facts(edges_to_earlier=2), "2 edges join this page"),
-        (Facts(cut_nodes=1), "1 node did not fit"),
+        (AnswerGaps(dangling_edges=2, dangling_ids=1), "2 edges were left out"),
+        (AnswerGaps(removed_seeds=("a",)), "a was removed"),
+        (AnswerGaps(removed_seeds=("a", "b")), "a, b were removed"),
+        (AnswerGaps(edges_to_earlier=1), "1 edge joins this page"),
+        (AnswerGaps(edges_to_earlier=2), "2 edges join this page"),
+        (AnswerGaps(cut_nodes=1), "1 node did not fit"),
     ],
 )
 def test_notes_count_in_good_english(facts, wanted):
@@ -51,10 +51,10 @@ def test_notes_count_in_good_english(facts, wanted):
 
 
 def test_an_answer_that_lacks_nothing_has_no_notes():
-    document = SubgraphWriter(()).document(result_with(Facts(), count=4))
+    document = SubgraphWriter(()).document(result_with(AnswerGaps(), count=4))
     assert "notes" not in document
     summary = SchemaSummary([], [])
-    empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), Facts(), k=1)
+    empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), AnswerGaps(), k=1)
     assert subgraph_notes(empty) == []
 
 

@@ -8,8 +8,16 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface
-from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Numbering, Ring
+from bfsql.abc import ForwardingBackend, GraphDbInterface
+from bfsql.integers import (
+    BATCH_EDGES,
+    NO_NODE,
+    IntArray,
+    IntegerGraph,
+    Numbering,
+    ResolvedNode,
+    Ring,
+)
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
 from bfsql.models.parts import TypedTriple
@@ -17,7 +25,7 @@ from bfsql.models.parts import TypedTriple
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
-class PlainColumns(Columns):
+class PlainColumns(IntegerGraph):
     """Columns over some nodes and edges; a handle is the position of an id among all sorted ids.
 
     Args:
@@ -55,7 +63,7 @@ class PlainColumns(Columns):
         """The predicates in the order of the edges."""
         return self._predicates.names
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id; None for an id that is not a node."""
         return [self._found(entity_id) for entity_id in ids]
 
@@ -101,11 +109,11 @@ class PlainColumns(Columns):
         either: Flags = asked[self._edges[:, 0]] | asked[self._edges[:, 2]]
         return either
 
-    def _found(self, entity_id: str) -> Found | None:
+    def _found(self, entity_id: str) -> ResolvedNode | None:
         handle = self._handles.get(entity_id)
         if handle is None or self._type_of[handle] == NO_NODE:
             return None
-        return Found(handle, entity_id, int(self._type_of[handle]))
+        return ResolvedNode(handle, entity_id, int(self._type_of[handle]))
 
 
 class ColumnsOverMemory(MemoryBackend):
@@ -154,7 +162,7 @@ class TypedStream(MemoryBackend):
             yield [(s, p, o, types.get(s), types.get(o)) for s, p, o in part]
 
 
-class Strings(DelegatingGraphDb):
+class Strings(ForwardingBackend):
     """Hides a backend's columns and stream, so that core falls back to strings."""
 
     edges_stream = GraphDbInterface.edges_stream

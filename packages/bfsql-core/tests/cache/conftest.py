@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bfsql_trials.backends import BareBackend
-from bfsql_trials.watched import Watch, watched
+from bfsql_trials.recording_backend import Watch, watched
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, GraphRecord, NodeRecord

@@ -9,7 +9,7 @@ from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
 
 from bfsql import Graph, Limits
 from bfsql.cache import CachedGraphDb
-from bfsql.columns import IntArray, Ring
+from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, NodeRecord
 
 RECORDS = [

@@ -10,7 +10,7 @@ import pytest
 
 import bfsql
 from bfsql import call
-from bfsql.cache import CachedGraphDb, GuardedGraphDb, breaker
+from bfsql.cache import CachedGraphDb, CircuitBreakerBackend, breaker
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, Node, NodeRecord
@@ -75,7 +75,7 @@ async def fails(ask: Callable[[], Awaitable[object]], kind: type[Exception]) -> 
 async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    db = GuardedGraphDb(store, max_pause=0.1)
+    db = CircuitBreakerBackend(store, max_pause=0.1)
     ask = lambda: db.get_nodes_batch(["a"])
     store.fault = StoreUnavailable("Gone.")
     await fails(ask, StoreUnavailable)
@@ -99,7 +99,7 @@ async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
 async def test_a_store_that_answers_its_probe_keeps_being_asked(
     store: Store, refusal: Exception
 ) -> None:
-    db = GuardedGraphDb(store, max_pause=1)
+    db = CircuitBreakerBackend(store, max_pause=1)
     store.refusal = refusal
     for _ in range(5):
         await fails(lambda: db.get_nodes_batch(["a"]), type(refusal))
@@ -110,7 +110,7 @@ async def test_a_store_that_answers_its_probe_keeps_being_asked(
 
 
 async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store: Store) -> None:
-    db = GuardedGraphDb(store, max_pause=1)
+    db = CircuitBreakerBackend(store, max_pause=1)
     store.hangs = True
     with call.scope(seconds=0.05):
         await fails(lambda: call.within(db.get_nodes_batch(["a"])), TimeoutError)
@@ -121,7 +121,7 @@ async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store: 
 
 
 async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store: Store) -> None:
-    db = GuardedGraphDb(store, max_pause=1)
+    db = CircuitBreakerBackend(store, max_pause=1)
     store.hangs = True
     asking = asyncio.create_task(db.get_nodes_batch(["a"]))
     await asyncio.sleep(0.01)
@@ -132,7 +132,7 @@ async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store: St
 
 
 async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store: Store) -> None:
-    db = GuardedGraphDb(store, max_pause=0.2)
+    db = CircuitBreakerBackend(store, max_pause=0.2)
     store.fault = StoreUnavailable("Too busy.")
     store.fault.retry_after = 3_600
     await fails(lambda: db.get_nodes_batch(["a"]), StoreUnavailable)
@@ -146,7 +146,7 @@ async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store: 
 
 
 async def test_calls_wait_for_a_probe_that_is_under_way(store: Store) -> None:
-    db = GuardedGraphDb(store, max_pause=0.02)
+    db = CircuitBreakerBackend(store, max_pause=0.02)
     store.fault = StoreUnavailable("Gone.")
     await fails(lambda: db.get_nodes_batch(["a"]), StoreUnavailable)
     await until(lambda: db.breaker.state == "open")
@@ -174,7 +174,7 @@ async def test_what_the_cache_holds_is_answered_while_it_is_open(store: Store) -
 
 
 async def test_a_backend_has_behind_it_what_it_has_by_itself(store: Store) -> None:
-    plain, guarded = CachedGraphDb(store), CachedGraphDb(GuardedGraphDb(store, max_pause=1))
+    plain, guarded = CachedGraphDb(store), CachedGraphDb(CircuitBreakerBackend(store, max_pause=1))
     assert plain._own == guarded._own
     assert [e async for e in guarded.edges_stream(["a"])] == [[("a", "p", "b")]]
     await guarded.close()

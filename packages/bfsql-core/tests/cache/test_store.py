@@ -57,16 +57,16 @@ def generous() -> Any:
         brought = {"a": {"name": "Ay", "list": [[1]]}, "b": {}}  # noqa: RUF012 - shared on purpose
 
         async def get_node(self, entity_id: str) -> Node:
-            return Node(entity_id, "Drug", self.brought[entity_id])
+            return Node(entity_id, "Drug", self.node_metadata[entity_id])
 
         async def get_nodes_batch(self, ids):
-            return [Node(i, "Drug", self.brought[i]) for i in ids]
+            return [Node(i, "Drug", self.node_metadata[i]) for i in ids]
 
         async def metadata_for_node(self, entity_id: str):
-            return self.brought[entity_id]
+            return self.node_metadata[entity_id]
 
         async def metadata_for_nodes_batch(self, ids):
-            return {i: self.brought[i] for i in ids}
+            return {i: self.node_metadata[i] for i in ids}
 
     return Generous([NodeRecord("a", "Drug"), NodeRecord("b", "Drug"), EdgeRecord("a", "p", "b")])
 
@@ -94,10 +94,10 @@ async def test_what_nodes_bring_along_cannot_be_changed_by_a_caller(generous):
 
 async def test_what_the_backend_does_to_its_own_objects_later_changes_nothing(generous):
     db = CachedGraphDb(generous)
-    wanted = copy.deepcopy(generous.brought)
+    wanted = copy.deepcopy(generous.node_metadata)
     await db.get_nodes_batch(["a", "b"])
     await db.metadata_for_nodes_batch(["a", "b"])
-    for metadata in generous.brought.values():
+    for metadata in generous.node_metadata.values():
         spoil(metadata)
     assert {node.id: node.metadata for node in await db.get_nodes_batch(["a", "b"])} == wanted
     assert await db.metadata_for_nodes_batch(["a", "b"]) == wanted

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.columns import Handles, Ring, distinct_numbers, is_sparse, places_in
 from bfsql.engine import arrays
 from bfsql.engine.arrays import distinct, places_of, within
+from bfsql.integers import Handles, Ring, distinct_numbers, is_sparse, places_in
 
 SIZES = [50, 100_000, 3_000_000]
 

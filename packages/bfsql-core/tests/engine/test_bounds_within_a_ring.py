@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import IntArray, Ring
+from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 
 BATCH = 50

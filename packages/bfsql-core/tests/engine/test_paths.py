@@ -6,7 +6,7 @@ import pytest
 from bfsql_trials import asking, drawn, walking
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import ColumnsOverMemory, TypedStream
-from bfsql_trials.watched import watched
+from bfsql_trials.recording_backend import watched
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfsql_trials import asking, drawn, walking
 from bfsql_trials.columns import ColumnsOverMemory
-from bfsql_trials.layered import Layered
+from bfsql_trials.state_graph import Layered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

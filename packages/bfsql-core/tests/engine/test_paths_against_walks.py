@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
-from bfsql.engine.meeting import BUSY, PAIRS
+from bfsql.engine.path.junctions import BUSY, PAIRS
 
 SEEDS = st.sets(st.integers(0, 4), min_size=1, max_size=2)
 
@@ -91,9 +91,9 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
     # With low limits, even small graphs have busy junctions, and pairs are made in several parts.
     few, busy = data.draw(st.sampled_from([1, 3, PAIRS])), data.draw(st.sampled_from([0, 2, BUSY]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bfsql.engine.pairs.PAIRS", few)
-        patch.setattr("bfsql.engine.meeting.PAIRS", few)
-        patch.setattr("bfsql.engine.meeting.BUSY", busy)
+        patch.setattr("bfsql.engine.path.distinct.PAIRS", few)
+        patch.setattr("bfsql.engine.path.junctions.PAIRS", few)
+        patch.setattr("bfsql.engine.path.junctions.BUSY", busy)
         answer = await asking.read(
             over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
         )

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 from bfsql_trials import asking
-from bfsql_trials.watched import watched
+from bfsql_trials.recording_backend import watched
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.engine.properties import PART

@@ -201,7 +201,7 @@ class Bringing(PlainColumns):
     """Columns that read metadata together with the types of nodes."""
 
     @property
-    def brought(self) -> Mapping[str, Metadata]:
+    def node_metadata(self) -> Mapping[str, Metadata]:
         return {"n:0": {"salary": 3}, "n:1": {"salary": 1}, "n:2": {"salary": 2}}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.models.characters import HIDDEN, escaped, is_visible, without_hidden
-from bfsql.models.matching import MatchClass, Wanted
+from bfsql.models.matching import MatchClass, NameQuery
 from bfsql.models.merge import fold
 
 TABLE = HIDDEN.findall("".join(map(chr, range(0x110000))))
@@ -64,8 +64,8 @@ def test_what_shows_nothing_is_removed_from_text_and_escaped_in_names(name):
     assert shown.isascii()
     assert json.loads(shown) == text
     assert fold(text) == "aspirin"
-    assert Wanted("aspirin").match("i:1", text, []) == (MatchClass.NAME, 0)
-    assert Wanted(text).match("i:1", "Aspirin", []) == (MatchClass.NAME, 0)
+    assert NameQuery("aspirin").match("i:1", text, []) == (MatchClass.NAME, 0)
+    assert NameQuery(text).match("i:1", "Aspirin", []) == (MatchClass.NAME, 0)
 
 
 def test_the_table_has_all_that_unicode_ignores_or_calls_a_format_but_what_shows():

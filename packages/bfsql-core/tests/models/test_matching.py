@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.models.matching import MatchClass, Wanted, allowed_errors, typing_errors
+from bfsql.models.matching import MatchClass, NameQuery, allowed_errors, typing_errors
 
 ID, NAME, ALIASES = "X:77", "Dorzol Golve syndrome", ["Vetorjor", "TNF alpha"]
 
@@ -43,20 +43,20 @@ ID, NAME, ALIASES = "X:77", "Dorzol Golve syndrome", ["Vetorjor", "TNF alpha"]
     ],
 )
 def test_the_class_of_a_match(query, kind):
-    match = Wanted(query).match(ID, NAME, ALIASES)
+    match = NameQuery(query).match(ID, NAME, ALIASES)
     assert (match and match.kind) == kind
 
 
 def test_an_entity_without_a_name_is_called_by_its_id():
-    assert Wanted("Alice").match("Alice", None, ()).kind is MatchClass.ID
-    assert Wanted("alice").match("Alice", None, ()).kind is MatchClass.PREFIX
-    assert Wanted("alise").match("Alice", None, ()).kind is MatchClass.SIMILAR
+    assert NameQuery("Alice").match("Alice", None, ()).kind is MatchClass.ID
+    assert NameQuery("alice").match("Alice", None, ()).kind is MatchClass.PREFIX
+    assert NameQuery("alise").match("Alice", None, ()).kind is MatchClass.SIMILAR
 
 
 def test_numbers_are_not_misspelt():
-    assert Wanted("phase 2").match("a", "Phase 3", ()) is None
-    assert Wanted("study 20211").match("a", "Study 20212", ()) is None
-    assert Wanted("BRCA3").match("a", "BRCA1", ()).kind is MatchClass.SIMILAR
+    assert NameQuery("phase 2").match("a", "Phase 3", ()) is None
+    assert NameQuery("study 20211").match("a", "Study 20212", ()) is None
+    assert NameQuery("BRCA3").match("a", "BRCA1", ()).kind is MatchClass.SIMILAR
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_one_typing_error_in_a_long_word_is_found(name, data):
     if allowed_errors(longest):
         at = data.draw(st.integers(0, len(longest) - 1))
         wrong = longest[:at] + "z" + longest[at + 1 :]
-        assert Wanted(wrong).match("id", name, ()) is not None
+        assert NameQuery(wrong).match("id", name, ()) is not None

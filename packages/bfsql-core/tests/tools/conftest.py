@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.watched import Watch, watched
+from bfsql_trials.recording_backend import Watch, watched
 
 from bfsql.cache import CachedGraphDb
 from bfsql.errors import ToolError

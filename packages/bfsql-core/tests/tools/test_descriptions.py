@@ -19,7 +19,7 @@ from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
 from bfsql.tools.descriptions import USAGE_NOTES
 from bfsql.tools.parameters import PARAMETERS
-from bfsql.tools.vocabulary import examples, injection
+from bfsql.tools.schema_in_prompt import examples, injection
 
 
 @pytest.fixture

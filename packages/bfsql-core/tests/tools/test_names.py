@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bfsql_trials import asking
-from bfsql_trials.watched import watched
+from bfsql_trials.recording_backend import watched
 
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend

@@ -7,7 +7,7 @@ import json
 import pytest
 from bfsql_trials import asking
 from bfsql_trials.hooking import Hiding
-from bfsql_trials.watched import watched
+from bfsql_trials.recording_backend import watched
 
 import bfsql
 from bfsql.errors import ToolError

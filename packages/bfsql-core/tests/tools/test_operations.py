@@ -10,7 +10,7 @@ import logging
 import pytest
 from bfsql_trials import asking
 from bfsql_trials.backends import BareBackend
-from bfsql_trials.watched import watched
+from bfsql_trials.recording_backend import watched
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable, ToolError

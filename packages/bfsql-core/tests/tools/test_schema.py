@@ -11,7 +11,7 @@ import pytest
 from bfsql_trials import asking, drawn
 from hypothesis import given, settings
 
-from bfsql.answers.outline import relations_around
+from bfsql.answers.schema_text import relations_around
 from bfsql.cache import CachedGraphDb
 from bfsql.call import Limits
 from bfsql.errors import ToolError
@@ -20,7 +20,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, outline_of
 from bfsql.tools import orientation
 from bfsql.tools import schema as schemas
-from bfsql.tools.orientation import COUNTING, MOST_DIRECTIONS, UNCOUNTED
+from bfsql.tools.describe_schema import COUNTING, MOST_DIRECTIONS, UNCOUNTED
 
 TRIALS: list[GraphRecord] = [
     NodeRecord("d1", "Disease", {"name": "Gout"}),

@@ -119,20 +119,20 @@ class JsonLdBackend(GraphDbInterface):
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All relations that leave the entity."""
-        return [Edge(*edge) for edge in await self._source.edges(_known(entity_id), "out")]
+        return [Edge(*edge) for edge in await self._source.edges(_valid_id(entity_id), "out")]
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All relations that enter the entity."""
-        return [Edge(*edge) for edge in await self._source.edges(_known(entity_id), "in")]
+        return [Edge(*edge) for edge in await self._source.edges(_valid_id(entity_id), "in")]
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
-        node = await self._source.node(_known(entity_id))
+        node = await self._source.node(_valid_id(entity_id))
         return Node(node.id, node.entity_type)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """All fields of the entity beside id and type."""
-        return (await self._source.node(_known(entity_id))).metadata
+        return (await self._source.node(_valid_id(entity_id))).metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """The API's metadata for the relation."""
@@ -227,7 +227,7 @@ class JsonLdBackend(GraphDbInterface):
         return " ".join(parts)
 
 
-def _known(entity_id: str) -> str:
+def _valid_id(entity_id: str) -> str:
     """The id, if it is valid text: no URL can contain any other, and no API knows one."""
     if not is_text(entity_id):
         raise KeyError(entity_id)

@@ -41,7 +41,7 @@ Record = NodeRecord | EdgeRecord
 Ordered = dict[str, dict[str, list[Any]]]
 
 
-class _Wanted(Exception):
+class _ContextMissing(Exception):
     """A context that is not loaded yet."""
 
     def __init__(self, url: str) -> None:
@@ -94,7 +94,7 @@ class Linked:
                     ordered: Ordered = {}
                     records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
                     return Described.of(records, self._roots(expanded), ordered)
-            except _Wanted as wanted:
+            except _ContextMissing as wanted:
                 with reply.read():
                     if len(have) >= self._settings.max_contexts:
                         raise Unreadable(
@@ -198,7 +198,7 @@ def _flattened(
     def load(needed: str, _options: Any) -> dict[str, Any]:
         if needed not in have:
             wanted.append(needed)
-            raise _Wanted(needed)
+            raise _ContextMissing(needed)
         came_from, found = have[needed]
         return {
             "contentType": "application/ld+json",
@@ -218,7 +218,7 @@ def _flattened(
         return expanded, jsonld.flatten(expanded, None, {"base": url, "documentLoader": load})
     except jsonld.JsonLdError as error:
         if wanted:
-            raise _Wanted(wanted[-1]) from None
+            raise _ContextMissing(wanted[-1]) from None
         raise Unreadable(f"it is not JSON-LD ({_reason(error)})") from None
     except (RecursionError, TypeError, AttributeError, ValueError, LookupError) as error:
         # The library trusts its input more than is safe for documents from elsewhere.

@@ -89,7 +89,7 @@ class ByRoutes:
             with reply.read():
                 return self._fields.node(document)
         found = await self._linked.read(reply, document)
-        known = self._asked(found, entity_id)
+        known = self._requested_node(found, entity_id)
         if known is None:
             with reply.read():
                 raise Unreadable(
@@ -185,7 +185,7 @@ class ByRoutes:
         ids = {entity_id, self._iri_as_id(entity_id)}
         return [triple for triple in found.edges if {triple[0], triple[2]} & ids]
 
-    def _asked(self, found: Described, entity_id: str) -> str | None:
+    def _requested_node(self, found: Described, entity_id: str) -> str | None:
         """The requested node: by its IRI, or the one that the document is about."""
         as_iri = self._iri_as_id(entity_id)
         if as_iri in found.nodes:
@@ -264,7 +264,7 @@ class ByDocuments:
         url = self._routes.entity(entity_id)
         if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
             raise KeyError(entity_id)  # a broker refuses the request (NGSI-LD, 4.3)
-        if url is None or not self._asked(url):
+        if url is None or not self._may_request(url):
             raise KeyError(entity_id)
         try:
             described = await self._read(entity_id, url)
@@ -296,7 +296,7 @@ class ByDocuments:
         elsewhere = self._everywhere and not same_server(url, self._settings.base_url)
         return not (elsewhere and in_time)
 
-    def _asked(self, url: str) -> bool:
+    def _may_request(self, url: str) -> bool:
         """Whether this URL may be requested: an id may name any host."""
         s = self._settings
         return same_server(url, s.base_url) or is_listed(url, s.follow_hosts)

@@ -163,7 +163,7 @@ def triple_of(row: Any) -> Triple:
     if isinstance(row, list) and [type(part) for part in row] == [str, str, str]:
         return row[0], row[1], row[2]
     raise Unreadable(
-        f"a relation of the batch is {_shown(row)}; it has to be a list of three texts"
+        f"a relation of the batch is {_excerpt(row)}; it has to be a list of three texts"
     )
 
 
@@ -189,7 +189,7 @@ def _listed(document: Any, fields: Sequence[str]) -> list[Any] | None:
 def _object(value: Any, what: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise Unreadable(f"{what} is {_shown(value)}; it has to be a JSON object")
+    raise Unreadable(f"{what} is {_excerpt(value)}; it has to be a JSON object")
 
 
 def _is_id(value: Any) -> bool:
@@ -209,7 +209,7 @@ def _id(value: Any, what: str, fields: Sequence[str]) -> str:
     named = " or ".join(fields)
     if value is None:
         raise Unreadable(f"{what} is missing: it has no field {named}")
-    raise Unreadable(f"{what} (the field {named}) is {_shown(value)}; it has to be text")
+    raise Unreadable(f"{what} (the field {named}) is {_excerpt(value)}; it has to be text")
 
 
 def _end(value: Any) -> Any:
@@ -221,10 +221,10 @@ def _types(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [] if value is None else [value]
     for one in listed:
         if not isinstance(one, str):
-            raise Unreadable(f"its type is {_shown(value)}; it has to be text or a list of texts")
+            raise Unreadable(f"its type is {_excerpt(value)}; it has to be text or a list of texts")
     return list(dict.fromkeys(listed)) or [UNTYPED]
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -95,7 +95,7 @@ class Pages:
             return None if is_last else with_query(first, [(s.offset_param, str(count))])
         if told:
             raise StoreError(
-                f"{reply.request.shown} gives {short(repr(told))} as the next page, which is not "
+                f"{reply.request.label} gives {short(repr(told))} as the next page, which is not "
                 "a URL. If it is a cursor, set cursor_param to the parameter that takes it."
             )
         return None

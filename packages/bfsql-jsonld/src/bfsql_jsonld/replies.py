@@ -60,7 +60,7 @@ class Request:
     """Headers that request an answer only if it has changed."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The name of the request in sentences."""
         return f"{self.method} {short(self.url)}"
 
@@ -114,10 +114,10 @@ class Reply:
         if self.status != HTTPStatus.OK:
             raise self.refused()
         if not self.body.strip():
-            raise StoreError(f"{self.request.shown} returned an empty answer; JSON was expected.")
+            raise StoreError(f"{self.request.label} returned an empty answer; JSON was expected.")
         if self.content_type.startswith(_OTHER_RDF):
             raise StoreError(
-                f"{self.request.shown} returned {self.content_type}; JSON-LD or JSON was "
+                f"{self.request.label} returned {self.content_type}; JSON-LD or JSON was "
                 "requested. Is JSON-LD available at another URL? Files in Turtle, RDF/XML and "
                 "similar formats can be loaded with bfsql load."
             )
@@ -126,7 +126,7 @@ class Reply:
         except (ValueError, RecursionError) as error:
             cause = f" ({error})" if type(error) is json.JSONDecodeError else ""
             raise StoreError(
-                f"{self.request.shown} returned something that is not JSON{cause}: "
+                f"{self.request.label} returned something that is not JSON{cause}: "
                 f"{self.quoted()}. Check base_url and the settings that end with _path."
             ) from None
 
@@ -142,7 +142,7 @@ class Reply:
         except Unreadable as reason:
             said = hide_secrets(str(reason), self.secrets)
             raise StoreError(
-                f"The answer to {self.request.shown} cannot be used: {said}."
+                f"The answer to {self.request.label} cannot be used: {said}."
             ) from None
 
     def refused(self) -> StoreError:
@@ -154,18 +154,18 @@ class Reply:
                     if self.secrets
                     else "Set token, username and password, api_key or oauth_url."
                 )
-                return StoreError(f"{self.request.shown} was refused ({self.status}). {how}")
+                return StoreError(f"{self.request.label} was refused ({self.status}). {how}")
             case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
                 return StoreError(
-                    f"{self.request.shown} returned {self.status}: the API has no such route. "
+                    f"{self.request.label} returned {self.status}: the API has no such route. "
                     "Check base_url and the settings that end with _path."
                 )
             case HTTPStatus.NOT_ACCEPTABLE:
                 return StoreError(
-                    f"{self.request.shown} returned 406: it is available neither as JSON-LD nor "
+                    f"{self.request.label} returned 406: it is available neither as JSON-LD nor "
                     "as JSON. Check base_url and the settings that end with _path."
                 )
-        return StoreError(f"{self.request.shown} returned {self.status}: {self.quoted()}.")
+        return StoreError(f"{self.request.label} returned {self.status}: {self.quoted()}.")
 
     def quoted(self) -> str:
         """The beginning of the server's text; for a problem document, its sentence."""

@@ -93,7 +93,7 @@ class SchemaReader:
         reply = await self._session.ask(Request(self._routes.at(s.schema_path)))
         if reply.gone:
             raise StoreError(
-                f"{reply.request.shown} returned {reply.status}: the API has no schema there. "
+                f"{reply.request.label} returned {reply.status}: the API has no schema there. "
                 "Check base_url. If it is correct, set schema_path to the route of the schema, "
                 "or to an empty text if there is none."
             )
@@ -190,7 +190,7 @@ def _outline(reply: Reply, document: Any) -> Outline:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise StoreError(
-            f"{reply.request.shown} returned something else than the outline of a graph: "
+            f"{reply.request.label} returned something else than the outline of a graph: "
             f"{type(wrong).__name__}: {wrong}. The backend works without one."
         ) from wrong
 

@@ -56,7 +56,7 @@ class Searching:
         reply = await self._session.ask(Request(self._routes.search(sent, types)))
         if reply.gone:
             raise StoreError(
-                f"{reply.request.shown} returned {reply.status}: the API has no search there. "
+                f"{reply.request.label} returned {reply.status}: the API has no search there. "
                 "Check base_url. If it is correct, set search_path to the route of the search, "
                 "or to an empty text if there is none."
             )

@@ -90,7 +90,7 @@ class Session:
             within = f"within {limit:g} s (request_timeout)"
             if seconds < limit:
                 within = f"in the {seconds:.1f} s that remained for this call"
-            raise StoreUnavailable(f"{request.shown} was not answered {within}.") from None
+            raise StoreUnavailable(f"{request.label} was not answered {within}.") from None
 
     async def ping(self) -> None:
         """Return when the API has answered anything at all, bypassing the cache.
@@ -124,7 +124,7 @@ class Session:
         named = reply.status in _BUSY and asked is not None
         wait = asked if named and asked is not None else _pause(number)
         raise http.Retryable(
-            f"{request.shown} returned {reply.status} (try again in {wait:.3g} s): "
+            f"{request.label} returned {reply.status} (try again in {wait:.3g} s): "
             f"{reply.quoted()}.",
             wait=wait,
             asked=named,
@@ -140,7 +140,7 @@ class Session:
             url = joined(reply.request.url, reply.location or "").partition("#")[0]
             if request.method != "GET" and reply.status in _GET_ONLY:
                 raise StoreError(
-                    f"{request.shown} is redirected ({reply.status}, to {http.server_of(url)}) in "
+                    f"{request.label} is redirected ({reply.status}, to {http.server_of(url)}) in "
                     "a way that would change the request. Set base_url to the right URL."
                 )
             return url
@@ -153,7 +153,7 @@ class Session:
             reply = await http.follow_redirects(first, send, target, most=REDIRECTS)
         except http.EndlessRedirects:
             raise StoreError(
-                f"{request.shown} was redirected more than {REDIRECTS} times. The API has to be "
+                f"{request.label} was redirected more than {REDIRECTS} times. The API has to be "
                 "corrected."
             ) from None
         except http.HttpError as error:
@@ -178,7 +178,7 @@ class Session:
         hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
         if not http.is_listed(asked.url, hosts):
             raise NotAllowed(
-                f"{request.shown} leads to {http.server_of(asked.url)}, which is refused because "
+                f"{request.label} leads to {http.server_of(asked.url)}, which is refused because "
                 f"it is not the host of {self._base}. Set base_url to the right URL, or allow the "
                 f"host in {'follow_hosts' if request.hosts is None else 'context_hosts'}."
             )
@@ -196,7 +196,7 @@ class Session:
         """The sentence for a request without a usable reply."""
         url = error.request.url
         is_token = url == self._settings.oauth_url and error.request.method == "POST"
-        shown = f"POST {short(url)}" if is_token else request.shown
+        shown = f"POST {short(url)}" if is_token else request.label
         if isinstance(error, http.TokenRefused):
             return _no_token(url, error)
         if isinstance(error, http.ReplyTooLarge):

@@ -211,7 +211,7 @@ class Reader:
         async with self._session() as session:
             try:
                 async with asyncio.timeout_at(ends):
-                    asked = Query(query, timeout=_left(ends), metadata=_metadata())
+                    asked = Query(query, timeout=_seconds_left(ends), metadata=_metadata())
                     result = await session.run(asked, parameters)
                     found = await result.fetch(1)
                 while found:
@@ -249,7 +249,7 @@ def _metadata() -> dict[str, str]:
     return {"app": "bfsql", "request_id": request_id} if request_id else {"app": "bfsql"}
 
 
-def _left(ends: float) -> float:
+def _seconds_left(ends: float) -> float:
     return max(_MIN_SECONDS, ends - asyncio.get_running_loop().time())
 
 

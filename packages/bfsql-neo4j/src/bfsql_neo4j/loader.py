@@ -69,7 +69,7 @@ async def load_graph(
                 await _check_empty(session, settings, options)
                 await writer.write(session, staging, rows, by_label)
     except StagingError as error:
-        raise StoreError(f"{error} {writer.left}") from error
+        raise StoreError(f"{error} {writer.leftovers}") from error
     staging.report.place = address(settings)
     return staging.report
 
@@ -133,10 +133,10 @@ async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterato
     except LoadRefused:
         raise
     except StoreError as error:
-        raise type(error)(f"{error} {writer.left}") from error
+        raise type(error)(f"{error} {writer.leftovers}") from error
     except DRIVER_ERRORS as error:
         sentence = translate_error(error, settings)
-        raise type(sentence)(f"{sentence} {writer.left}") from error
+        raise type(sentence)(f"{sentence} {writer.leftovers}") from error
     except asyncio.CancelledError as cancelled:
-        cancelled.add_note(writer.left)
+        cancelled.add_note(writer.leftovers)
         raise

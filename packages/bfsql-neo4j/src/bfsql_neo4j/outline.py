@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from bfsql.abc import GraphDbInterface
 from bfsql.models import Outline, Triple
-from bfsql.outlining import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
+from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema

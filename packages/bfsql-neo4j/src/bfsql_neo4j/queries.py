@@ -2,11 +2,11 @@
 
 Cypher for indexes is in `index_queries`, and for loading in `writes`.
 
-Every statement about known nodes begins with `_found`: index seeks for each requested value, by
-every property that may hold an id, in all labels that have an index for it. Measured on 100,000
-nodes and 500,000 relationships: a match without a label reads all nodes, once for every id; a
-label without an index, all of its nodes. Labels without an index are therefore read once, for all
-ids together, and nodes without a label have their element id as their id.
+Every statement about known nodes begins with `_bind_nodes`: index seeks for each requested value,
+by every property that may hold an id, in all labels that have an index for it. Measured on 100,000
+nodes and 500,000 relationships: a match without a label reads all nodes, once for every id; a label
+without an index, all of its nodes. Labels without an index are therefore read once, for all ids
+together, and nodes without a label have their element id as their id.
 
 Most statements return one record with nested lists, because unpacking a record for each node costs
 the client twice as much.
@@ -63,7 +63,7 @@ def any_of(names: Iterable[str]) -> str:
 # --- parts of statements about nodes --------------------------------------------
 
 
-def _found(schema: GraphSchema, *, elements: bool) -> str:
+def _bind_nodes(schema: GraphSchema, *, elements: bool) -> str:
     """Binds `n` to the nodes whose id may be one of `$values`, or of `$elements`."""
     each = "UNWIND $values AS value MATCH (n:{labels} {{{name}: value}}) RETURN n"
     once = "MATCH (n:{labels}) WHERE n.{name} IN $values RETURN n"
@@ -73,7 +73,7 @@ def _found(schema: GraphSchema, *, elements: bool) -> str:
         for name, labels in by_property.items()
     ]
     if elements or not branches:
-        element, given = schema.dialect.element, schema.dialect.given("e")
+        element, given = schema.dialect.element, schema.dialect.element_id("e")
         asked = "$elements" if given == "e" else f"[e IN $elements | {given}]"
         branches.append(f"MATCH (n) WHERE {element}(n) IN {asked} RETURN n")
     if len(branches) == 1:
@@ -92,7 +92,7 @@ def _about(schema: GraphSchema, ids: Collection[str], rest: str) -> Statement:
     elements = [i.removeprefix(ELEMENT) for i in ids if i.startswith(ELEMENT)]
     values = [value for entity_id in ids for value in candidates(entity_id)]
     parameters = {"values": values, "elements": elements} | schema.parameters
-    return f"{_found(schema, elements=bool(elements))} {rest}", parameters
+    return f"{_bind_nodes(schema, elements=bool(elements))} {rest}", parameters
 
 
 def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
@@ -276,7 +276,7 @@ def edge_metadata(
     as_text: bool = False,
 ) -> Statement:
     """`[position, properties]` for edges, lists of position, element, type, element."""
-    element, given = schema.dialect.element, schema.dialect.given
+    element, given = schema.dialect.element, schema.dialect.element_id
     # Sorted, so that both ends are known before the planner expands between them: it then starts at
     # the end with fewer relationships, and never reads all relationships of a hub.
     text = (
@@ -324,7 +324,7 @@ def search_by_words(schema: GraphSchema) -> str:
     """Candidates by words: the best hits of the index `$index` for `$lucene`."""
     return (
         "CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS n, score "
-        f"WITH n, score {_wanted(schema)} WITH n, score LIMIT {PREFERRED} "
+        f"WITH n, score {_of_types(schema)} WITH n, score LIMIT {PREFERRED} "
         f"{_best_candidates(schema)}"
     )
 
@@ -332,7 +332,7 @@ def search_by_words(schema: GraphSchema) -> str:
 def search_by_part_of_name(schema: GraphSchema) -> str:
     """Candidates by a part of a name, `$called`; reads every node."""
     return (
-        f"MATCH (n) WITH n, 0.0 AS score {_wanted(schema)} "
+        f"MATCH (n) WITH n, 0.0 AS score {_of_types(schema)} "
         f"WITH n, score WHERE any(text IN {_list_of([*schema.names, *schema.aliases])} "
         f"WHERE toLower({schema.dialect.text}(text)) CONTAINS $called) "
         f"{_best_candidates(schema)}"
@@ -343,7 +343,7 @@ def nearest(schema: GraphSchema) -> str:
     """Candidates by vector similarity: `$most` hits of the index `$index` for `$vector`."""
     return (
         "CALL db.index.vector.queryNodes($index, $most, $vector) YIELD node AS n, score "
-        f"WITH n, score {_wanted(schema)} "
+        f"WITH n, score {_of_types(schema)} "
         f"WITH n, score ORDER BY score DESC LIMIT {FOUND} "
         f"RETURN collect({_candidate(schema, 'score')})"
     )
@@ -364,7 +364,7 @@ def _candidate(schema: GraphSchema, score: str) -> str:
     return f"[{_id(schema, 'n')}, labels(n), {name}, {aliases}, {score}]"
 
 
-def _wanted(schema: GraphSchema) -> str:
+def _of_types(schema: GraphSchema) -> str:
     """Keeps nodes, of the types `$types` if it is not null."""
     kind = f"coalesce(head([l IN $rank WHERE l IN labels(n)]), '{UNTYPED}')"
     return f"WHERE {_is_node(schema, 'n')} AND ($types IS NULL OR {kind} IN $types)"

@@ -29,7 +29,7 @@ class Dialect:
     procedures: bool = True
     """Whether it has Neo4j's procedures and `SHOW INDEXES`."""
 
-    def given(self, text: str) -> str:
+    def element_id(self, text: str) -> str:
         """An element id given as text, as the function `element` returns it: `id` uses numbers."""
         return text if self.element == "elementId" else f"toInteger({text})"
 

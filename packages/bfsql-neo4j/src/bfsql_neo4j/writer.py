@@ -48,7 +48,7 @@ class GraphWriter:
         self._types: set[str] = set()
 
     @property
-    def left(self) -> str:
+    def leftovers(self) -> str:
         """The content that a load leaves if it ends now, and advice on it."""
         if not (self._deleting or self._under_way or self._wrote):
             return "No node in it has been changed."

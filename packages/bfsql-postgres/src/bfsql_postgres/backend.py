@@ -37,7 +37,7 @@ from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import known_ids, storable
-from bfsql_postgres.topology import Part
+from bfsql_postgres.topology import RingDirection
 
 CHUNK = 20_000
 """Most ids in one statement."""
@@ -208,7 +208,7 @@ class PostgresBackend(BatchGraphDb):
         """Every edge with one of the nodes at either end, or some of them, as driver rows."""
         part, some = self._part(predicates, direction)
         ring: list[Triple] = []
-        for chunk in _chunks(self._asked(ids, some)):
+        for chunk in _chunks(self._parameters(ids, some)):
             ring += await self._pool.fetch(self._ring(part), chunk, *some)
         return ring
 
@@ -221,7 +221,7 @@ class PostgresBackend(BatchGraphDb):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A small ring with the types of its ends, by one statement; a large ring by cursors."""
         part, some = self._part(predicates, direction)
-        known = self._asked(ids, some)
+        known = self._parameters(ids, some)
         if 0 < len(known) <= FEW:
             number = [len(known)] if self._has_types else []
             rows: Any = await self._pool.fetch(self._small_ring(part), known, *number, *some)
@@ -301,15 +301,15 @@ class PostgresBackend(BatchGraphDb):
 
     def _part(
         self, predicates: Collection[str] | None, direction: EdgeDirection | None
-    ) -> tuple[Part, list[list[str]]]:
+    ) -> tuple[RingDirection, list[list[str]]]:
         """The requested part of a ring, and its predicates as the last value of a statement."""
         if predicates is None:
-            return Part(direction), []
+            return RingDirection(direction), []
         codec = self._layout.codec
         known = sorted(name for name in set(predicates) if storable((name,), codec))
-        return Part(direction, filtered=True), [known]
+        return RingDirection(direction, filtered=True), [known]
 
-    def _asked(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
+    def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
         """The ids in the form they are sent; none if the predicates are empty."""
         return list(known_ids(ids, self._layout).values()) if all(predicates) else []
 

@@ -219,7 +219,7 @@ class Pool:
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
                     cursor = await connection.cursor(statement, *values)
-            ahead = call.ahead_of_use(cursor.fetch(BATCH))
+            ahead = call.start_optional(cursor.fetch(BATCH))
             try:
                 while True:
                     with self._faults_of(connection):
@@ -227,7 +227,7 @@ class Pool:
                             rows = await ahead
                     if len(rows) < BATCH:
                         break
-                    ahead = call.ahead_of_use(cursor.fetch(BATCH))
+                    ahead = call.start_optional(cursor.fetch(BATCH))
                     yield rows
             finally:
                 ahead.cancel()

@@ -55,12 +55,12 @@ class Table:
     """Columns that the server fills, or that others may fill, with their types."""
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def row_columns(self) -> tuple[str, ...]:
         """Columns in the order of the rows that a load writes."""
-        return (*self.fixed, *self.kept)
+        return (*self.fixed, *self.value_columns)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def value_columns(self) -> tuple[str, ...]:
         """Columns for the values that `split` returns."""
         return (*self.own, self.rest)
 

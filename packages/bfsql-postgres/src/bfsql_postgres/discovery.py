@@ -63,12 +63,12 @@ async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
     Raises:
         StoreError: As `find_layout`.
     """
-    schemas, names = zip(*wanted(settings), strict=True)
+    schemas, names = zip(*expected_tables(settings), strict=True)
     [[text]] = await database.fetch(CATALOGUE, list(schemas), list(names))
     return find_layout(settings, read(text))
 
 
-def wanted(settings: PostgresSettings) -> list[Path]:
+def expected_tables(settings: PostgresSettings) -> list[Path]:
     """All tables to look for."""
     if settings.nodes:
         return [settings.path_of(table) for table in (*settings.nodes, *settings.edges)]
@@ -161,7 +161,7 @@ class _Finder:
         relation = self._relation((self.settings.schema_, self.settings.name_of(table)), needed)
         return relation if relation and self._has(relation, needed) else None
 
-    def _known(self, relation: Relation, table: str) -> dict[str, Column]:
+    def _known_columns(self, relation: Relation, table: str) -> dict[str, Column]:
         """The meaningful columns that the table has, by kgraph's names."""
         return {
             column: relation.columns[name]
@@ -170,7 +170,7 @@ class _Finder:
         }
 
     def _entities(self, relation: Relation) -> Nodes:
-        known = self._known(relation, "entity")
+        known = self._known_columns(relation, "entity")
         return Nodes(
             relation=relation,
             id=known["entity_id"],
@@ -184,7 +184,7 @@ class _Finder:
         )
 
     def _relationships(self, relation: Relation) -> Edges:
-        known = self._known(relation, "relationship")
+        known = self._known_columns(relation, "relationship")
         return Edges(
             relation=relation,
             subject=known["subject_id"],
@@ -201,7 +201,7 @@ class _Finder:
         relation = self._relation(path) if path in self.catalogue.relations else None
         if relation is None:
             return None
-        known = self._known(relation, table)
+        known = self._known_columns(relation, table)
         column = known.get(reference)
         if column is None:  # a different table of the same name
             return None
@@ -220,7 +220,7 @@ class _Finder:
     def _mentions(self) -> Mentions | None:
         path = (self.settings.schema_, self.settings.name_of("bundle_mention"))
         relation = self.catalogue.relations.get(path)
-        known = self._known(relation, "bundle_mention") if relation else {}
+        known = self._known_columns(relation, "bundle_mention") if relation else {}
         if relation is None or "entity_id" not in known:
             return None
         return Mentions(relation, known["entity_id"], known.get("document_id"))

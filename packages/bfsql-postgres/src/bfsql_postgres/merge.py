@@ -68,7 +68,7 @@ async def _finish_nodes(
         tables.described,
         tables.scratch("twice"),
     )
-    kept = ", ".join(table.kept)
+    kept = ", ".join(table.value_columns)
     await connection.execute(
         f"CREATE UNLOGGED TABLE {twice} AS SELECT entity_id FROM {described} "
         "GROUP BY entity_id HAVING count(*) > 1"
@@ -80,7 +80,7 @@ async def _finish_nodes(
         f"WHERE NOT EXISTS (SELECT FROM {twice} AS t WHERE t.entity_id = d.entity_id)",
         default_type,
     )
-    names = ("entity_type", *table.kept)
+    names = ("entity_type", *table.value_columns)
     groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in names)
 
     def merged(row: Record) -> tuple[Any, ...]:
@@ -95,7 +95,7 @@ async def _finish_nodes(
         connection,
         f"SELECT entity_id, {groups} FROM {twice} JOIN {described} USING (entity_id) "
         "GROUP BY entity_id",
-        lambda rows: tables.copy(connection, table.name, table.written, map(merged, rows)),
+        lambda rows: tables.copy(connection, table.name, table.row_columns, map(merged, rows)),
     )
 
 
@@ -193,7 +193,7 @@ async def _finish_evidence(connection: Connection, tables: LoadTables, report: L
     edges. The passages of such edges are kept in their own `properties`.
     """
     table, evidenced, passage = tables.evidence, tables.scratch("evidenced"), tables.passage
-    path, kept = tables.path(table.name), ", ".join(table.kept)
+    path, kept = tables.path(table.name), ", ".join(table.value_columns)
     await connection.execute(_evidenced(tables))
     await connection.execute(f"ANALYZE {evidenced}")
     (link,) = table.fixed
@@ -222,13 +222,13 @@ async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
         items = [(row, _items(tables, row)) for row in rows]
         own = [(row[link], item) for row, group in items if not row["shared"] for item in group]
         cells = ((reference, *table.split(item)) for reference, item in own)
-        await tables.copy(connection, table.name, table.written, cells)
+        await tables.copy(connection, table.name, table.row_columns, cells)
         for row, group in items:
             if row["shared"]:
                 beside += len(group)
                 await _put_beside(connection, tables, row["relationship_id"], group)
 
-    groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.kept))
+    groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.value_columns))
     keys = "relationship_key, relationship_id, shared, records"
     await _through(
         connection,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bfsql.models.merge import UNTYPED
-from bfsql.outlining import counted_in_time
+from bfsql.schema_statistics import counted_in_time
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
 from bfsql_postgres.sql import (

@@ -147,7 +147,7 @@ class Rows(NamedTuple):
     """Whether it takes the wanted keys as its last value."""
 
 
-class Wanted(NamedTuple):
+class ValueSelection(NamedTuple):
     """A selection of the values to fetch."""
 
     keys: frozenset[str]
@@ -158,7 +158,7 @@ class Wanted(NamedTuple):
 
 def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     """Metadata of nodes, from one array of ids; with `keys`, only from the columns for these."""
-    wanted = None if keys is None else Wanted(keys, "$2")
+    wanted = None if keys is None else ValueSelection(keys, "$2")
     fields = tuple(_node_fields(nodes, layout.mentions, wanted) for nodes in layout.nodes)
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
     arms = []
@@ -180,7 +180,7 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     A row: position from 1 on, number of its table (tables of evidence follow those of edges),
     then the fields of all tables.
     """
-    wanted = None if keys is None else Wanted(keys, "$4")
+    wanted = None if keys is None else ValueSelection(keys, "$4")
     fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
     sources = [_same_triple(edges, layout) for edges in layout.edges]
     if wanted is None:
@@ -196,7 +196,9 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     return _rows(f"WITH {requested}\n{union(arms)}", fields, wanted)
 
 
-def _rows(statement: str, fields: tuple[tuple[Fetched, ...], ...], wanted: Wanted | None) -> Rows:
+def _rows(
+    statement: str, fields: tuple[tuple[Fetched, ...], ...], wanted: ValueSelection | None
+) -> Rows:
     return Rows(statement, fields, wanted is not None and f"{wanted.place}::" in statement)
 
 
@@ -239,7 +241,7 @@ def _padded(fields: tuple[tuple[Fetched, ...], ...], number: int) -> list[str]:
 
 
 def _node_fields(
-    nodes: Nodes, mentions: Mentions | None, wanted: Wanted | None
+    nodes: Nodes, mentions: Mentions | None, wanted: ValueSelection | None
 ) -> tuple[Fetched, ...]:
     found = [
         fetched_vector("n", key, column) if column == nodes.embedding else fetched("n", key, column)
@@ -266,12 +268,12 @@ def _mentioned(nodes: Nodes, mentions: Mentions) -> list[Fetched]:
     return found
 
 
-def _edge_fields(edges: Edges, wanted: Wanted | None) -> tuple[Fetched, ...]:
+def _edge_fields(edges: Edges, wanted: ValueSelection | None) -> tuple[Fetched, ...]:
     own = [fetched("e", key, column) for key, column in edges.metadata]
     return (*_of_keys(own, wanted), *_lifted("e", "properties", edges.properties, wanted))
 
 
-def _of_keys(fields: list[Fetched], wanted: Wanted | None) -> list[Fetched]:
+def _of_keys(fields: list[Fetched], wanted: ValueSelection | None) -> list[Fetched]:
     return fields if wanted is None else [one for one in fields if one.key in wanted.keys]
 
 
@@ -287,7 +289,7 @@ def _item_fields(layout: Layout) -> tuple[tuple[Fetched, ...], ...]:
 
 
 def _lifted(
-    alias: str, key: str, column: Column | None, wanted: Wanted | None = None
+    alias: str, key: str, column: Column | None, wanted: ValueSelection | None = None
 ) -> list[Fetched]:
     if column is None:
         return []

@@ -18,7 +18,7 @@ from typing import Any
 from bfsql import call
 from bfsql.embedding import Embedder, searched_by_names
 from bfsql.errors import EmbeddingFailed
-from bfsql.models.matching import Wanted
+from bfsql.models.matching import NameQuery
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EntityStub
 from bfsql_postgres.connection import Pool
@@ -98,7 +98,7 @@ class Search:
         """Names the text may misspell, among those with the most trigrams in common."""
         statement = by_similarity(self.layout, text, types)
         rows = await self.pool.fetch(statement[0], *statement[1]) if statement else []
-        wanted = Wanted(text)
+        wanted = NameQuery(text)
         matches = [wanted.match(row[0], row[2], (row[4] or "").split("\n")) for row in rows]
         alike = [(match.order, row) for match, row in zip(matches, rows, strict=True) if match]
         return [row for _, row in sorted(alike, key=itemgetter(0))]

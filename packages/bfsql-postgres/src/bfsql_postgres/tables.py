@@ -154,10 +154,10 @@ class LoadTables:
         for table in self.tables:
             await connection.execute(created(self.path(table.name), table.definitions))
         for path, columns in (
-            (self.described, {"place": "bigint", **self._kept(self.entity)}),
+            (self.described, {"place": "bigint", **self._columns_of(self.entity)}),
             (
                 self.passage,
-                {**RELATIONSHIP.fixed, "beside": "boolean", **self._kept(self.evidence)},
+                {**RELATIONSHIP.fixed, "beside": "boolean", **self._columns_of(self.evidence)},
             ),
         ):
             await connection.execute(created(path, columns, logged=False))
@@ -170,11 +170,11 @@ class LoadTables:
         passages: Sequence[Any],
     ) -> None:
         """Write the rows of a `loader.Batch`."""
-        described = ("place", *self.entity.written)
-        passage = (*RELATIONSHIP.fixed, "beside", *self.evidence.kept)
+        described = ("place", *self.entity.row_columns)
+        passage = (*RELATIONSHIP.fixed, "beside", *self.evidence.value_columns)
         for name, columns, rows in (
             (SCRATCH + DESCRIBED, described, nodes),
-            (RELATIONSHIP.name, RELATIONSHIP.written, edges),
+            (RELATIONSHIP.name, RELATIONSHIP.row_columns, edges),
             (SCRATCH + PASSAGE, passage, passages),
         ):
             if rows:
@@ -229,9 +229,11 @@ class LoadTables:
                     await connection.execute(statement)
         await connection.execute(f"ANALYZE {path}")
 
-    def _kept(self, table: Table) -> dict[str, str]:
+    def _columns_of(self, table: Table) -> dict[str, str]:
         fixed = table.fixed if table is self.entity else {}
-        kept = {name: kind for name, kind in table.definitions.items() if name in table.kept}
+        kept = {
+            name: kind for name, kind in table.definitions.items() if name in table.value_columns
+        }
         return {**fixed, **kept}
 
 

@@ -27,7 +27,7 @@ from bfsql_postgres.sql import (
 _SIDES: tuple[EdgeDirection, ...] = ("out", "in")
 
 
-class Part(NamedTuple):
+class RingDirection(NamedTuple):
     """Which part of a ring a statement reads."""
 
     direction: EdgeDirection | None = None
@@ -41,17 +41,17 @@ class Part(NamedTuple):
         return _SIDES if self.direction is None else (self.direction,)
 
 
-WHOLE = Part()
+WHOLE = RingDirection()
 
 
-def ring(layout: Layout, part: Part = WHOLE) -> str:
+def ring(layout: Layout, part: RingDirection = WHOLE) -> str:
     """Every edge with one of the ids at either end, or a part of them."""
     predicates = "$2" if part.filtered else None
     arms = [_ends(e, s, layout, predicates) for e in layout.edges for s in part.sides]
     return _of_live(layout, arms)
 
 
-def small_ring(layout: Layout, rows: int, part: Part = WHOLE) -> str:
+def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
     """The first rows of the ring of a few ids, with the types of both ends if `has_types`.
 
     With types, the second value is the number of ids. The server assumes a tenth of them in its

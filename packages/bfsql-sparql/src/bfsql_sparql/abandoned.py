@@ -33,7 +33,7 @@ _MARKS = f"SELECT ?g ?load ?owner WHERE {{ GRAPH ?g {{ ?load {iri(_OWNER)} ?owne
 _NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def held(number: str) -> AbstractContextManager[Path]:
+def load_lock(number: str) -> AbstractContextManager[Path]:
     """A lock that shows that a load is running, as long as its process lives.
 
     Args:

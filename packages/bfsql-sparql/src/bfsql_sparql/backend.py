@@ -23,7 +23,7 @@ from bfsql.http import hide_login
 from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
-from bfsql.outlining import (
+from bfsql.schema_statistics import (
     MOST_EDGES,
     MOST_NODES,
     counted_in_time,
@@ -58,11 +58,11 @@ def _when_open(
     """Open the graph before the first request, if it was created without a store."""
 
     @wraps(method)
-    async def asked(self: SparqlBackend, /, *args: P.args, **named: P.kwargs) -> T:
+    async def wrapper(self: SparqlBackend, /, *args: P.args, **named: P.kwargs) -> T:
         await self._open_once()
         return await method(self, *args, **named)
 
-    return asked
+    return wrapper
 
 
 class SparqlBackend(BatchGraphDb):
@@ -85,7 +85,7 @@ class SparqlBackend(BatchGraphDb):
         **settings: Any,
     ) -> None:
         self._opening = asyncio.Lock()
-        self._given = _given(endpoint, prefixes, settings)
+        self._explicit_settings = _explicit_settings(endpoint, prefixes, settings)
         self._is_open = store is not None
         if store is not None:
             self._serve(store)
@@ -95,7 +95,7 @@ class SparqlBackend(BatchGraphDb):
             return
         async with self._opening:
             if not self._is_open:
-                self._serve(await _opened(_resolved(self._given)))
+                self._serve(await _opened(_resolved(self._explicit_settings)))
                 self._is_open = True
 
     def _serve(self, store: Store) -> None:
@@ -123,7 +123,7 @@ class SparqlBackend(BatchGraphDb):
             StoreError: The graph cannot be served.
             StoreUnavailable: The endpoint does not answer.
         """
-        return await cls.open(_resolved(_given(endpoint, prefixes, settings)))
+        return await cls.open(_resolved(_explicit_settings(endpoint, prefixes, settings)))
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> Self:
@@ -174,7 +174,7 @@ class SparqlBackend(BatchGraphDb):
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Search by id, label and alias, with the store's own search if it has one."""
-        return await EntitySearch(self._store, query, node_types).found()
+        return await EntitySearch(self._store, query, node_types).best()
 
     @_when_open
     async def edges_from(self, entity_id: str) -> list[Edge]:
@@ -201,7 +201,7 @@ class SparqlBackend(BatchGraphDb):
     @_when_open
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, by one query, under their canonical ids."""
-        found = await self._nodes.types(list(self._asked(ids)))
+        found = await self._nodes.types(list(self._ids_by_iri(ids)))
         id_ = self._mapping.ids.id
         new = tuple.__new__  # Node(...) runs Python code for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
@@ -215,16 +215,16 @@ class SparqlBackend(BatchGraphDb):
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
         """Every edge with a requested node at either end, by one query per direction."""
-        return await self._edges.around(list(self._asked(ids)), predicates, direction)
+        return await self._edges.around(list(self._ids_by_iri(ids)), predicates, direction)
 
     @_when_open
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Literals and other types by id, by one query; with `keys`, only of their properties."""
-        asked = self._asked(ids)
-        found = await self._nodes.metadata(list(asked), keys)
-        by_id = {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
+        wrapper = self._ids_by_iri(ids)
+        found = await self._nodes.metadata(list(wrapper), keys)
+        by_id = {id_: metadata for node, metadata in found.items() for id_ in wrapper.get(node, ())}
         return by_id if keys is None else only(by_id, keys)
 
     @_when_open
@@ -236,8 +236,8 @@ class SparqlBackend(BatchGraphDb):
         The existence of an edge is checked for up to a hundred edges: more come from a ring, and
         checking again what the ring has shown would double the cost.
         """
-        asked = [(edge[0], edge[1], edge[2]) for edge in edges]
-        found = await self._edge_metadata.of(asked, keys)
+        wrapper = [(edge[0], edge[1], edge[2]) for edge in edges]
+        found = await self._edge_metadata.of(wrapper, keys)
         return found if keys is None else only(found, keys)
 
     @_when_open
@@ -307,14 +307,14 @@ class SparqlBackend(BatchGraphDb):
         iri = self._mapping.ids.iri(id_)
         return iri if iri is not None and self._mapping.is_node(iri) else None
 
-    def _asked(self, ids: Iterable[str]) -> dict[str, list[str]]:
+    def _ids_by_iri(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """The requested IRIs, each with the ids that mean it."""
-        asked: dict[str, list[str]] = {}
+        wrapper: dict[str, list[str]] = {}
         for id_ in dict.fromkeys(ids):
             iri = self._iri(id_)
             if iri is not None:
-                asked.setdefault(iri, []).append(id_)
-        return asked
+                wrapper.setdefault(iri, []).append(id_)
+        return wrapper
 
     async def _one_way(self, entity_id: str, direction: Direction) -> list[Edge]:
         node = self._iri(entity_id)
@@ -329,7 +329,7 @@ class SparqlBackend(BatchGraphDb):
 # --- opening ----------------------------------------------------------------
 
 
-def _given(
+def _explicit_settings(
     endpoint: str | None, prefixes: dict[str, str] | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that a call names."""

@@ -43,7 +43,7 @@ R = TypeVar("R")
 H = TypeVar("H", bound=Hashable)
 
 
-class Part(NamedTuple, Generic[K, R]):
+class BatchReply(NamedTuple, Generic[K, R]):
     """The answer for some of the keys."""
 
     keys: Sequence[K]
@@ -95,7 +95,7 @@ class Batches:
         self._workers = settings.max_concurrent
         self._well = 0
 
-    async def read(self, keys: Sequence[K], question: Question[K, R]) -> list[Part[K, R]]:
+    async def read(self, keys: Sequence[K], question: Question[K, R]) -> list[BatchReply[K, R]]:
         """The answers for all keys, in any order.
 
         A key whose query is not understood even for it alone is unknown, and has no part.
@@ -109,7 +109,7 @@ class Batches:
             StoreUnavailable: It is too slow for a single key.
             TimeoutError: The call's deadline has passed.
         """
-        parts: list[Part[K, R]] = []
+        parts: list[BatchReply[K, R]] = []
         start = 0
 
         async def work() -> None:
@@ -127,7 +127,7 @@ class Batches:
 
     async def _part(
         self, keys: Sequence[K], question: Question[K, R], limit: int | None = None
-    ) -> list[Part[K, R]]:
+    ) -> list[BatchReply[K, R]]:
         """Query some keys.
 
         Args:
@@ -152,16 +152,18 @@ class Batches:
             cut = await self._number(text) != count
         if not cut:
             self._grow(len(keys))
-            return [Part(keys, found, cut=False)]
+            return [BatchReply(keys, found, cut=False)]
         if len(keys) == 1:
-            return [Part(keys, found, cut=True)]
+            return [BatchReply(keys, found, cut=True)]
         self._shrink(len(keys))
         halves = await gather_or_cancel(
             *(self._part(half, question, count) for half in _halves(keys))
         )
         return [part for half in halves for part in half]
 
-    async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:
+    async def _alone(
+        self, key: K, question: Question[K, R], error: Exception
+    ) -> list[BatchReply[K, R]]:
         """The result for one key whose query was not answered."""
         if isinstance(error, NoResults):
             raise nonsense(self._dataset, error) from error

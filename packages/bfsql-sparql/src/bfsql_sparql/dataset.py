@@ -181,7 +181,7 @@ class TimeBudget:
         left = call.remaining()
         self._end = time.monotonic() + (seconds if left is None else min(seconds, left * share))
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Remaining seconds, at least 0."""
         return max(0.0, self._end - time.monotonic())
 

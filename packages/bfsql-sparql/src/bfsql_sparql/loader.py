@@ -21,7 +21,7 @@ from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
-from bfsql_sparql.abandoned import abandoned, held, mark
+from bfsql_sparql.abandoned import abandoned, load_lock, mark
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import Endpoint, UpdateEndpoint
 from bfsql_sparql.mapping import RdfMapping
@@ -82,7 +82,7 @@ async def load_graph(
         await load.fill(map(writer.node, staging.nodes()), staging)
         await load.fill(map(writer.edge, staging.edges()), staging)
         await load.finish()
-        staging.report.place = load.shown
+        staging.report.place = load.graph_label
     return staging.report
 
 
@@ -151,25 +151,25 @@ class _Load:
         stack = ExitStack()
         try:
             await self._try()
-            stack.enter_context(held(self._number))
+            stack.enter_context(load_lock(self._number))
             await self._remove_abandoned()
             await self._write([[mark(self._place)]], f"{self._place}:owner")
             if self._mode is not LoadMode.REPLACE:
                 await self._check_empty()
             yield
         except asyncio.CancelledError as cancelled:
-            cancelled.add_note(await self._left())
+            cancelled.add_note(await self._withdraw())
             raise
         except LoadRefused:  # the error itself states that nothing was done
-            await self._left()
+            await self._withdraw()
             raise
         except Refused as error:
             self._finishing = False
-            raise Refused(f"{error} {await self._left()}", error.status) from error
+            raise Refused(f"{error} {await self._withdraw()}", error.status) from error
         except StoreError as error:
-            raise type(error)(f"{error} {await self._left()}") from error
+            raise type(error)(f"{error} {await self._withdraw()}") from error
         except BaseException:
-            await self._left()
+            await self._withdraw()
             raise
         finally:
             stack.close()
@@ -219,7 +219,9 @@ class _Load:
                 present = present.unnamed_only()
             if not await present.is_empty():
                 raise graph_is_there(
-                    self.shown, *await present.size(), elsewhere="name another graph with --graph"
+                    self.graph_label,
+                    *await present.size(),
+                    elsewhere="name another graph with --graph",
                 )
         finally:
             await present.close()
@@ -283,16 +285,16 @@ class _Load:
     async def _update(self, text: str, seconds: float | None = None) -> None:
         await self._endpoint.update(text, seconds or self._settings.query_timeout)
 
-    async def _left(self) -> str:
+    async def _withdraw(self) -> str:
         """Remove the graph of this load, and describe the state of the store."""
-        said = [f"Nothing in {self.shown} was changed."]
+        said = [f"Nothing in {self.graph_label} was changed."]
         if self._finished:
-            said = [f"The load into {self.shown} was complete."]
+            said = [f"The load into {self.graph_label} was complete."]
         if self._finishing:
             unknown = (
-                f"Whether {self.shown} was changed is unknown: the load failed in its last step, "
-                "which puts the new graph in place. Check its content, or load everything again "
-                "with --replace."
+                f"Whether {self.graph_label} was changed is unknown: the load failed in its last "
+                "step, which puts the new graph in place. Check its content, or load everything "
+                "again with --replace."
             )
             said = [unknown]
         if self._wrote:
@@ -311,7 +313,7 @@ class _Load:
         return " ".join(said)
 
     @property
-    def shown(self) -> str:
+    def graph_label(self) -> str:
         """The graph to load into, as a person names it."""
         graph = self._target.removeprefix("GRAPH ")
         where = "the default graph" if graph == writing.DEFAULT else f"the graph {graph}"

@@ -9,7 +9,7 @@ from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf import Literal, in_languages, value_of
-from bfsql_sparql.batches import Batches, Part, Windows, read_windows, rows_question
+from bfsql_sparql.batches import Batches, BatchReply, Windows, read_windows, rows_question
 from bfsql_sparql.dataset import Row, Term, rows
 from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
 from bfsql_sparql.queries import graph as texts
@@ -117,7 +117,7 @@ class Nodes:
             names.update(mapping.descriptions)
         return tuple(sorted(names))
 
-    async def _all_rows(self, part: Part[str, list[Row]], names: texts.Names) -> list[Row]:
+    async def _all_rows(self, part: BatchReply[str, list[Row]], names: texts.Names) -> list[Row]:
         if not part.cut:
             return part.rows
         node = part.keys[0]
@@ -147,7 +147,11 @@ class Nodes:
         literals = {
             name: those
             for name, values in properties.items()
-            if (those := kept([one for one in values if isinstance(one, Literal)], mapping))
+            if (
+                those := preferred_texts(
+                    [one for one in values if isinstance(one, Literal)], mapping
+                )
+            )
         }
         derived = self._take_names(literals) | self._take_description(literals)
         if others:
@@ -198,7 +202,7 @@ def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
 # --- names ------------------------------------------------------------------
 
 
-def kept(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
+def preferred_texts(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
     """A property's texts in the wanted languages, or all of them if there are none."""
     languages = mapping.languages
     if not languages or not any(one.language for one in texts):
@@ -250,7 +254,9 @@ def names(
     for name, value in found:
         if name in by_property:
             by_property[name].add(value)
-    texts_of = {name: kept(list(values), mapping) for name, values in by_property.items()}
+    texts_of = {
+        name: preferred_texts(list(values), mapping) for name, values in by_property.items()
+    }
     every = {str(value_of(one)) for texts_ in texts_of.values() for one in texts_}
     best = next(iter(labels(texts_of, mapping)), None)
     return best, sorted(every - {best})

@@ -64,7 +64,7 @@ class PresentGraph:
 
     async def sees(self, graph: str) -> bool:
         """Whether a query that names no graph sees the content of a named one."""
-        return await self._asked(f"ASK {{ {texts.iri(graph)} ?p ?o }}")
+        return await self._is_true(f"ASK {{ {texts.iri(graph)} ?p ?o }}")
 
     def unnamed_only(self) -> PresentGraph:
         """The same graph without named graphs, in a store whose default graph is their union."""
@@ -73,7 +73,7 @@ class PresentGraph:
 
     async def is_empty(self) -> bool:
         """Whether the graph has no statements."""
-        return not await self._asked(f"ASK {{ {texts.within(self._mapping, '?s ?p ?o .')} }}")
+        return not await self._is_true(f"ASK {{ {texts.within(self._mapping, '?s ?p ?o .')} }}")
 
     async def size(self) -> tuple[int | None, int | None]:
         """Numbers of nodes and edges; None for a number that the store does not return in time."""
@@ -86,7 +86,7 @@ class PresentGraph:
         except StoreError:
             return None
 
-    async def _asked(self, query: str) -> bool:
+    async def _is_true(self, query: str) -> bool:
         reply = await self._dataset.reply(query)
         try:
             return truth(reply.body)

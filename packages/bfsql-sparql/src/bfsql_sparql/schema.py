@@ -107,7 +107,7 @@ class Schema:
             return Listing(self._nodes(sample), whole=False)
         # One after the other, because each may need the whole memory of the store.
         best = await self._best(whole, budget)
-        untyped = await self._dataset.ask(texts.untyped(mapping), budget.left())
+        untyped = await self._dataset.ask(texts.untyped(mapping), budget.seconds_left())
         # If there is no answer, a type too many is better than one that no filter can name.
         return Listing(
             self._nodes(best | ({UNTYPED} if untyped is not False else set())), whole=True
@@ -133,7 +133,7 @@ class Schema:
         """All names, None if the store does not return a complete list."""
         if not self._settings.distinct:
             return None
-        found = await self._dataset.select(query, budget.left() * _FIRST)
+        found = await self._dataset.select(query, budget.seconds_left() * _FIRST)
         if found is None or found.cut or len(found.rows) > MOST:
             return None
         return _names(found.rows)
@@ -148,7 +148,7 @@ class Schema:
             : 1 + self._capabilities.marked
         ]
         found = await asyncio.gather(
-            *(self._dataset.select(query, budget.left()) for query in asked)
+            *(self._dataset.select(query, budget.seconds_left()) for query in asked)
         )
         if any(one is None or one.cut for one in found):
             return types
@@ -164,7 +164,7 @@ class Schema:
         partition: Partition,
     ) -> frozenset[str]:
         """Names from a part of the data, from around the seeds, and from published descriptions."""
-        mapping, left = self._mapping, budget.left
+        mapping, left = self._mapping, budget.seconds_left
         half = left() / 2
         first, kept, described, start = await asyncio.gather(
             self._dataset.select(some, half),

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
-from bfsql.models.matching import Wanted, allowed_errors, words_of
+from bfsql.models.matching import NameQuery, allowed_errors, words_of
 from bfsql.models.merge import fold, without_accents
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
@@ -87,7 +87,7 @@ class EntitySearch:
         self._nodes: dict[str, Candidate] = {}
         self._unfinished = False
 
-    async def found(self) -> list[EntityStub]:
+    async def best(self) -> list[EntityStub]:
         """The best: exact ids, exact names and aliases, then names that begin with or contain it.
 
         Looks for which the time is too short are reported as an omission.
@@ -120,7 +120,7 @@ class EntitySearch:
         if not exact:
             return
         query = texts.with_ids(exact, self._local, self._mapping, marked=self._capabilities.marked)
-        rows = await self._dataset.select(query, self._clock.left())
+        rows = await self._dataset.select(query, self._clock.seconds_left())
         self._take(rows.rows if rows else ())
 
     async def _named(self) -> bool:
@@ -178,7 +178,7 @@ class EntitySearch:
                 lambda limit: texts.with_parts(parts, length, self._types, self._mapping, limit),
                 needed=False,
             )
-            wanted = Wanted(self._text)
+            wanted = NameQuery(self._text)
             self._nodes = {
                 node: one
                 for node, one in self._nodes.items()
@@ -210,7 +210,7 @@ class EntitySearch:
 
     async def _rows(self, found: str) -> Rows | None:
         query = texts.described(found, self._mapping, marked=self._capabilities.marked)
-        return await self._dataset.select(query, self._clock.left())
+        return await self._dataset.select(query, self._clock.seconds_left())
 
     # --- what they find -----------------------------------------------------
 

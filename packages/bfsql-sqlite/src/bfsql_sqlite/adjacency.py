@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring, marked
+from bfsql.integers import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring, marked
 from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
 from bfsql_sqlite.edge_tables import width as width_of
@@ -49,7 +49,7 @@ _LISTS_AT_ONCE = 65_536
 _OFFSETS = struct.Struct("<II")
 
 
-class Part(NamedTuple):
+class NumberedEdgeFilter(NamedTuple):
     """Which edges of a ring to read."""
 
     predicates: IntArray | None = None
@@ -65,7 +65,7 @@ class Part(NamedTuple):
         return other if self.direction == "in" else np.concatenate([nodes, other])
 
 
-WHOLE = Part()
+WHOLE = NumberedEdgeFilter()
 """All edges of a ring."""
 
 
@@ -185,7 +185,7 @@ class Adjacency:
         return predicates.astype(np.int32), ends.astype(np.int32, copy=False)
 
     def small_ring(
-        self, connection: sqlite3.Connection, nodes: Sequence[int], part: Part = WHOLE
+        self, connection: sqlite3.Connection, nodes: Sequence[int], part: NumberedEdgeFilter = WHOLE
     ) -> Ring | None:
         """The ring of a few handles, or a part of it; None if it is too large.
 
@@ -213,7 +213,7 @@ class Adjacency:
         return Ring(*np.array(triples, np.int32).reshape(-1, TRIPLE).T.copy())
 
     def _small_list(
-        self, connection: sqlite3.Connection, number: int, part: Part, room: int
+        self, connection: sqlite3.Connection, number: int, part: NumberedEdgeFilter, room: int
     ) -> list[tuple[int, int]] | None:
         """The wanted entries of a list; None if more than `room` entries would have to be read."""
         start, stop = self._range(connection, number)
@@ -268,7 +268,7 @@ class Adjacency:
         return list(zip(predicates, ends, strict=True))
 
     def plan(
-        self, connection: sqlite3.Connection, nodes: IntArray, part: Part = WHOLE
+        self, connection: sqlite3.Connection, nodes: IntArray, part: NumberedEdgeFilter = WHOLE
     ) -> list[Read]:
         """What to read for the ring of some handles, or for a part of it, in batches.
 

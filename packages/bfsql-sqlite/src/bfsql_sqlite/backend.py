@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from bfsql.abc import BatchGraphDb
-from bfsql.columns import BATCH_EDGES, Ring, numbers_of
+from bfsql.integers import BATCH_EDGES, Ring, numbers_of
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
@@ -24,9 +24,9 @@ from bfsql.models.records import (
     Triple,
 )
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import Part
-from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
+from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import Pool
+from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of
 from bfsql_sqlite.outline import outlined
 from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.search import search
@@ -110,9 +110,9 @@ class SqliteBackend(BatchGraphDb):
         """The predicates that occur, sorted."""
         return list(self._schema.predicates)
 
-    def columns(self) -> SqliteColumns:
+    def columns(self) -> SqliteIntegerGraph:
         """The graph in integers, as the file stores it."""
-        return SqliteColumns(self._pool, self._schema)
+        return SqliteIntegerGraph(self._pool, self._schema)
 
     async def outline(self) -> Outline:
         """The composition of the graph, counted over all of its edges."""
@@ -134,7 +134,9 @@ class SqliteBackend(BatchGraphDb):
         """Every wanted edge with a requested node at either end, each once."""
         schema = self._schema
         numbers = None if predicates is None else numbers_of(predicates, schema.predicates)
-        return await self._pool.run(partial(_ring, ids, Part(numbers, direction), schema))
+        return await self._pool.run(
+            partial(_ring, ids, NumberedEdgeFilter(numbers, direction), schema)
+        )
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
@@ -188,7 +190,9 @@ def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[E
     return [Edge(*triple) for triple in _named(rings, schema, reader)]
 
 
-def _ring(ids: Sequence[str], part: Part, schema: Schema, reader: Reader) -> list[Triple]:
+def _ring(
+    ids: Sequence[str], part: NumberedEdgeFilter, schema: Schema, reader: Reader
+) -> list[Triple]:
     handles = [found.handle for found in find(reader, ids).values()]
     reads = schema.edges.plan(reader, np.array(handles, np.int32), part)
     return _named((read(reader) for read in reads), schema, reader)

@@ -1,6 +1,6 @@
 """Fills a graph file from tables by means of DuckDB, with the graph that their records make.
 
-CSV tables are first copied into plain CSV (`bfsql_sqlite.plain`), which DuckDB can read
+CSV tables are first copied into plain CSV (`bfsql_sqlite.csv_normalise`), which DuckDB can read
 (`bulk_table`). The records of other tables are written as CSV (`record_table`).
 """
 
@@ -18,23 +18,23 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from bfsql.columns import NO_NODE, IntArray, Numbering
+from bfsql.integers import NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
-from bfsql.sources.columns import NodeColumns
 from bfsql.sources.files import guarded
+from bfsql.sources.headers import NodeColumns
 from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BATCH, BulkGraph, EdgeTable, NodeTable
 from bfsql_sqlite.bulk_table import BulkTable
+from bfsql_sqlite.csv_normalise import NeedsRecordReader, copy
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.external_sort import SpillError
 from bfsql_sqlite.graph_file import Making
 from bfsql_sqlite.old_graph import OldGraph
-from bfsql_sqlite.plain import NotPlain, copy
 from bfsql_sqlite.record_table import RecordTable, record_rows
 
 MEMORY = "1GB"
@@ -174,17 +174,19 @@ def _read(
     stopped: Callable[[], bool],
     options: LoadOptions,
 ) -> BulkGraph | None:
-    told = [_Told(source.account) for source in records.tables]
+    told = [_AccountState(source.account) for source in records.tables]
     graph, odd = None, None
     try:
         tables = _tables(connection, records, making.folder / _FOLDER, stopped)
         graph = _numbered(connection, tables, records, making, stopped, options)
-    except NotPlain as found:
+    except NeedsRecordReader as found:
         odd = found
     except duckdb.OutOfMemoryException:
-        odd = NotPlain(f"there was too little of {MEMORY} of memory, or of disk, to sort its rows")
+        odd = NeedsRecordReader(
+            f"there was too little of {MEMORY} of memory, or of disk, to sort its rows"
+        )
     except duckdb.InvalidInputException:
-        odd = NotPlain("one of its lines cannot be read in bulk")
+        odd = NeedsRecordReader("one of its lines cannot be read in bulk")
     if graph is None:
         for account in told:
             account.take_back()
@@ -219,7 +221,7 @@ def _tables(
                 rows = record_rows(source, name, folder, connection)
                 table = RecordTable(source, rows, stopped, records.progress)
             table.read()
-        except NotPlain as odd:
+        except NeedsRecordReader as odd:
             odd.table = number
             raise
         if table.nodes is not None:
@@ -278,7 +280,7 @@ def _tell(records: RefusalFilter, reason: str, table: int = 0) -> None:
     records.tables[table].account.notes.append(f"{RECORD_BY_RECORD}: {reason}")
 
 
-class _Told:
+class _AccountState:
     """The state of an account before the source is read."""
 
     def __init__(self, account: SourceAccount) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import duckdb
 import numpy as np
 
-from bfsql.columns import BATCH_EDGES, IntArray
+from bfsql.integers import BATCH_EDGES, IntArray
 from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport

@@ -18,11 +18,11 @@ from pydantic_core import to_json
 from bfsql.loading import KEPT, RefusalFilter
 from bfsql.models.json_values import encode, is_text
 from bfsql.models.records import NodeRecord, Refusal
-from bfsql.sources.columns import EdgeColumns, NodeColumns
 from bfsql.sources.fields import Unusable
+from bfsql.sources.headers import EdgeColumns, NodeColumns
 from bfsql.sources.open import Source
 from bfsql_sqlite.bulk_graph import BATCH, EdgeTable, NodeTable
-from bfsql_sqlite.plain import Copy, NotPlain
+from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv
 
 _LONGEST_LINE = 1 << 24
 """Bytes."""
@@ -45,7 +45,9 @@ class BulkTable:
         headers: Lines that repeat the header.
     """
 
-    def __init__(self, name: str, copy: Copy, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, name: str, copy: NormalisedCsv, connection: duckdb.DuckDBPyConnection
+    ) -> None:
         self.name = name
         self.rows = f"{name}_rows"
         self.predicates = f"{name}_predicate"
@@ -166,9 +168,9 @@ class BulkTable:
         """Joins, and the expression for the fields of a row's JSON metadata object."""
         keys = [key for key, _ in self.keys.values()]
         if len(set(keys)) < len(keys):
-            raise NotPlain("several of its columns are the same key of metadata")
+            raise NeedsRecordReader("several of its columns are the same key of metadata")
         if "provenance" in keys:
-            raise NotPlain("its edges have evidence")
+            raise NeedsRecordReader("its edges have evidence")
         if not keys:
             return "", "''"
         joins, fields = [], []
@@ -212,7 +214,7 @@ class BulkTable:
         else:
             account.edges += self.count
         account.refused += self.refused
-        records.taken(self.refusals, self.refused)
+        records.add_refusals(self.refusals, self.refused)
 
 
 def read_csv(path: Path, width: int, separator: str) -> str:
@@ -242,7 +244,7 @@ def _literal(text: str) -> str:
         NotPlain: SQL cannot express it.
     """
     if "\0" in text or not is_text(text):
-        raise NotPlain("its header contains characters that are no text")
+        raise NeedsRecordReader("its header contains characters that are no text")
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -261,7 +261,7 @@ class Pool:
             StoreUnavailable: As `run`.
             StoreError: As `run`.
         """
-        begun = (call.ahead_of_use(self.run(work)) for work in works)
+        begun = (call.start_optional(self.run(work)) for work in works)
         ahead = next(begun, None)
         try:
             while ahead is not None:

@@ -11,7 +11,7 @@ Both arrays are cut into rows of a fixed length, so that arithmetic finds a plac
 small node costs a page or two of each table, whatever its neighbours in the file, and a hub is
 read from consecutive rows. All numbers are little-endian.
 """
-# ruff: noqa: S608 - what is put into these texts is a number of `bfsql.columns`
+# ruff: noqa: S608 - what is put into these texts is a number of `bfsql.integers`
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bfsql.columns import NO_NODE, IntArray
+from bfsql.integers import NO_NODE, IntArray
 
 ENTRIES = 800
 """Entries in a row: 4,000 bytes, or slightly more with many predicates."""

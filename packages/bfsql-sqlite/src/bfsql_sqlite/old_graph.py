@@ -16,8 +16,8 @@ from bfsql.models.merge import UNTYPED
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_table import read_csv
 from bfsql_sqlite.connection import read_only
+from bfsql_sqlite.csv_normalise import NeedsRecordReader
 from bfsql_sqlite.packed_arrays import cut
-from bfsql_sqlite.plain import NotPlain
 from bfsql_sqlite.record_table import NodeRows, write_rows
 
 BATCH = 100_000
@@ -95,7 +95,7 @@ class OldGraph:
                 details = self._fill("old_metadata", 2, _metadata(old))
                 count = self._fill_edges(old)
         except (sqlite3.Error, UnicodeError) as error:
-            raise NotPlain("the graph that it is added to cannot be read") from error
+            raise NeedsRecordReader("the graph that it is added to cannot be read") from error
         self._connection.execute(_EDGES)
         self._connection.execute(
             "CREATE VIEW old_predicate_name AS SELECT c0 AS name FROM old_predicate"
@@ -133,14 +133,16 @@ def _check(old: sqlite3.Connection, options: LoadOptions) -> None:
     untyped = "SELECT value FROM meta WHERE key = 'default_type'"
     (name,) = old.execute(untyped).fetchone() or (UNTYPED,)
     if evidence:
-        raise NotPlain(EVIDENCE)
+        raise NeedsRecordReader(EVIDENCE)
     if name != options.default_type:
-        raise NotPlain("the graph that it is added to calls nodes without a type otherwise")
+        raise NeedsRecordReader(
+            "the graph that it is added to calls nodes without a type otherwise"
+        )
 
 
 def _metadata(old: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """The number of each edge that has metadata, and the fields of its JSON object."""
     for number, text in old.execute("SELECT e, metadata FROM edge ORDER BY e"):
         if '"provenance"' in text:
-            raise NotPlain(EVIDENCE)
+            raise NeedsRecordReader(EVIDENCE)
         yield str(number), text[1:-1]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import Columns, IntArray, Ring, distinct_numbers
+from bfsql.integers import IntArray, IntegerGraph, Ring, distinct_numbers
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import Triple
 
@@ -19,7 +19,7 @@ ALL = 20_000
 """Number of nodes or edges up to which all metadata is read; the size of the sample of more."""
 
 
-async def outlined(db: GraphDbInterface, columns: Columns) -> Outline:
+async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
     """The outline of a graph.
 
     Args:
@@ -72,7 +72,7 @@ class _Relations:
         types: Number of the type of every handle, negative if it is not a node.
     """
 
-    def __init__(self, columns: Columns, types: IntArray) -> None:
+    def __init__(self, columns: IntegerGraph, types: IntArray) -> None:
         self._columns = columns
         self._types = types
         self._sizes = len(columns.predicate_names), len(columns.type_names)

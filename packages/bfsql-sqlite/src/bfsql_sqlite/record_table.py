@@ -18,12 +18,12 @@ from bfsql.errors import SourceError
 from bfsql.loading import KEPT, RefusalFilter
 from bfsql.models.json_values import decode, encode
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
-from bfsql.sources.columns import NodeColumns
 from bfsql.sources.files import check_unchanged, guarded
+from bfsql.sources.headers import NodeColumns
 from bfsql.sources.open import Source
 from bfsql_sqlite.bulk_graph import BATCH
 from bfsql_sqlite.bulk_table import quoted, read_csv
-from bfsql_sqlite.plain import NotPlain
+from bfsql_sqlite.csv_normalise import NeedsRecordReader
 
 _UNWRITABLE = re.compile("[\0\n\r]")
 
@@ -173,7 +173,9 @@ class RecordTable:
                 check_unchanged([(self._table.path, self._source.stamp)])
         except (SourceError, ValueError) as error:
             # A lone surrogate, or metadata that is nested too deeply
-            raise NotPlain("some of its text or metadata cannot be written as JSON") from error
+            raise NeedsRecordReader(
+                "some of its text or metadata cannot be written as JSON"
+            ) from error
 
     def _accepted(self) -> Iterator[GraphRecord]:
         records = guarded(self._table.path, self._table.records())
@@ -196,7 +198,7 @@ class RecordTable:
         if self.edges is not None:
             source.account.edges += self.edges.count
         source.account.refused += self.refused
-        records.taken(self._refusals, self.refused)
+        records.add_refusals(self._refusals, self.refused)
 
 
 def record_rows(
@@ -228,7 +230,9 @@ def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> int:
         while batch := list(islice(rows, BATCH)):
             lines = [",".join(map(quoted, row)) for row in batch]
             if any(map(_UNWRITABLE.search, lines)):
-                raise NotPlain("an id, type or predicate contains a line break or a NUL character")
+                raise NeedsRecordReader(
+                    "an id, type or predicate contains a line break or a NUL character"
+                )
             target.write("\n".join(lines) + "\n")
             count += len(lines)
     return count
@@ -238,5 +242,5 @@ def _fields(record: EdgeRecord) -> str:
     if not record.metadata:
         return ""
     if "provenance" in record.metadata:
-        raise NotPlain("its edges have evidence")
+        raise NeedsRecordReader("its edges have evidence")
     return encode(record.metadata)[1:-1]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bfsql.models.json_values import is_text
-from bfsql.models.matching import Wanted
+from bfsql.models.matching import NameQuery
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
@@ -158,7 +158,7 @@ class _Looks:
             for statement, keys in queries.chunks(nearest, queries.stubs)
             for n, entity_id, *_ in self._connection.execute(statement, keys)
         }
-        wanted, order = Wanted(self._query), {}
+        wanted, order = NameQuery(self._query), {}
         for n, (name, others) in self._index.labels(nearest).items():
             if match := wanted.match(ids[n], name, others.split("\n")):
                 order[n] = (*match.order, len(name), n)

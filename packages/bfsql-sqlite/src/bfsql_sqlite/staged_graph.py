@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import IntArray
 from bfsql.errors import LoadRefused
+from bfsql.integers import IntArray
 from bfsql.loading.staging import Staging
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.external_sort import Sorter

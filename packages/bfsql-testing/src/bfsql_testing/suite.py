@@ -110,12 +110,14 @@ class BackendSuite:
     def trial(self, request: pytest.FixtureRequest) -> Trial:
         """The ways to open the backend that this class defines."""
         filling = {
-            name: _given(self, name, request) if self._gives(name) else None
+            name: _definition(self, name, request) if self._gives(name) else None
             for name in ("backend_with", "read_only_with", "omitting_with")
         }
         return Trial(
             fill=filling["backend_with"],
-            open=_opening(_given(self, "backend", request)) if self._gives("backend") else None,
+            open=_opening(_definition(self, "backend", request))
+            if self._gives("backend")
+            else None,
             read_only=filling["read_only_with"],
             omitting=filling["omitting_with"],
             queries=self.queries_of,
@@ -192,7 +194,7 @@ def raise_outcome(finding: Finding) -> None:
         pytest.skip(finding.reason)
 
 
-def _given(suite: BackendSuite, name: str, request: pytest.FixtureRequest) -> Any:
+def _definition(suite: BackendSuite, name: str, request: pytest.FixtureRequest) -> Any:
     """What the author defines under a name: the value of a fixture, or else the method."""
     try:
         return request.getfixturevalue(name)

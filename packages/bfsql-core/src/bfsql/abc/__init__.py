@@ -1,9 +1,9 @@
 """The contract between core and a store: the backend methods, and backends that wrap another."""
 
 from bfsql.abc.delegating import (
-    AdaptedGraphDb,
-    DelegatingGraphDb,
-    TransparentGraphDb,
+    ForwardingBackend,
+    NormalizedBackend,
+    PassThroughBackend,
     accepts,
     adapted,
     implements,
@@ -17,19 +17,29 @@ from bfsql.abc.interface import (
     GraphDbInterface,
     each,
 )
+from bfsql.lazy import former_names
 
 __all__ = [
     "CONTRACT",
     "DEFAULT_NEXT_STEPS",
     "FAN_OUT",
     "PROVENANCE_EDGES",
-    "AdaptedGraphDb",
     "BatchGraphDb",
-    "DelegatingGraphDb",
+    "ForwardingBackend",
     "GraphDbInterface",
-    "TransparentGraphDb",
+    "NormalizedBackend",
+    "PassThroughBackend",
     "accepts",
     "adapted",
     "each",
     "implements",
 ]
+
+__getattr__ = former_names(
+    __name__,
+    {
+        "AdaptedGraphDb": "NormalizedBackend",
+        "DelegatingGraphDb": "ForwardingBackend",
+        "TransparentGraphDb": "PassThroughBackend",
+    },
+)

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.outline import Outline
-from bfsql.models.parts import Part, TypedTriple, only, part_of
+from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
-    from bfsql.columns import Columns, NumberedRings
+    from bfsql.integers import IntegerGraph, NumberedRings
 
 _Value = TypeVar("_Value")
 _P = ParamSpec("_P")
@@ -41,7 +41,7 @@ def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
     return takes(getattr(type(_behind(db)), method), argument)
 
 
-class DelegatingGraphDb(GraphDbInterface):
+class ForwardingBackend(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
     Backends written before this contract are called with their own signatures:
@@ -121,7 +121,7 @@ class DelegatingGraphDb(GraphDbInterface):
         direction: EdgeDirection | None = None,
     ) -> Iterable[Triple]:
         """A ring or a part of it, filtered here if the inner signature lacks the arguments."""
-        part: Part = {"predicates": predicates, "direction": direction}
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_batch"):
             return await super().edges_batch(ids, **part)
         if accepts(self._inner, "edges_batch", "predicates"):
@@ -136,7 +136,7 @@ class DelegatingGraphDb(GraphDbInterface):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it."""
-        part: Part = {"predicates": predicates, "direction": direction}
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_stream"):
             yield cast("Sequence[Triple]", list(await self.edges_batch(ids, **part)))
             return
@@ -146,7 +146,7 @@ class DelegatingGraphDb(GraphDbInterface):
             async for rows in batches:
                 yield rows if pushed else part_of(cast("Sequence[Triple]", rows), ids, **part)
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> IntegerGraph | None:
         """The graph in integers; a subclass that changes the topology has to override this."""
         return self._inner.columns()
 
@@ -205,15 +205,15 @@ class DelegatingGraphDb(GraphDbInterface):
         await self._inner.close()
 
 
-class TransparentGraphDb(DelegatingGraphDb):
+class PassThroughBackend(ForwardingBackend):
     """A backend that changes nothing; its optional abilities are those of the inner backend."""
 
 
 def _behind(db: GraphDbInterface) -> GraphDbInterface:
-    return _behind(db._inner) if isinstance(db, TransparentGraphDb) else db  # noqa: SLF001
+    return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
 
 
-class AdaptedGraphDb(DelegatingGraphDb):
+class NormalizedBackend(ForwardingBackend):
     """A backend of any signature, as core calls it.
 
     The candidates of a search are always filtered by type, and each id occurs once.
@@ -234,7 +234,7 @@ class AdaptedGraphDb(DelegatingGraphDb):
 
     def forget_schema(self) -> None:
         """If there is a cache, make it request the schema again."""
-        if isinstance(self._inner, AdaptedGraphDb):
+        if isinstance(self._inner, NormalizedBackend):
             self._inner.forget_schema()
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
@@ -242,10 +242,10 @@ class AdaptedGraphDb(DelegatingGraphDb):
 
         Reading from the store stops there. No cache holds the ring.
         """
-        if isinstance(self._inner, AdaptedGraphDb):
+        if isinstance(self._inner, NormalizedBackend):
             return await self._inner.few_edges(ids, most)
         edges: set[Triple] = set()
-        async with aclosing(DelegatingGraphDb.edges_stream(self, ids)) as batches:
+        async with aclosing(ForwardingBackend.edges_stream(self, ids)) as batches:
             async for rows in batches:
                 edges.update((row[0], row[1], row[2]) for row in rows)
                 if len(edges) > most:
@@ -254,12 +254,12 @@ class AdaptedGraphDb(DelegatingGraphDb):
 
     def numbered(self) -> NumberedRings | None:
         """The rings that a cache holds in numbers, for one call; None if there is no cache."""
-        return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None
+        return self._inner.numbered() if isinstance(self._inner, NormalizedBackend) else None
 
 
-def adapted(db: GraphDbInterface) -> AdaptedGraphDb:
+def adapted(db: GraphDbInterface) -> NormalizedBackend:
     """The backend as core calls it, whatever its signatures."""
-    return db if isinstance(db, AdaptedGraphDb) else AdaptedGraphDb(db)
+    return db if isinstance(db, NormalizedBackend) else NormalizedBackend(db)
 
 
 def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:

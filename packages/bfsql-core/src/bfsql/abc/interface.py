@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
-from bfsql.models.parts import Part, TypedTriple, only, part_of
+from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
-    from bfsql.columns import Columns
+    from bfsql.integers import IntegerGraph
 
 CONTRACT = "1.2"
 """The number of this contract, MAJOR.MINOR. A plugin states the number it was written for; a whole
@@ -178,14 +178,14 @@ class GraphDbInterface(ABC):
             and of the object after the triple, None for an end that is not a node. All rows
             of a ring are of one kind.
         """
-        part: Part = {"predicates": predicates, "direction": direction}
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         if takes(type(self).edges_batch, "predicates"):
             ring = await self.edges_batch(ids, **part)
         else:
             ring = part_of(await self.edges_batch(ids), ids, **part)
         yield [(s, p, o) for s, p, o in ring]
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> IntegerGraph | None:
         """The graph in integers, for one call; None if the store has no such form.
 
         A backend with columns returns no metadata with its nodes, and each id has one spelling.
@@ -202,7 +202,7 @@ class GraphDbInterface(ABC):
             keys: Only these keys of the metadata are needed; None for all. A backend may
                 return more, or leave this argument out of its signature.
         """
-        return only(_found(ids, await each(ids, self.metadata_for_node)), keys)
+        return only(_present(ids, await each(ids, self.metadata_for_node)), keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -214,7 +214,7 @@ class GraphDbInterface(ABC):
             keys: As in `metadata_for_nodes_batch`.
         """
         asked = [Edge(*edge) for edge in edges]
-        return only(_found(asked, await each(asked, self.metadata_for_edge)), keys)
+        return only(_present(asked, await each(asked, self.metadata_for_edge)), keys)
 
     async def outline(self) -> Outline | None:
         """An outline of the graph in counts; None if the store cannot provide one (`asking.md` 4).
@@ -333,7 +333,7 @@ async def each(
     return answers
 
 
-def _found(keys: Sequence[_Key], values: Sequence[_Value | None]) -> dict[_Key, _Value]:
+def _present(keys: Sequence[_Key], values: Sequence[_Value | None]) -> dict[_Key, _Value]:
     return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
 

@@ -1,7 +1,7 @@
 """The answers that the model reads: stubs and full records, notes, cleaning, encoding."""
 
 from bfsql.answers.clean import encode
-from bfsql.answers.lines import in_lines
+from bfsql.answers.compact import in_lines
 from bfsql.answers.write import (
     Answer,
     Draft,

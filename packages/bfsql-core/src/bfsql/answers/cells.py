@@ -1,4 +1,4 @@
-"""Names, values and tables of answers in lines; see `bfsql.answers.lines` for the grammar."""
+"""Names, values and tables of answers in lines; see `bfsql.answers.compact` for the grammar."""
 
 from __future__ import annotations
 

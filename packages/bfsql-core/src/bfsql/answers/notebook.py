@@ -65,7 +65,7 @@ def _summary(content: Mapping[str, Any], tokens: int) -> str:
 
 def _picture(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
     """Nodes and edges as an SVG; colours represent types, and pale nodes are stubs."""
-    shown = _shown(nodes, edges)
+    shown = _picture_nodes(nodes, edges)
     number = {row["id"]: at for at, row in enumerate(shown)}
     drawn = [e for e in edges if e["subject"] in number and e["object"] in number][:MAX_EDGES]
     pairs = [(number[edge["subject"]], number[edge["object"]]) for edge in drawn]
@@ -96,7 +96,7 @@ def _dot(colour: str) -> str:
     return f'<svg width="10" height="10"><circle cx="5" cy="5" r="5" fill="{colour}"/></svg>'
 
 
-def _shown(nodes: Sequence[Row], edges: Sequence[Row]) -> list[Row]:
+def _picture_nodes(nodes: Sequence[Row], edges: Sequence[Row]) -> list[Row]:
     """The nodes of the picture: those of the answer, then the other ends of its edges."""
     found = {row["id"]: row for row in nodes}
     for edge in edges:

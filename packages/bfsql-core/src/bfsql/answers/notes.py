@@ -13,10 +13,10 @@ from bfsql import call
 from bfsql.answers.clean import clean_text, plain
 from bfsql.models import (
     MOST_PATHS,
+    AnswerGaps,
     BfsResult,
-    ConditionFacts,
+    ConditionTally,
     DeadEnd,
-    Facts,
     IntersectionResult,
     Omission,
 )
@@ -119,7 +119,7 @@ def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:
         )
 
 
-def _traversal(facts: Facts, depth: str) -> Iterator[str]:
+def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
     if facts.unknown_seeds:
         yield f"No such entity: {listed(facts.unknown_seeds)}."
     if facts.finished_depth is not None:
@@ -146,7 +146,7 @@ def _traversal(facts: Facts, depth: str) -> Iterator[str]:
         )
 
 
-def _removing(facts: Facts) -> str:
+def _removing(facts: AnswerGaps) -> str:
     if facts.conditions:
         return "exclude_node_types, min_mentions or where"
     return "exclude_node_types or min_mentions"
@@ -234,7 +234,7 @@ def _pages(result: BfsResult, bound: SizeBound) -> Iterator[str]:
         )
 
 
-def _cut_by_type(facts: Facts, bound: SizeBound) -> Iterator[str]:
+def _cut_by_type(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
     if facts.cut_nodes:
         by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
         yield (
@@ -244,14 +244,14 @@ def _cut_by_type(facts: Facts, bound: SizeBound) -> Iterator[str]:
         )
 
 
-def _conditions(facts: Facts) -> Iterator[str]:
+def _conditions(facts: AnswerGaps) -> Iterator[str]:
     told = [sentence for one in facts.conditions for sentence in _condition(one)]
     yield from told[:SHOWN]
     if len(told) > SHOWN:
         yield f"where: {counted(len(told) - SHOWN, 'further note')} of this kind left out."
 
 
-def _condition(facts: ConditionFacts) -> Iterator[str]:
+def _condition(facts: ConditionTally) -> Iterator[str]:
     one = facts.condition
     scope = None if one.scope is None else plain(one.scope)
     if one.scope is not None and one.scope != one.written_scope:
@@ -259,33 +259,33 @@ def _condition(facts: ConditionFacts) -> Iterator[str]:
     if not facts.judged:
         thing = "node" if one.predicate is None else "edge"
         of = "" if scope is None else f" of {scope}"
-        yield f"where: {one.shown} removed nothing, since no {thing}{of} was reached."
+        yield f"where: {one.excerpt} removed nothing, since no {thing}{of} was reached."
     elif not facts.had and facts.hidden:
         yield (
-            f"where: traversals leave {quoted(one.key)} out of edges, so {one.shown} counts it as "
-            "absent. describe_entity shows it."
+            f"where: traversals leave {quoted(one.key)} out of edges, so {one.excerpt} counts it "
+            "as absent. describe_entity shows it."
         )
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.kept else "removed them all"
         yield (
-            f"where: {of} has the property {quoted(one.key)}, so {one.shown} {result}. "
+            f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. "
             "describe_entity shows which properties an entity has."
         )
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
         found = f" There is: {values}." if values else ""
-        yield f"where: nothing reached meets {one.shown}.{found}"
+        yield f"where: nothing reached meets {one.excerpt}.{found}"
     if facts.unlike:
         yield (
-            f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.shown} "
+            f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.excerpt} "
             "says, and "
             f"{'does' if facts.unlike == 1 else 'do'} not meet it; numbers compare with numbers, "
             "ISO dates with dates, other text with text."
         )
 
 
-def _order(facts: Facts) -> Iterator[str]:
+def _order(facts: AnswerGaps) -> Iterator[str]:
     order = facts.order
     if order is None:
         return
@@ -299,7 +299,7 @@ def _order(facts: Facts) -> Iterator[str]:
         yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
 
 
-def _detail(facts: Facts, bound: SizeBound) -> Iterator[str]:
+def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
     if facts.absent_fields:
         yield (
             f"fields: nothing on this page has {listed(facts.absent_fields)}. describe_entity "

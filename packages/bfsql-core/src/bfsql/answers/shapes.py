@@ -24,16 +24,18 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 
 Count = Annotated[int, Field(ge=0)]
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
-_NOTHING_TO_SAY: Any = Field(default=[], validate_default=False)
+OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
 _NOT_STATED: Any = Field(default=None, validate_default=False)
-_NOTHING_KNOWN: Any = Field(default={}, validate_default=False)
+OPTIONAL_MAP: Any = Field(default={}, validate_default=False)
 
 
-class _Exact(BaseModel):
+class StrictModel(BaseModel):
+    """Part of an answer; unknown fields and values of other types are errors."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class StubNode(_Exact):
+class StubNode(StrictModel):
     """A node without detail: "lightweight stubs", exactly these two fields."""
 
     id: str
@@ -73,7 +75,7 @@ class FullShownNode(FullNode):
     distinct: Count = 0
 
 
-class StubEdge(_Exact):
+class StubEdge(StrictModel):
     """An edge without detail: the bare triple."""
 
     subject: str
@@ -87,7 +89,7 @@ class FullEdge(StubEdge):
     metadata: dict[str, JsonValue]
 
 
-class SchemaSummary(_Exact):
+class SchemaSummary(StrictModel):
     """The vocabulary of the whole answer, whatever its filters and its page."""
 
     entity_types_found: list[str]
@@ -96,11 +98,11 @@ class SchemaSummary(_Exact):
     edge_counts: dict[str, Count]
 
 
-class _Subgraph(_Exact):
+class _Subgraph(StrictModel):
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
-    notes: Notes = _NOTHING_TO_SAY
+    notes: Notes = OPTIONAL_LIST
     schema_summary: SchemaSummary
     nodes: list[StubNode | FullNode]
     edges: list[StubEdge | FullEdge]
@@ -126,7 +128,7 @@ class IntersectionAnswer(_Subgraph):
     nodes: list[StubNode | FullNode | ViaNode | FullViaNode]
 
 
-class SearchHit(_Exact):
+class SearchHit(StrictModel):
     """A candidate; without a name where the store has none, and always with a score."""
 
     id: str
@@ -136,7 +138,7 @@ class SearchHit(_Exact):
     """Vector similarity; null where text was matched."""
     match: Literal["id", "name", "alias", "prefix", "words", "part", "similar", "meaning", "other"]
     """How the text matches; hits come in this order."""
-    context: Annotated[list[str], Field(min_length=1, max_length=3)] = _NOTHING_TO_SAY
+    context: Annotated[list[str], Field(min_length=1, max_length=3)] = OPTIONAL_LIST
     """What tells a hit from those of the same name and type."""
 
 
@@ -149,7 +151,7 @@ class EvidenceItem(StubEdge):
     confidence: float = 0.0
 
 
-class Provenance(_Exact):
+class Provenance(StrictModel):
     """The evidence of an entity (`protocol.md` 16)."""
 
     total: Count | None
@@ -157,7 +159,7 @@ class Provenance(_Exact):
     items: Annotated[list[EvidenceItem], Field(max_length=20)]
 
 
-class EntityRecord(_Exact):
+class EntityRecord(StrictModel):
     """A flat record: metadata stands beside the identity, so further keys are allowed."""
 
     model_config = ConfigDict(extra="allow")
@@ -170,13 +172,13 @@ class EntityRecord(_Exact):
 class EntityAnswer(EntityRecord):
     """What `describe_entity` gives: the record, and the evidence that touches the entity."""
 
-    notes: Notes = _NOTHING_TO_SAY
-    edges: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(min_length=1)] = _NOTHING_KNOWN
+    notes: Notes = OPTIONAL_LIST
+    edges: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(min_length=1)] = OPTIONAL_MAP
     """Its edges by predicate and direction, as steps of a path: `-inhibits->` to 3."""
     provenance: Provenance = Provenance(total=0, items=[])
 
 
-class SchemaAnswer(_Exact):
+class SchemaAnswer(StrictModel):
     """What `describe_schema` gives."""
 
     graph_description: str
@@ -184,24 +186,24 @@ class SchemaAnswer(_Exact):
     """Whether the lists of types and predicates are complete."""
     relations_from: Literal["all", "sample"] = _NOT_STATED
     """Whether the relations are those of the whole graph; absent if they are not known."""
-    notes: Notes = _NOTHING_TO_SAY
+    notes: Notes = OPTIONAL_LIST
     entity_types: list[str]
     predicates: list[str]
-    relations: Annotated[list[str], Field(min_length=1)] = _NOTHING_TO_SAY
+    relations: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
     """`Trial -studies-> Disease (2087)`, the most frequent first; of a sample without counts."""
-    properties: Annotated[dict[str, list[str]], Field(min_length=1)] = _NOTHING_KNOWN
+    properties: Annotated[dict[str, list[str]], Field(min_length=1)] = OPTIONAL_MAP
     """A type or predicate to texts as `phase: 1 | 2 | 3`."""
     next_steps: str
     tool_usage_notes: str
 
 
-class NeighbourhoodSchema(_Exact):
+class NeighbourhoodSchema(StrictModel):
     """What `describe_schema` gives with `seeds`: the edges that touch them."""
 
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
-    notes: Notes = _NOTHING_TO_SAY
+    notes: Notes = OPTIONAL_LIST
     entity_types: list[str]
     predicates: list[str]
     node_counts: dict[str, Count]

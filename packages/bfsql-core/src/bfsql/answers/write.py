@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
-from bfsql.answers.lines import encode_in_lines
+from bfsql.answers.compact import encode_in_lines
 from bfsql.answers.notes import TOKEN_BUDGET, SizeBound, subgraph_notes
-from bfsql.answers.outline import NO_PICTURE, Picture
+from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
 from bfsql.answers.tables import Part, as_networkx, as_pandas
 from bfsql.call import AnswerFormat, third_of_bytes
 from bfsql.models import (
@@ -22,7 +22,7 @@ from bfsql.models import (
     IntersectionResult,
     Metadata,
     SchemaDescription,
-    Shown,
+    ShownNodes,
     Subgraph,
     Triple,
 )
@@ -177,7 +177,7 @@ class SubgraphWriter:
         ]
 
 
-def _counted(nodes: list[Document], shown: Shown | None) -> list[Document]:
+def _counted(nodes: list[Document], shown: ShownNodes | None) -> list[Document]:
     """The nodes; those counted by the page of a path have their numbers added."""
     if shown is None:
         return nodes
@@ -296,7 +296,7 @@ def entity_document(
 
 
 def schema_document(
-    schema: SchemaDescription, notes: Sequence[str] = (), shown: Picture = NO_PICTURE
+    schema: SchemaDescription, notes: Sequence[str] = (), shown: SchemaText = NO_SCHEMA_TEXT
 ) -> Document:
     """The schema, with its lists in the given order."""
     return {
@@ -317,7 +317,7 @@ def neighbourhood_document(
     seeds: Sequence[str],
     node_counts: Mapping[str, int],
     relations: Mapping[tuple[str, str, str], int],
-    shown: Picture,
+    shown: SchemaText,
     notes: Sequence[str] = (),
 ) -> Document:
     """The schema of the edges that touch some entities.

@@ -1,6 +1,9 @@
 """CachedGraphDb, the cache in front of every backend, and the breaker behind it."""
 
-from bfsql.cache.breaker import Breaker, GuardedGraphDb
+from bfsql.cache.breaker import Breaker, CircuitBreakerBackend
 from bfsql.cache.cached import MAX_RECORDS, CachedGraphDb
+from bfsql.lazy import former_names
 
-__all__ = ["MAX_RECORDS", "Breaker", "CachedGraphDb", "GuardedGraphDb"]
+__all__ = ["MAX_RECORDS", "Breaker", "CachedGraphDb", "CircuitBreakerBackend"]
+
+__getattr__ = former_names(__name__, {"GuardedGraphDb": "CircuitBreakerBackend"})

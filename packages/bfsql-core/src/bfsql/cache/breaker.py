@@ -29,7 +29,7 @@ from contextlib import aclosing, contextmanager
 from typing import Literal, ParamSpec, TypeAlias, TypeVar
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, TransparentGraphDb
+from bfsql.abc import GraphDbInterface, PassThroughBackend
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable
 from bfsql.models import EdgeDirection, Triple
 from bfsql.models.parts import TypedTriple
@@ -200,7 +200,7 @@ class Breaker:
         self.failures, self.last_error = 0, None
 
 
-class GuardedGraphDb(TransparentGraphDb):
+class CircuitBreakerBackend(PassThroughBackend):
     """A backend behind a breaker.
 
     Args:

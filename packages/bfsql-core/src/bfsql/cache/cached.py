@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface, accepts, adapted, implements
-from bfsql.cache.observed import ObservedColumns
+from bfsql.abc import GraphDbInterface, NormalizedBackend, accepts, adapted, implements
+from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
@@ -25,7 +25,7 @@ from bfsql.cache.store import (
     restored,
     snapshots,
 )
-from bfsql.columns import Columns
+from bfsql.integers import IntegerGraph
 from bfsql.models import (
     NO_METADATA,
     Edge,
@@ -54,7 +54,7 @@ BATCHES = (
 """Methods with a default; it runs over the cache if the backend has no version of its own."""
 
 
-class CachedGraphDb(AdaptedGraphDb):
+class CachedGraphDb(NormalizedBackend):
     """A backend behind a cache of its answers.
 
     Each distinct call reaches the backend at most once while its answer is held;
@@ -126,7 +126,7 @@ class CachedGraphDb(AdaptedGraphDb):
         key = (query, tuple(node_types or ()))
 
         async def fetch(_: list[Any]) -> dict[Any, tuple[EntityStub, ...]]:
-            found = tuple(await AdaptedGraphDb.search_entities(self, query, list(key[1])))
+            found = tuple(await NormalizedBackend.search_entities(self, query, list(key[1])))
             return {key: found} if found else {}
 
         return list((await self._search.many([key], fetch)).get(key, ()))
@@ -208,13 +208,16 @@ class CachedGraphDb(AdaptedGraphDb):
         """A ring or a part of it, held as a whole."""
         yield await self.edges_batch(ids, predicates=predicates, direction=direction)
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> IntegerGraph | None:
         """The graph in integers, together with the results of earlier calls."""
         columns = super().columns()
         if columns is None:
             return None
-        if self._observers.watch_store and type(columns).brought is Columns.brought:
-            columns = ObservedColumns(columns, self._observers)
+        if (
+            self._observers.watch_store
+            and type(columns).node_metadata is IntegerGraph.node_metadata
+        ):
+            columns = ObservedIntegerGraph(columns, self._observers)
         columns.kept = self._answers
         return columns
 
@@ -260,7 +263,7 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
-        ask = lambda: AdaptedGraphDb.provenance_for_node(self, entity_id, limit)
+        ask = lambda: NormalizedBackend.provenance_for_node(self, entity_id, limit)
         return dict(await self._provenance.one((entity_id, limit), ask))
 
     async def comprehensive(self) -> bool:

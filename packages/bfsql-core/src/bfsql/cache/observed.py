@@ -6,12 +6,12 @@ import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
-from bfsql.columns import Columns, Found, IntArray, Ring
+from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import EdgeDirection
 from bfsql.observer import Observers
 
 
-class ObservedColumns(Columns):
+class ObservedIntegerGraph(IntegerGraph):
     """The same graph in integers; observers are notified of every call to the store.
 
     Args:
@@ -19,7 +19,7 @@ class ObservedColumns(Columns):
         observers: The observers of the graph.
     """
 
-    def __init__(self, inner: Columns, observers: Observers) -> None:
+    def __init__(self, inner: IntegerGraph, observers: Observers) -> None:
         self._inner = inner
         self._observers = observers
 
@@ -43,13 +43,13 @@ class ObservedColumns(Columns):
         """Whether a ring may hold an edge more than once."""
         return self._inner.repeats
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id."""
         return await self._observers.store_call("columns.find", self._inner.find(ids))
 
-    def read_ahead(self, ids: Sequence[str]) -> None:
+    def prefetch(self, ids: Sequence[str]) -> None:
         """Start reading a ring."""
-        self._inner.read_ahead(ids)
+        self._inner.prefetch(ids)
 
     async def ids(self, handles: IntArray) -> list[str]:
         """The id of each handle."""

@@ -18,7 +18,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
-from bfsql.columns import (
+from bfsql.errors import BoundMet
+from bfsql.integers import (
     BATCH_EDGES,
     ROW,
     Handles,
@@ -28,8 +29,7 @@ from bfsql.columns import (
     distinct_numbers,
     places_in,
 )
-from bfsql.errors import BoundMet
-from bfsql.models import EdgeDirection, Part, Triple
+from bfsql.models import EdgeDirection, EdgeFilter, Triple
 
 _Key: TypeAlias = tuple[str, frozenset[str] | None, EdgeDirection | None]
 """An id, and which part of its ring."""
@@ -82,7 +82,7 @@ class HeldRings:
         Raises:
             BoundMet: The rings to be read have more ends or edges than allowed.
         """
-        part: Part = {"predicates": predicates, "direction": direction}
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         rows = await self._rows(ids, part, self._max_nodes)
         for start in range(0, len(rows), BATCH_EDGES):
             yield rows[start : start + BATCH_EDGES]
@@ -110,7 +110,7 @@ class HeldRings:
         self._whole.drop()
         self._parts.drop()
 
-    async def _rows(self, ids: Sequence[str], part: Part, max_nodes: int | None) -> IntArray:
+    async def _rows(self, ids: Sequence[str], part: EdgeFilter, max_nodes: int | None) -> IntArray:
         predicates, direction = part["predicates"], part["direction"]
         if predicates is None and direction is None:
             fetch = partial(self._fetch, max_nodes)
@@ -121,7 +121,7 @@ class HeldRings:
         read = await self._parts.many(rest, self._fetch_part)
         return np.concatenate([self._part_of(held, part), _joined(read.values())])
 
-    def _part_of(self, held: Mapping[str, bytes], part: Part) -> IntArray:
+    def _part_of(self, held: Mapping[str, bytes], part: EdgeFilter) -> IntArray:
         """The edges of a part in rings that are held."""
         rows, number = _joined(held.values()), self.numbering.get
         ring = Ring(rows[:, 0], rows[:, 1], rows[:, 2])
@@ -135,7 +135,7 @@ class HeldRings:
         return rows[kept]
 
     async def _fetch(self, max_nodes: int | None, missing: list[str]) -> dict[str, bytes]:
-        whole: Part = {"predicates": None, "direction": None}
+        whole: EdgeFilter = {"predicates": None, "direction": None}
         found = await self._read(missing, whole, max_nodes)
         under_way = call.current()
         if under_way is not None and under_way.omissions:
@@ -149,7 +149,7 @@ class HeldRings:
         return {(entity_id, predicates, direction): ring for entity_id, ring in read.items()}
 
     async def _read(
-        self, missing: list[str], part: Part, max_nodes: int | None
+        self, missing: list[str], part: EdgeFilter, max_nodes: int | None
     ) -> dict[str, bytes]:
         ring = _Batches(self.numbering, missing, max_nodes, self._max_edges)
         async with aclosing(self._backend.edges_stream(missing, **part)) as batches:

@@ -191,7 +191,7 @@ class ConfiguredCommand(click.Command):
         def configuration(choice: Choice) -> Configuration:
             known = {"backend": self.backend_options(choice), "server": choice.server_options()}
             values = {scope: _values(found, given[scope]) for scope, found in known.items()}
-            return configure(choice, **values, taken=self._taken())
+            return configure(choice, **values, taken=self._reserved_names())
 
         ctx.meta[_AGAIN] = lambda: configuration(ctx.meta[_CHOOSE]())
         assert self.callback is not None
@@ -217,9 +217,9 @@ class ConfiguredCommand(click.Command):
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
-        return choice.backend_options(self._taken())
+        return choice.backend_options(self._reserved_names())
 
-    def _taken(self) -> set[str]:
+    def _reserved_names(self) -> set[str]:
         """Names that no backend can have, because they would be ambiguous or differ by command."""
         own = {name.lstrip("-") for param in self.params for name in param.opts}
         return {*_SHARED, *own, *(option.name for option in options(ServeSettings))}

@@ -160,7 +160,7 @@ def _set_member(text: str, node: _Node, path: Sequence[str], value: Value) -> st
 
 
 def _replaced(text: str, item: _Item, value: Value) -> str:
-    body = _written(value, text, _indent(text, item.start))
+    body = _as_json(value, text, _indent(text, item.start))
     return text[: item.node.start] + body + text[item.end :]
 
 
@@ -174,7 +174,7 @@ def _with_item(text: str, parent: _Node, key: str | None, value: Value) -> str:
         outer = _indent(text, parent.start)
         indent = outer + _step(text)
         inside = text[parent.start + 1 : parent.end - 1].rstrip()  # comments
-        body = f"{newline}{indent}{name}{_written(value, text, indent)}{newline}{outer}"
+        body = f"{newline}{indent}{name}{_as_json(value, text, indent)}{newline}{outer}"
         return f"{text[: parent.start + 1]}{inside}{body}{text[parent.end - 1 :]}"
     last = parent.items[-1]
     if not _begins_line(text, last.start):
@@ -186,7 +186,7 @@ def _with_item(text: str, parent: _Node, key: str | None, value: Value) -> str:
     rest = _REST_OF_LINE.match(text, place)
     assert rest is not None
     indent = _indent(text, last.start)
-    body = f"{newline}{indent}{name}{_written(value, text, indent)}{',' * trailing}"
+    body = f"{newline}{indent}{name}{_as_json(value, text, indent)}{',' * trailing}"
     before = text[:place] + "," * (not trailing) + rest[0]
     return f"{before}{body}{text[rest.end() :]}"
 
@@ -236,7 +236,7 @@ def _step(text: str) -> str:
     return found[1] if found else "  "
 
 
-def _written(value: Value, text: str, indent: str) -> str:
+def _as_json(value: Value, text: str, indent: str) -> str:
     """A value as JSON, indented like the text around it."""
     lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
     return f"{_newline(text)}{indent}".join(lines)

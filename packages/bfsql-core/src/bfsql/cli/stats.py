@@ -22,8 +22,8 @@ from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.models import Outline
 
 if TYPE_CHECKING:
-    from bfsql.columns import Columns
     from bfsql.graph import Graph
+    from bfsql.integers import IntegerGraph
 
 HUBS = 10
 """Number of nodes with the most edges to show."""
@@ -129,10 +129,10 @@ def _mean_degrees(outline: Outline) -> dict[str, float]:
     return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
 
 
-async def _degrees(graph: Graph, columns: Columns) -> Degrees:
+async def _degrees(graph: Graph, columns: IntegerGraph) -> Degrees:
     import numpy as np
 
-    from bfsql.columns import NO_NODE
+    from bfsql.integers import NO_NODE
 
     every = np.arange(columns.size, dtype=np.int32)
     types = await columns.types(every)
@@ -160,7 +160,7 @@ async def _degrees(graph: Graph, columns: Columns) -> Degrees:
     )
 
 
-async def _hubs(graph: Graph, columns: Columns, handles: Any, degrees: Any) -> tuple[Hub, ...]:
+async def _hubs(graph: Graph, columns: IntegerGraph, handles: Any, degrees: Any) -> tuple[Hub, ...]:
     handles = handles[degrees[handles] > 0]
     ids = await columns.ids(handles)
     types = await columns.types(handles)

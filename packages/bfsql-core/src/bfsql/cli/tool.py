@@ -50,7 +50,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             arguments["max_hops"] = 1
         chosen = "json" if as_json else answer_format
         try:
-            found = asyncio.run(_ask(_written(configuration, chosen), tool, arguments))
+            found = asyncio.run(_ask(_with_answer_format(configuration, chosen), tool, arguments))
         except ToolError as error:
             worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
             raise worded from error.__cause__
@@ -101,7 +101,7 @@ def _flag(found: re.Match[str]) -> str:
     return flag if value in (None, "true") else f"{flag} {value}"
 
 
-def _written(configuration: Configuration, answer_format: str | None) -> Configuration:
+def _with_answer_format(configuration: Configuration, answer_format: str | None) -> Configuration:
     """The configuration with another format of answers."""
     if answer_format is None:
         return configuration

@@ -102,7 +102,7 @@ class Embedder:
             if not self._open:
                 await self._source.open()
                 self._open = True
-        vector = _checked(await self._asked(text), self.name, self.dimensions)
+        vector = _checked(await self._embed(text), self.name, self.dimensions)
         self.dimensions = len(vector)
         self._cached[text] = vector
         while len(self._cached) > _CACHED:
@@ -131,7 +131,7 @@ class Embedder:
         self._cached.clear()
         await self._source.close()
 
-    async def _asked(self, text: str) -> Any:
+    async def _embed(self, text: str) -> Any:
         remaining = call.remaining()
         seconds = self._timeout if remaining is None else min(self._timeout, remaining * _SHARE)
         try:

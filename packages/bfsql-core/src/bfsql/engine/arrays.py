@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import (
+from bfsql.integers import (
     BoolArray,
     Handles,
     IntArray,

@@ -18,11 +18,11 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, IntArray, Ring, at, distinct_numbers
 from bfsql.engine.arrays import are_named
 from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
 from bfsql.engine.traverse import off_loop
-from bfsql.models import ConditionFacts, Metadata
+from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring, at, distinct_numbers
+from bfsql.models import ConditionTally, Metadata
 from bfsql.models.condition import Condition, Names, condition
 
 Subject: TypeAlias = tuple[str, str | None, int | None]
@@ -34,7 +34,7 @@ MENTIONS = "total_mentions"
 
 async def conditions_of(
     db: GraphDbInterface,
-    columns: Columns,
+    columns: IntegerGraph,
     query: Filters,
     *,
     stripped: Collection[str] = (),
@@ -104,7 +104,7 @@ class Conditions:
     def __init__(
         self,
         db: GraphDbInterface,
-        columns: Columns,
+        columns: IntegerGraph,
         query: Filters,
         names: Names,
         *,
@@ -152,7 +152,7 @@ class Conditions:
         return bool(self._excluded) or any(one.type is not None for one in self._conditions)
 
     @property
-    def facts(self) -> tuple[ConditionFacts, ...]:
+    def facts(self) -> tuple[ConditionTally, ...]:
         """The results of each condition of `where` so far."""
         return tuple(
             self._tallies[_subject(one)].facts(
@@ -293,7 +293,7 @@ class Conditions:
             own = np.arange(len(kinds))
             if scope is not None:
                 own = np.flatnonzero(are_named(kinds, names, {scope}))
-            kept = self._tallies[subject].kept(
+            kept = self._tallies[subject].keeps(
                 group, numbers[key][own], self._values[key], absent=self._spares(group[0])
             )
             stays[own] &= kept

@@ -18,22 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.columns import (
+from bfsql.engine.arrays import concatenated, distinct, within
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.select import Selection, all_of, summarized
+from bfsql.engine.traverse import Bounds, TraversalResult, distances_from, off_loop
+from bfsql.errors import BoundMet
+from bfsql.integers import (
     NO_NODE,
     BoolArray,
-    Columns,
-    Found,
     Handles,
     IntArray,
+    IntegerGraph,
+    ResolvedNode,
     Ring,
     distinct_numbers,
     marked,
 )
-from bfsql.engine.arrays import concatenated, distinct, within
-from bfsql.engine.conditions import Conditions
-from bfsql.engine.select import Selection, all_of, summarized
-from bfsql.engine.traverse import Bounds, Reach, distances_from, off_loop
-from bfsql.errors import BoundMet
 from bfsql.models import Triple
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
@@ -49,7 +49,7 @@ class Connection(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class ShortestPaths:
     """The shortest connections of all pairs of a seed and a target."""
 
     selection: Selection
@@ -57,7 +57,7 @@ class Connections:
     pairs: Sequence[Connection]
 
 
-class Connector:
+class ShortestPathSearch:
     """A search for shortest connections from both ends.
 
     Args:
@@ -66,12 +66,12 @@ class Connector:
         bounds: Limits on the nodes and edges to read.
     """
 
-    def __init__(self, columns: Columns, conditions: Conditions, bounds: Bounds) -> None:
+    def __init__(self, columns: IntegerGraph, conditions: Conditions, bounds: Bounds) -> None:
         self._columns, self._conditions, self._bounds = columns, conditions, bounds
 
     async def connections(
-        self, seeds: Sequence[Found], targets: Sequence[Found], most: int
-    ) -> Connections:
+        self, seeds: Sequence[ResolvedNode], targets: Sequence[ResolvedNode], most: int
+    ) -> ShortestPaths:
         """All shortest connections of each pair of a seed and a target.
 
         Args:
@@ -85,7 +85,7 @@ class Connector:
         """
         columns = self._columns
         ends = list(dict.fromkeys(one.handle for one in (*seeds, *targets)))
-        known = _Known(columns, np.array(ends, np.int32), self._conditions, self._bounds)
+        known = _EdgesRead(columns, np.array(ends, np.int32), self._conditions, self._bounds)
         sides = {handle: _Side(known, handle) for handle in ends}
         found: list[Connection] = []
         edges: list[Ring] = []
@@ -102,7 +102,7 @@ class Connector:
             np.concatenate([np.array(joined, np.int32), ring.subjects, ring.objects])
         )
         reach = await _reach(columns, seeds, nodes, ring, most)
-        return Connections(all_of(reach, self._conditions), found)
+        return ShortestPaths(all_of(reach, self._conditions), found)
 
 
 def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
@@ -123,7 +123,7 @@ def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
     return on
 
 
-class _Known:
+class _EdgesRead:
     """The edges that a search has read, and the nodes that it may pass.
 
     Args:
@@ -134,7 +134,7 @@ class _Known:
     """
 
     def __init__(
-        self, columns: Columns, ends: IntArray, conditions: Conditions, bounds: Bounds
+        self, columns: IntegerGraph, ends: IntArray, conditions: Conditions, bounds: Bounds
     ) -> None:
         self.columns = columns
         self.count = 0
@@ -209,7 +209,7 @@ class _Side:
         levels: The nodes at each distance.
     """
 
-    def __init__(self, known: _Known, end: int) -> None:
+    def __init__(self, known: _EdgesRead, end: int) -> None:
         self.known = known
         self.levels = [np.array([end], np.int32)]
         self.rank: Ranks = np.zeros(known.columns.size, np.int8)
@@ -260,7 +260,9 @@ class _Side:
             self.rank = rank
 
 
-async def connected(selection: Selection, reach: Reach, conditions: Conditions) -> Selection:
+async def connected(
+    selection: Selection, reach: TraversalResult, conditions: Conditions
+) -> Selection:
     """Extend an intersection by the shortest connections of its nodes to every seed.
 
     Args:
@@ -301,7 +303,7 @@ async def connected(selection: Selection, reach: Reach, conditions: Conditions) 
     )
 
 
-async def edges_among(reach: Reach, nodes: IntArray) -> list[Triple]:
+async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
     """The edges of a traversal between some of its nodes, sorted and without self-loops."""
     columns = reach.columns
     edges = within(reach.edges, Handles(columns.size, nodes))
@@ -335,15 +337,15 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
 
 
 async def _reach(
-    columns: Columns, seeds: Sequence[Found], nodes: IntArray, edges: Ring, most: int
-) -> Reach:
-    """The connections as a `Reach`, with nodes by distance within the connections, then by id."""
+    columns: IntegerGraph, seeds: Sequence[ResolvedNode], nodes: IntArray, edges: Ring, most: int
+) -> TraversalResult:
+    """The connections as a `TraversalResult`: nodes by distance within them, then by id."""
     every = Handles(columns.size, nodes)
     starts = np.array([seed.handle for seed in seeds], np.int32)
     distance = distances_from(columns.size, starts[every.has(starts)], edges, most)
     levels = [await columns.ordered(nodes[distance[nodes] == far]) for far in range(most + 1)]
     nodes = np.concatenate(levels)
-    return Reach(
+    return TraversalResult(
         columns,
         [seed.id for seed in seeds],
         starts,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bfsql.columns import Columns, Found, IntArray
 from bfsql.engine.arrays import places_of
-from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
+from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
+from bfsql.integers import IntArray, IntegerGraph, ResolvedNode
 
 
-async def relations_of(reach: Reach) -> dict[tuple[str, str, str], int]:
+async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:
     """Count the edges of a traversal by subject type, predicate and object type."""
     columns, edges = reach.columns, reach.edges
     size = columns.size
@@ -28,7 +28,9 @@ async def relations_of(reach: Reach) -> dict[tuple[str, str, str], int]:
     }
 
 
-async def directions_of(columns: Columns, node: Found, bounds: Bounds) -> dict[str, int]:
+async def directions_of(
+    columns: IntegerGraph, node: ResolvedNode, bounds: Bounds
+) -> dict[str, int]:
     """Count the edges of one node by predicate and direction, keyed by step: `-inhibits->` to 3.
 
     A self-loop counts in both directions. Edges with an end that is no node do not count.

@@ -31,7 +31,7 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     except TimeoutError:
         call.cut_by("deadline")
         return replace(result, facts=replace(result.facts, late=("nodes",)))
-    brought = pages.selection.columns.brought
+    brought = pages.selection.columns.node_metadata
     came = only({i: brought[i] for i in wanted if i in brought}, keys)
     full: dict[str, Metadata] = {
         i: {**came[i], **found.get(i, {})} if i in came else found.get(i, {}) for i in wanted
@@ -74,7 +74,7 @@ async def with_metadata(
     db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
 ) -> Result:
     """The result with the metadata of nodes and edges, read concurrently."""
-    reading = call.ahead_of_use(with_edge_metadata(db, pages, result, stripped))
+    reading = call.start_optional(with_edge_metadata(db, pages, result, stripped))
     try:
         nodes = await with_node_metadata(db, pages, result)
         edges = await reading

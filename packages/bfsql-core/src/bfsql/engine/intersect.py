@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import BoolArray, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import concatenated, within
-from bfsql.engine.traverse import Bounds, Gathered, Reach, off_loop
+from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, off_loop
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
+from bfsql.integers import BoolArray, Handles, IntArray, Ring, marked
 
 
-async def intersect(reach: Reach, bounds: Bounds) -> Reach:
+async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
 
     One more ring is read: the edges of the outermost common nodes, which no expansion has
@@ -52,20 +52,20 @@ async def intersect(reach: Reach, bounds: Bounds) -> Reach:
     return await _narrowed(reach, common, further)
 
 
-async def _shallower(reach: Reach) -> Reach:
+async def _shallower(reach: TraversalResult) -> TraversalResult:
     """The intersection at one hop less."""
     reach = replace(reach, depth=reach.depth - 1)
     return await _narrowed(reach, await _within_every(reach))
 
 
-async def _among(reach: Reach, outermost: IntArray, bounds: Bounds) -> Ring:
+async def _among(reach: TraversalResult, outermost: IntArray, bounds: Bounds) -> Ring:
     """The edges among the outermost common nodes, read as the outgoing edges of each of them.
 
     Raises:
         BoundMet: With the edges of the traversal, they exceed the bound.
     """
     members = Handles(reach.columns.size, outermost)
-    found = Gathered(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
+    found = EdgeCollector(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
 
     def among(batch: Ring) -> Ring:
         members.cover(reach.columns.size)
@@ -75,7 +75,7 @@ async def _among(reach: Reach, outermost: IntArray, bounds: Bounds) -> Ring:
     return await found.whole()
 
 
-async def _within_every(reach: Reach) -> BoolArray:
+async def _within_every(reach: TraversalResult) -> BoolArray:
     """Which nodes of a traversal are within its depth of every seed."""
     edges, size, hops = reach.edges, reach.columns.size, reach.depth
     common = np.ones(len(reach.nodes), bool)
@@ -96,10 +96,12 @@ def _near(edges: Ring, seed: int, hops: int, size: int) -> BoolArray:
     return near
 
 
-async def _narrowed(reach: Reach, common: BoolArray, further: Ring | None = None) -> Reach:
+async def _narrowed(
+    reach: TraversalResult, common: BoolArray, further: Ring | None = None
+) -> TraversalResult:
     """The reach limited to the common nodes; dangling edges that touch one of them are kept."""
 
-    def narrowed() -> Reach:
+    def narrowed() -> TraversalResult:
         nodes = reach.nodes[common]
         members = Handles(reach.columns.size, nodes)
         edges, dangling = reach.edges, reach.dangling

@@ -13,30 +13,30 @@ from contextlib import aclosing
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface, adapted, each
-from bfsql.columns import (
+from bfsql.abc import GraphDbInterface, NormalizedBackend, adapted, each
+from bfsql.errors import StoreUnavailable
+from bfsql.integers import (
     NO_NODE,
-    UNTOLD,
-    Columns,
-    Found,
+    TYPE_UNREAD,
     IntArray,
+    IntegerGraph,
     NumberedRings,
     Numbering,
+    ResolvedNode,
     Ring,
 )
-from bfsql.errors import StoreUnavailable
 from bfsql.models import EdgeDirection, Metadata, Node
 
 AT_ONCE = 0.1
 """Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""
 
 
-def columns_of(db: GraphDbInterface) -> Columns:
+def columns_of(db: GraphDbInterface) -> IntegerGraph:
     """The graph in integers for one call: the store's own columns, or numbered strings."""
-    return db.columns() or NumberedColumns(adapted(db))
+    return db.columns() or NumberedGraph(adapted(db))
 
 
-async def nodes_of(db: AdaptedGraphDb, ids: Sequence[str]) -> list[Node | None]:
+async def nodes_of(db: NormalizedBackend, ids: Sequence[str]) -> list[Node | None]:
     """The node of each id, in the order of the ids; None for an id that is no node.
 
     One batch returns canonical ids. An id that the batch does not return may be another
@@ -55,7 +55,7 @@ async def nodes_of(db: AdaptedGraphDb, ids: Sequence[str]) -> list[Node | None]:
 class _Streamed:
     """The rings of a backend without a cache, numbered for one call."""
 
-    def __init__(self, db: AdaptedGraphDb) -> None:
+    def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
         self.numbering = Numbering()
         self.typed = False
@@ -73,19 +73,19 @@ class _Streamed:
                 yield self.numbering.rows(rows)
 
 
-class NumberedColumns(Columns):
+class NumberedGraph(IntegerGraph):
     """The columns of a backend that uses strings, for one call.
 
     Args:
         db: The backend, with or without a cache.
     """
 
-    def __init__(self, db: AdaptedGraphDb) -> None:
+    def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
         self._rings: NumberedRings = db.numbered() or _Streamed(db)
         self._numbering = self._rings.numbering
         self._brought: dict[str, Metadata] = {}
-        # By handle: the number of its type minus `UNTOLD`, so that unknown types are zeros.
+        # By handle: the number of its type minus `TYPE_UNREAD`, so that unknown types are zeros.
         self._told: IntArray = np.zeros(0, np.int32)
         self._ahead: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
 
@@ -110,18 +110,18 @@ class NumberedColumns(Columns):
         return True
 
     @property
-    def brought(self) -> Mapping[str, Metadata]:
+    def node_metadata(self) -> Mapping[str, Metadata]:
         """The metadata that came with nodes, by id."""
         return self._brought
 
-    def read_ahead(self, ids: Sequence[str]) -> None:
+    def prefetch(self, ids: Sequence[str]) -> None:
         """Start a task that reads the ring of some nodes, if a cache holds what is read."""
         asked = frozenset(ids)
         if asked and self._db.numbered() is not None:
-            task = call.begun(self._read(sorted(asked)))
+            task = call.start_in_call(self._read(sorted(asked)))
             self._ahead = None if task is None else (asked, task)
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """Look nodes up in the ring read ahead, if it names their types, or else in one batch."""
         found = await self._ends_ahead(ids)
         if found is not None:
@@ -129,7 +129,7 @@ class NumberedColumns(Columns):
         nodes = await nodes_of(self._db, ids)
         self._learn_nodes([node for node in nodes if node is not None])
         number = self._numbering
-        return [n and Found(number[n.id], n.id, number[n.entity_type]) for n in nodes]
+        return [n and ResolvedNode(number[n.id], n.id, number[n.entity_type]) for n in nodes]
 
     async def ids(self, handles: IntArray) -> list[str]:
         """The names of some handles."""
@@ -140,13 +140,13 @@ class NumberedColumns(Columns):
         self._cover()
         unasked = handles.compress(self._told.take(handles) == 0)
         if len(unasked):
-            self._told[unasked] = NO_NODE - UNTOLD
+            self._told[unasked] = NO_NODE - TYPE_UNREAD
             try:
                 self._learn_nodes(list(await self._db.get_nodes_batch(self._names(unasked))))
             except BaseException:
                 self._told[unasked] = 0
                 raise
-        return self._told.take(handles) + UNTOLD
+        return self._told.take(handles) + TYPE_UNREAD
 
     async def rings(
         self,
@@ -189,7 +189,7 @@ class NumberedColumns(Columns):
         async with aclosing(self._rings.rings(ids)) as batches:
             return [rows async for rows in batches]
 
-    async def _ends_ahead(self, ids: Sequence[str]) -> list[Found | None] | None:
+    async def _ends_ahead(self, ids: Sequence[str]) -> list[ResolvedNode | None] | None:
         """The nodes, if each of them is an end of the ring read ahead and has a type there."""
         if self._ahead is None or not self._rings.typed:
             return None
@@ -205,10 +205,10 @@ class NumberedColumns(Columns):
             self._learn_types(rows)
         self._cover()
         handles = list(map(self._numbering.get, ids))
-        if not all(h is not None and self._told[h] > NO_NODE - UNTOLD for h in handles):
+        if not all(h is not None and self._told[h] > NO_NODE - TYPE_UNREAD for h in handles):
             return None
         return [
-            Found(h, i, int(self._told[h]) + UNTOLD)
+            ResolvedNode(h, i, int(self._told[h]) + TYPE_UNREAD)
             for i, h in zip(ids, handles, strict=True)
             if h is not None
         ]
@@ -229,12 +229,12 @@ class NumberedColumns(Columns):
         handles = number.of((node.id for node in nodes), len(nodes))
         types = number.of((node.entity_type for node in nodes), len(nodes))
         self._cover()
-        self._told[handles] = types - UNTOLD
+        self._told[handles] = types - TYPE_UNREAD
         self._brought.update((node.id, node.metadata) for node in nodes if node.metadata)
 
     def _learn_types(self, rows: IntArray) -> None:
         self._cover()
         for end, place in ((0, 3), (2, 4)):
-            told = rows[:, place] != UNTOLD
+            told = rows[:, place] != TYPE_UNREAD
             if told.any():
-                self._told[rows[told, end]] = rows[told, place] - UNTOLD
+                self._told[rows[told, end]] = rows[told, place] - TYPE_UNREAD

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import Columns, IntArray
 from bfsql.engine.arrays import places_of
-from bfsql.engine.follow import Followed
+from bfsql.engine.path.answer import Followed
 from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
-from bfsql.models import Metadata, OrderFacts
+from bfsql.integers import IntArray, IntegerGraph
+from bfsql.models import Metadata, SortKeySummary
 from bfsql.models.comparison import number_in, scalars, shown_as
 from bfsql.models.condition import quoted
 from bfsql.models.merge import fold
@@ -50,7 +50,7 @@ class Order(NamedTuple):
 
     places: IntArray
     """The previous place of each node, in the new order."""
-    facts: OrderFacts
+    facts: SortKeySummary
     """The facts that notes report about the order."""
 
 
@@ -79,7 +79,7 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
 
 async def in_order(
     db: GraphDbInterface,
-    columns: Columns,
+    columns: IntegerGraph,
     nodes: IntArray,
     by: SortBy,
     numbers: Numbers | None = None,
@@ -100,7 +100,7 @@ async def in_order(
     if numbers is not None:
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
-        return Order(places, OrderFacts(by.key, had=len(nodes), mixed=False))
+        return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
     values: list[int | float | str | None] = []
     async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
         async for _, metadata in parts:
@@ -108,7 +108,7 @@ async def in_order(
 
     def ordered() -> Order:
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
-        return Order(places, OrderFacts(by.key, had=had, mixed=kinds > 1))
+        return Order(places, SortKeySummary(by.key, had=had, mixed=kinds > 1))
 
     return await off_loop(len(nodes), ordered)
 
@@ -129,7 +129,7 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
     nodes, columns = selection.nodes, selection.columns
     numbers = _degrees(selection, nodes) if by.key == DEGREE else None
     first = len(nodes) if selection.common is None else selection.common
-    parts, facts = [], OrderFacts(by.key, had=0, mixed=False)
+    parts, facts = [], SortKeySummary(by.key, had=0, mixed=False)
     for part in (slice(0, first), slice(first, None)):
         order = await in_order(
             db, columns, nodes[part], by, None if numbers is None else numbers[part]

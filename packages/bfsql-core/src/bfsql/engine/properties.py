@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, IntArray, Ring, distinct_numbers
-from bfsql.models import NO_METADATA, ConditionFacts, Metadata, Triple
+from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring, distinct_numbers
+from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition
 
@@ -35,7 +35,7 @@ _UNMET, _MET, _UNLIKE = range(3)
 
 
 async def properties_of_nodes(
-    db: GraphDbInterface, columns: Columns, handles: IntArray, keys: Collection[str]
+    db: GraphDbInterface, columns: IntegerGraph, handles: IntArray, keys: Collection[str]
 ) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
     """Some keys of the metadata of nodes: brought with the nodes, or read in a batch for each part.
 
@@ -55,7 +55,7 @@ async def properties_of_nodes(
     for part in _parts(len(handles)):
         call.check()
         ids = await call.within(columns.ids(handles[part]))
-        brought = columns.brought
+        brought = columns.node_metadata
         read: Mapping[str, Metadata] = {}
         if not all(brought.get(i, NO_METADATA).keys() >= wanted for i in ids):
             read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
@@ -63,7 +63,7 @@ async def properties_of_nodes(
 
 
 async def properties_of_edges(
-    db: GraphDbInterface, columns: Columns, ring: Ring, keys: Collection[str]
+    db: GraphDbInterface, columns: IntegerGraph, ring: Ring, keys: Collection[str]
 ) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
     """Some keys of the metadata of edges, as in `properties_of_nodes`; no keys, no reads."""
     for part in _parts(len(ring.subjects)):
@@ -129,7 +129,7 @@ class Tally:
         self._unlike: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
 
-    def kept(
+    def keeps(
         self, conditions: Sequence[Condition], numbers: IntArray, values: Values, *, absent: bool
     ) -> BoolArray:
         """Which values all conditions keep.
@@ -160,7 +160,7 @@ class Tally:
         kept[0] = absent
         return kept.take(numbers)
 
-    def facts(self, one: Condition, *, hidden: bool, absent: bool) -> ConditionFacts:
+    def facts(self, one: Condition, *, hidden: bool, absent: bool) -> ConditionTally:
         """The counts of one of the conditions, as facts for a note.
 
         Args:
@@ -169,7 +169,7 @@ class Tally:
             absent: Whether absent values are kept.
         """
         met, common = self._met[one.text], self._values
-        return ConditionFacts(
+        return ConditionTally(
             one,
             hidden=hidden,
             judged=self._judged,
@@ -199,7 +199,7 @@ def _both(brought: Metadata | None, read: Metadata | None) -> Metadata:
     return {**brought, **read}
 
 
-async def _triples(columns: Columns, ring: Ring) -> list[Triple]:
+async def _triples(columns: IntegerGraph, ring: Ring) -> list[Triple]:
     ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
     ids = await call.within(columns.ids(ends))
     id_of = dict(zip(ends.tolist(), ids, strict=True)).__getitem__

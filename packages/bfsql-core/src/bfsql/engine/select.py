@@ -17,14 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.columns import Columns, Found, Handles, IntArray, Ring, at, distinct_numbers, marked
 from bfsql.engine.arrays import FEW, counted_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
+from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
+from bfsql.integers import (
+    Handles,
+    IntArray,
+    IntegerGraph,
+    ResolvedNode,
+    Ring,
+    at,
+    distinct_numbers,
+    marked,
+)
 from bfsql.models import (
+    AnswerGaps,
     BfsQuery,
     BfsResult,
-    Facts,
     IntersectionQuery,
     IntersectionResult,
     PathQuery,
@@ -44,7 +53,7 @@ PLACED = 4_096
 class Selection:
     """The whole answer, before its page is cut and its detail is read; internal to `engine`."""
 
-    columns: Columns
+    columns: IntegerGraph
     """The graph that the numbers refer to."""
     nodes: IntArray
     """Handles, ordered by distance from the nearest seed, then by id."""
@@ -54,7 +63,7 @@ class Selection:
     """The edges, in no order: only those of a page are sorted."""
     summary: SchemaSummary
     """The vocabulary of the whole answer."""
-    facts: Facts
+    facts: AnswerGaps
     """What the traversal and the filters left out."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
@@ -65,7 +74,11 @@ class Selection:
 
 
 async def selected(
-    columns: Columns, seeds: Sequence[Found], hops: int, bounds: Bounds, conditions: Conditions
+    columns: IntegerGraph,
+    seeds: Sequence[ResolvedNode],
+    hops: int,
+    bounds: Bounds,
+    conditions: Conditions,
 ) -> Selection:
     """Traverse and select; a result found earlier without any filter is reused.
 
@@ -93,7 +106,7 @@ async def selected(
     return found
 
 
-async def select(reach: Reach, conditions: Conditions) -> Selection:
+async def select(reach: TraversalResult, conditions: Conditions) -> Selection:
     """Remove what the conditions of the call do not keep: nodes with their edges, then edges.
 
     Args:
@@ -121,7 +134,7 @@ async def select(reach: Reach, conditions: Conditions) -> Selection:
     return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
 
 
-def all_of(reach: Reach, conditions: Conditions) -> Selection:
+def all_of(reach: TraversalResult, conditions: Conditions) -> Selection:
     """Select everything that was reached by a search that applied the conditions itself.
 
     Args:
@@ -133,12 +146,12 @@ def all_of(reach: Reach, conditions: Conditions) -> Selection:
 
 
 def _selection(
-    columns: Columns, nodes: IntArray, types: IntArray, edges: Ring, facts: Facts
+    columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
 ) -> Selection:
     return Selection(columns, nodes, types, edges, summarized(columns, types, edges), facts)
 
 
-def summarized(columns: Columns, types: IntArray, edges: Ring) -> SchemaSummary:
+def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
     """The vocabulary of an answer with nodes of the given types and the given edges."""
     nodes = _counts(columns.type_names, types)
     predicates = _counts(columns.predicate_names, edges.predicates)
@@ -150,7 +163,7 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
 
 
-def _facts(reach: Reach, nodes: IntArray) -> Facts:
+def _facts(reach: TraversalResult, nodes: IntArray) -> AnswerGaps:
     stopped = reach.depth < reach.hops
     ends = np.concatenate([reach.dangling.subjects, reach.dangling.objects])
     missing = ends[reach.missing.has(ends)]
@@ -158,7 +171,7 @@ def _facts(reach: Reach, nodes: IntArray) -> Facts:
     if len(nodes) < len(reach.nodes):
         kept = Handles(reach.columns.size, nodes).has(reach.handles).tolist()
         removed = tuple(s for s, present in zip(reach.seeds, kept, strict=True) if not present)
-    return Facts(
+    return AnswerGaps(
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
         stopped_by=reach.stopped_by,
@@ -349,7 +362,7 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
 
 
 async def in_strings(
-    columns: Columns, nodes: IntArray, types: IntArray, edges: Ring
+    columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring
 ) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
     """The ids of nodes, their types by id, their edges in sorted order, and that order.
 
@@ -381,7 +394,7 @@ async def in_strings(
     return ids, type_of, triples, order
 
 
-async def _order(columns: Columns, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
+async def _order(columns: IntegerGraph, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
     subjects, objects = (

@@ -19,19 +19,19 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.columns import (
+from bfsql.engine.arrays import concatenated, distinct
+from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
+from bfsql.integers import (
     NO_NODE,
-    Columns,
-    Found,
     Handles,
     IntArray,
+    IntegerGraph,
+    ResolvedNode,
     Ring,
     at,
     distinct_numbers,
     marked,
 )
-from bfsql.engine.arrays import concatenated, distinct
-from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
 
@@ -60,10 +60,10 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TraversalResult:
     """The result of a traversal."""
 
-    columns: Columns
+    columns: IntegerGraph
     """The graph that the numbers refer to."""
     seeds: Sequence[str]
     """Ids of the nodes at which the traversal started."""
@@ -89,7 +89,9 @@ class Reach:
     """The ends for which the store has no node."""
 
 
-async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: Bounds) -> Reach:
+async def traverse(
+    columns: IntegerGraph, seeds: Sequence[ResolvedNode], hops: int, bounds: Bounds
+) -> TraversalResult:
     """Expand from all seeds at once, in both directions.
 
     Args:
@@ -144,7 +146,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
             for part in (edges, dangling)
         )
     distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
-    return Reach(
+    return TraversalResult(
         columns,
         ids,
         handles,
@@ -175,7 +177,7 @@ def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntAr
     return distance
 
 
-class Gathered:
+class EdgeCollector:
     """Edges collected from the batches of rings, within a bound.
 
     Args:
@@ -189,7 +191,7 @@ class Gathered:
     """
 
     def __init__(
-        self, columns: Columns, most: int, rings: Sequence[Ring] = (), *, elsewhere: int = 0
+        self, columns: IntegerGraph, most: int, rings: Sequence[Ring] = (), *, elsewhere: int = 0
     ) -> None:
         self.rings = list(rings)
         self._columns = columns
@@ -202,7 +204,7 @@ class Gathered:
         """Read a ring of the graph.
 
         Args:
-            rings: Its batches, as `Columns.rings` yields them.
+            rings: Its batches, as `IntegerGraph.rings` yields them.
             kept: A function that returns the edges of a batch to keep; None to keep all.
 
         Raises:
@@ -245,7 +247,7 @@ class _Search:
         edges: All edges, each once.
     """
 
-    def __init__(self, columns: Columns, seeds: IntArray, bounds: Bounds) -> None:
+    def __init__(self, columns: IntegerGraph, seeds: IntArray, bounds: Bounds) -> None:
         self.edges: list[Ring] = []
         self._columns = columns
         self._repeats = columns.repeats
@@ -264,7 +266,7 @@ class _Search:
         columns = self._columns
         if not self._repeats:  # An id that is no node has no ring that contained its edges.
             frontier = frontier[await columns.types(frontier) != NO_NODE]
-        edges = Gathered(columns, self._bounds.edges, self.edges)
+        edges = EdgeCollector(columns, self._bounds.edges, self.edges)
         reached = [np.empty(0, np.int32)]
 
         def fresh(batch: Ring) -> Ring:
@@ -305,7 +307,7 @@ def _count(edges: Sequence[Ring]) -> int:
     return sum(len(ring.subjects) for ring in edges)
 
 
-async def types_of(columns: Columns, nodes: IntArray) -> IntArray:
+async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
     """The types of all nodes reached.
 
     Raises:

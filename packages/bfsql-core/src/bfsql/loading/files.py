@@ -317,7 +317,7 @@ class RefusalFilter:
             raise SourceError(first.path, reason, first.line)
         self.progress(count)
 
-    def taken(self, refusals: Sequence[Refusal], refused: int) -> None:
+    def add_refusals(self, refusals: Sequence[Refusal], refused: int) -> None:
         """Record what was refused by a loader that read a table itself.
 
         Args:

@@ -17,8 +17,8 @@ from bfsql.errors import SourceError
 from bfsql.loading import statements as sql
 from bfsql.loading.intake import sample_step
 from bfsql.models.load import LoadReport, SourceAccount
-from bfsql.sources.columns import OBJECT, SUBJECT, NodeColumns, given
 from bfsql.sources.files import guarded
+from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
 from bfsql.sources.id_columns import id_option, id_text
 from bfsql.sources.open import AnyTable, Source
 
@@ -152,7 +152,7 @@ def _sample(table: AnyTable, columns: NodeColumns) -> dict[str, set[str]]:
     found: dict[str, set[str | None]] = {}
     for row in islice(guarded(table.path, iter(table.rows())), _ROWS):
         for column, value in row.items():
-            if column != columns.id and given(value, columns.null_texts) is not None:
+            if column != columns.id and value_or_none(value, columns.null_texts) is not None:
                 found.setdefault(column, set()).add(id_text(row, column, columns))
     return {
         column: {text for text in texts if text is not None}

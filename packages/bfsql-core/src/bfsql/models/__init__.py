@@ -1,6 +1,7 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
-from bfsql.models.condition import ConditionFacts
+from bfsql.lazy import former_names
+from bfsql.models.condition import ConditionTally
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
     combined,
@@ -14,8 +15,8 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
-from bfsql.models.parts import Part, only, part_of
-from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, Shown, Step
+from bfsql.models.parts import EdgeFilter, only, part_of
+from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes, Step
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -35,15 +36,15 @@ from bfsql.models.records import (
 )
 from bfsql.models.traversal import (
     MAX_HOPS,
+    AnswerGaps,
     BfsQuery,
     BfsResult,
-    Facts,
     IntersectionQuery,
     IntersectionResult,
-    OrderFacts,
     PathQuery,
     SchemaDescription,
     SchemaSummary,
+    SortKeySummary,
     Subgraph,
 )
 
@@ -53,17 +54,18 @@ __all__ = [
     "MOST_PATHS",
     "NO_METADATA",
     "REPLACING",
+    "AnswerGaps",
     "BfsQuery",
     "BfsResult",
-    "ConditionFacts",
+    "ConditionTally",
     "DeadEnd",
     "Edge",
     "EdgeDirection",
+    "EdgeFilter",
     "EdgeRecord",
     "EdgeWithMetadata",
     "EntityStub",
     "EvidenceRecord",
-    "Facts",
     "GraphRecord",
     "GraphStream",
     "IntersectionQuery",
@@ -75,9 +77,7 @@ __all__ = [
     "Node",
     "NodeRecord",
     "Omission",
-    "OrderFacts",
     "Outline",
-    "Part",
     "Path",
     "PathQuery",
     "Property",
@@ -85,7 +85,8 @@ __all__ = [
     "Relation",
     "SchemaDescription",
     "SchemaSummary",
-    "Shown",
+    "ShownNodes",
+    "SortKeySummary",
     "SourceAccount",
     "Step",
     "Subgraph",
@@ -104,3 +105,14 @@ __all__ = [
     "value_order",
     "with_evidence",
 ]
+
+__getattr__ = former_names(
+    __name__,
+    {
+        "ConditionFacts": "ConditionTally",
+        "Facts": "AnswerGaps",
+        "OrderFacts": "SortKeySummary",
+        "Part": "EdgeFilter",
+        "Shown": "ShownNodes",
+    },
+)

@@ -102,7 +102,7 @@ class Condition:
         return self.type if self.predicate is None else self.predicate
 
     @property
-    def shown(self) -> str:
+    def excerpt(self) -> str:
         """The condition as messages repeat it."""
         return quoted(self.text)
 
@@ -128,7 +128,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionFacts:
+class ConditionTally:
     """The findings of a condition that a note may have to report."""
 
     condition: Condition

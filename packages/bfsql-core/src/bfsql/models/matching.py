@@ -92,7 +92,7 @@ def name_of(metadata: Metadata) -> str | None:
     return name if isinstance(name, str) else None
 
 
-class Wanted:
+class NameQuery:
     """A text to search for, compared with one entity after another.
 
     Args:

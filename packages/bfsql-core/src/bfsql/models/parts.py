@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias, TypedDict, TypeVar
 
+from bfsql.lazy import former_names
 from bfsql.models.records import EdgeDirection, Metadata, Triple
 
 TypedTriple: TypeAlias = tuple[str, str, str, str | None, str | None]
@@ -14,7 +15,7 @@ K = TypeVar("K", str, Triple)
 Row = TypeVar("Row", Triple, TypedTriple)
 
 
-class Part(TypedDict):
+class EdgeFilter(TypedDict):
     """The requested part of a ring."""
 
     predicates: Collection[str] | None
@@ -54,3 +55,6 @@ def only(metadata: Mapping[K, Metadata], keys: Collection[str] | None) -> dict[K
         of: {key: value for key, value in known.items() if key in wanted}
         for of, known in metadata.items()
     }
+
+
+__getattr__ = former_names(__name__, {"Part": "EdgeFilter"})

@@ -76,7 +76,7 @@ class DeadEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownNodes:
     """The nodes of a path's answer that its page counts."""
 
     count: int

@@ -13,8 +13,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bfsql.models.condition import ConditionFacts
-from bfsql.models.path import Path, Shown
+from bfsql.models.condition import ConditionTally
+from bfsql.models.path import Path, ShownNodes
 from bfsql.models.records import (
     Edge,
     EdgeWithMetadata,
@@ -73,7 +73,7 @@ class PathQuery(_Filters):
         default=None, ge=0, description="A step whose different nodes are counted."
     )
     limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
-    offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
+    offset: int = Field(default=0, ge=0, description="ShownNodes nodes to skip before the page.")
 
     @property
     def shown_step(self) -> int:
@@ -117,7 +117,7 @@ class SchemaDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderFacts:
+class SortKeySummary:
     """The sort key of an answer."""
 
     key: str
@@ -127,13 +127,13 @@ class OrderFacts:
     mixed: bool
     """Whether it is a number in some nodes and text in others."""
 
-    def joined(self, other: OrderFacts) -> OrderFacts:
+    def joined(self, other: SortKeySummary) -> SortKeySummary:
         """The combined facts of two parts of an answer."""
-        return OrderFacts(self.key, self.had + other.had, self.mixed or other.mixed)
+        return SortKeySummary(self.key, self.had + other.had, self.mixed or other.mixed)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AnswerGaps:
     """Omissions of an answer, with reasons; `bfsql.answers` turns them into sentences."""
 
     asked_depth: int | None = None
@@ -166,13 +166,13 @@ class Facts:
     """Items that became stubs because the deadline passed before their metadata was read."""
     omissions: tuple[Omission, ...] = ()
     """Omissions that the backend reported."""
-    conditions: tuple[ConditionFacts, ...] = ()
+    conditions: tuple[ConditionTally, ...] = ()
     """The findings of the conditions of `where`."""
     absent_fields: tuple[str, ...] = ()
     """Keys of `fields` that nothing on the page has."""
     stripped_fields: tuple[str, ...] = ()
     """Keys of `fields` that nothing on the page has because traversals leave them out of edges."""
-    order: OrderFacts | None = None
+    order: SortKeySummary | None = None
     """How the nodes are sorted, if `sort_by` is used."""
 
 
@@ -215,7 +215,7 @@ class _Result:
     """Triples of the whole answer, before the page."""
     schema_summary: SchemaSummary
     page: Subgraph
-    facts: Facts
+    facts: AnswerGaps
 
     @property
     def nodes(self) -> list[Node | EntityStub]:
@@ -235,7 +235,7 @@ class BfsResult(_Result):
     max_hops: int
     offset: int = 0
     limit: int | None = None
-    shown: Shown | None = None
+    shown: ShownNodes | None = None
     """What the page of a path counts; None without a path."""
 
 

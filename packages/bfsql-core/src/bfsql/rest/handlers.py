@@ -28,7 +28,7 @@ from bfsql.rest.response import Reply, context, context_document, relation_conte
 from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.hits import Hit, find
 from bfsql.tools.namesakes import contexts, namesakes
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 MAX_BATCH = 10_000
 """Most ids or relations in one batch."""
@@ -184,7 +184,7 @@ async def entity_batch(request: ApiRequest) -> Reply:
     ids, detailed = _ids(given.get("ids")), given.get("metadata", False)
     keys = _names("keys", given)
     if not isinstance(detailed, bool):
-        raise wrong_value("metadata", "true or false", shown(detailed))
+        raise wrong_value("metadata", "true or false", excerpt(detailed))
     db = request.api.db
     nodes = list(await within(db.get_nodes_batch(ids))) if ids else []
     known: Mapping[str, Metadata] = {}
@@ -221,7 +221,7 @@ def _names(field: str, given: Mapping[str, Any]) -> list[str] | None:
 
 def _strings(field: str, given: Any) -> list[str]:
     if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
-        have = "nothing" if given is None else shown(given)
+        have = "nothing" if given is None else excerpt(given)
         raise wrong_value(field, "a list of strings", have)
     _check_size(field, given)
     return list(dict.fromkeys(given))
@@ -297,7 +297,7 @@ def _position(cursor: str | None) -> Triple | None:
             return subject, predicate, object_
     except (ValueError, TypeError, RecursionError):
         pass
-    raise wrong_value("cursor", "the value from `next` of an earlier page", shown(cursor))
+    raise wrong_value("cursor", "the value from `next` of an earlier page", excerpt(cursor))
 
 
 async def relation(request: ApiRequest) -> Reply:
@@ -313,7 +313,8 @@ async def relation(request: ApiRequest) -> Reply:
             metadata = await within(db.metadata_for_edge(edge))
     except KeyError:
         raise ToolError(
-            f"There is no relation {shown(predicate)} from {shown(subject)} to {shown(object_)}. "
+            f"There is no relation {excerpt(predicate)} from {excerpt(subject)} to "
+            f"{excerpt(object_)}. "
             "Relations are exact; GET /entities/{id}/relations lists those of an entity.",
             kind="unknown_entity",
         ) from None
@@ -337,7 +338,7 @@ async def relation_batch(request: ApiRequest) -> Reply:
         ids, predicates = _ids(given["ids"]), _names("predicates", given)
         direction = given.get("direction", "both")
         if direction not in _DIRECTIONS:
-            raise wrong_value("direction", f"one of {', '.join(_DIRECTIONS)}", shown(direction))
+            raise wrong_value("direction", f"one of {', '.join(_DIRECTIONS)}", excerpt(direction))
         if not ids:
             return reply({"relations": []})
         ring = await within(_edges(request.api, ids, predicates, direction))
@@ -360,7 +361,7 @@ def _triples(given: Any) -> list[Triple]:
     """The relations of a batch, each once."""
     if not isinstance(given, list) or not all(_is_triple(item) for item in given):
         right = "a list of [subject, predicate, object]"
-        raise wrong_value("relations", right, shown(given))
+        raise wrong_value("relations", right, excerpt(given))
     _check_size("relations", given)
     return list(dict.fromkeys((s, p, o) for s, p, o in given))
 

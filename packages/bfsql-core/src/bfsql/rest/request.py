@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema, from_json
 from starlette.requests import Request
 
-from bfsql.abc import AdaptedGraphDb
+from bfsql.abc import NormalizedBackend
 from bfsql.call import Caller, within
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
@@ -26,7 +26,7 @@ from bfsql.models import Node
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 _READ_FACTOR = 20
 """Factor of the size limit up to which a body that is too large is read and discarded, because a
@@ -93,7 +93,7 @@ class Api:
     """Whether requests need a token."""
 
     @property
-    def db(self) -> AdaptedGraphDb:
+    def db(self) -> NormalizedBackend:
         """The graph behind the redaction hooks."""
         return self.graph.shown
 
@@ -125,7 +125,7 @@ class ApiRequest:
     def fields(self, known: Collection[str]) -> Mapping[str, Any]:
         """The fields of a body that has to be one object of known fields."""
         if not isinstance(self.body, Mapping):
-            have = "nothing" if self.body is None else shown(self.body)
+            have = "nothing" if self.body is None else excerpt(self.body)
             raise ToolError(
                 f"{self.route.subject} takes a JSON object with {' or '.join(known)}, not {have}.",
                 kind="bad_value",
@@ -192,7 +192,7 @@ def _value(name: str, schema: JsonSchema, values: list[str], *, required: bool) 
     if "enum" in schema:
         text = text or schema["default"]
         if text not in schema["enum"]:
-            raise wrong_value(name, f"one of {', '.join(schema['enum'])}", shown(text))
+            raise wrong_value(name, f"one of {', '.join(schema['enum'])}", excerpt(text))
     return text
 
 
@@ -201,7 +201,7 @@ def _whole(name: str, text: str, maximum: int) -> int:
     digits = text.isascii() and text.isdigit() and len(text) < len(f"{maximum}0")
     number = int(text) if digits else 0
     if not 1 <= number <= maximum:
-        raise wrong_value(name, f"a whole number from 1 to {maximum}", shown(text))
+        raise wrong_value(name, f"a whole number from 1 to {maximum}", excerpt(text))
     return number
 
 
@@ -218,7 +218,7 @@ def _refuse_unknown(subject: str, names: Collection[str], known: Collection[str]
             hint = f" Did you mean {near[0]}?" if near else ""
             have = f"It takes: {', '.join(known)}." if known else "It takes none."
             raise ToolError(
-                f"{subject} has no parameter {shown(name)}.{hint} {have}",
+                f"{subject} has no parameter {excerpt(name)}.{hint} {have}",
                 kind="unknown_argument",
                 argument=name,
             )
@@ -233,7 +233,7 @@ async def _json_body(request: Request, maximum: int) -> Any:
     if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
         raise Problem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"The body is {shown(kind) if kind else 'of an unspecified type'}. Send JSON, with "
+            f"The body is {excerpt(kind) if kind else 'of an unspecified type'}. Send JSON, with "
             "the header 'Content-Type: application/json'.",
             {"Accept-Post": JSON},
         )

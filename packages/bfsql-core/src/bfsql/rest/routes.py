@@ -35,11 +35,13 @@ def _limit(default: int, maximum: int) -> Any:
     return Field(default, ge=1, le=maximum, description="The maximum number.")
 
 
-class _Exact(BaseModel):
+class StrictModel(BaseModel):
+    """Part of a request or of an answer; unknown fields are errors."""
+
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
-class SearchQuery(_Exact):
+class SearchQuery(StrictModel):
     """Parameters of a search."""
 
     q: str = Field(description="A name, an alias, a part of a name, or an id.")
@@ -47,7 +49,7 @@ class SearchQuery(_Exact):
     limit: int = _limit(20, 100)
 
 
-class PageQuery(_Exact):
+class PageQuery(StrictModel):
     """Parameters of a page of relations."""
 
     direction: Literal["out", "in", "both"] = Field(
@@ -58,19 +60,19 @@ class PageQuery(_Exact):
     cursor: str = _optional("From `next` of the previous page; opaque.")
 
 
-class EvidenceQuery(_Exact):
+class EvidenceQuery(StrictModel):
     """Parameters of evidence."""
 
     limit: int = _limit(20, 1_000)
 
 
-class EntityQuery(_Exact):
+class EntityQuery(StrictModel):
     """The metadata of an entity to return."""
 
     keys: list[str] = _optional(_KEYS)
 
 
-class RelationQuery(_Exact):
+class RelationQuery(StrictModel):
     """The three parts of a relation."""
 
     subject: str = Field(description="Exact.")
@@ -79,7 +81,7 @@ class RelationQuery(_Exact):
     keys: list[str] = _optional(_KEYS)
 
 
-class EntityBatch(_Exact):
+class EntityBatch(StrictModel):
     """Entities by their ids."""
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
@@ -87,7 +89,7 @@ class EntityBatch(_Exact):
     keys: list[str] = _optional("Metadata keys to return; all if absent.")
 
 
-class RingBatch(_Exact):
+class RingBatch(StrictModel):
     """The ring around ids, or a part of it."""
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
@@ -97,14 +99,14 @@ class RingBatch(_Exact):
     )
 
 
-class MetadataBatch(_Exact):
+class MetadataBatch(StrictModel):
     """Metadata of relations."""
 
     relations: list[_Triple] = Field(max_length=handlers.MAX_BATCH)
     keys: list[str] = _optional("Metadata keys to return; all if absent.")
 
 
-class Omission(_Exact):
+class Omission(StrictModel):
     """What the store has but this answer does not contain."""
 
     id: str = Field(description="The entity, the text searched for, or the record.")
@@ -117,7 +119,7 @@ class Omission(_Exact):
     lasting: Literal[True] = _optional("Whether no request can show it.")
 
 
-class _Document(_Exact):
+class _Document(StrictModel):
     omissions: list[Omission] = _optional("What is missing; absent if nothing is.")
 
 
@@ -147,7 +149,7 @@ class Entity(EntityInBatch, _JsonLd):
     model_config = ConfigDict(extra="allow")
 
 
-class Hit(_Exact):
+class Hit(StrictModel):
     """An entity that a search found."""
 
     id: str
@@ -193,7 +195,7 @@ class Provenance(_Document):
     edges_read: int = _optional()
 
 
-class Batches(_Exact):
+class Batches(StrictModel):
     """Where batches are accepted, and how large they may be."""
 
     entities: str
@@ -220,7 +222,7 @@ class Schema(_Document):
     outline: str = Field(description="Route of the outline, which describes the graph in counts.")
 
 
-class Relation(_Exact):
+class Relation(StrictModel):
     """Edges of one predicate from nodes of one type to nodes of one type."""
 
     subject_type: str
@@ -229,7 +231,7 @@ class Relation(_Exact):
     edges: int = _optional("Number of edges; absent if the relations come from a sample.")
 
 
-class Property(_Exact):
+class Property(StrictModel):
     """A key of metadata."""
 
     name: str

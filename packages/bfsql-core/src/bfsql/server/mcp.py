@@ -39,10 +39,10 @@ from bfsql.call import Caller
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
-from bfsql.server.lines import Lines
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
+from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import (
     require_known_names,
@@ -377,7 +377,7 @@ def application(
 def _with_user(app: ASGIApp) -> ASGIApp:
     """The SDK's application with the caller of each request: a session answers only its caller."""
 
-    async def known(scope: Scope, receive: Receive, send: Send) -> None:
+    async def with_caller(scope: Scope, receive: Receive, send: Send) -> None:
         token = verified_token(scope)
         if token is not None:
             access = AccessToken(
@@ -389,7 +389,7 @@ def _with_user(app: ASGIApp) -> ASGIApp:
             scope = {**scope, "user": AuthenticatedUser(access)}
         await app(scope, receive, send)
 
-    return known
+    return with_caller
 
 
 def _plain_text(status: HTTPStatus, sentence: str) -> Response:

@@ -23,7 +23,7 @@ from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.run import open_while_importing
 
 if TYPE_CHECKING:
-    from bfsql.server.lines import Lines
+    from bfsql.server.stdio_transport import Lines
     from bfsql.settings import ServeSettings
 
 _CANCEL_SECONDS = 0.5
@@ -99,7 +99,7 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _S
 
     A stopping server answers the calls in progress within the grace period.
     """
-    from bfsql.server.lines import Lines
+    from bfsql.server.stdio_transport import Lines
 
     lines = Lines(given, out)
     served = asyncio.ensure_future(_serve(live, lines))

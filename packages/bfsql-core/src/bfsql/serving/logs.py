@@ -133,10 +133,10 @@ class _Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line, without secrets."""
-        return hide_secrets(self._written(record), self._secrets)
+        return hide_secrets(self._render(record), self._secrets)
 
     @abstractmethod
-    def _written(self, record: logging.LogRecord) -> str:
+    def _render(self, record: logging.LogRecord) -> str:
         """The record in the format."""
 
     def _message(self, record: logging.LogRecord) -> str:
@@ -151,7 +151,7 @@ class _Lines(logging.Formatter):
 class TextLines(_Lines):
     """`2026-01-31 12:00:00,123 INFO bfsql.calls: bfs_query: ok ms=3.1 ... id=5f3a...`."""
 
-    def _written(self, record: logging.LogRecord) -> str:
+    def _render(self, record: logging.LogRecord) -> str:
         """The record as a line, with indented lines of a traceback."""
         message = self._message(record)
         head = f"{self.formatTime(record)} {record.levelname} {record.name}: {message}"
@@ -176,7 +176,7 @@ class TextLines(_Lines):
 class JsonLines(_Lines):
     """`{"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "logger": ..., ...}`."""
 
-    def _written(self, record: logging.LogRecord) -> str:
+    def _render(self, record: logging.LogRecord) -> str:
         """The record as one line."""
         document: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

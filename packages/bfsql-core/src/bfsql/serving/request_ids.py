@@ -42,7 +42,7 @@ def with_request_ids(app: ASGIApp) -> ASGIApp:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        scope[_KEY] = name = _given(scope) or new_request_id()
+        scope[_KEY] = name = _id_from_client(scope) or new_request_id()
 
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -65,7 +65,7 @@ def request_id_of(scope: Any) -> str | None:
     return name
 
 
-def _given(scope: Scope) -> str:
+def _id_from_client(scope: Scope) -> str:
     values = [value for name, value in scope["headers"] if name == _NAME]
     sane = len(values) == 1 and _SANE.fullmatch(values[0])
     return values[0].decode("ascii") if sane else ""

@@ -36,7 +36,7 @@ class Resolved(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _RawValue:
     """A value, the raw value from which it was read, and its origin."""
 
     value: Any
@@ -98,9 +98,9 @@ def resolve(
 
 def _from_table(
     known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None
-) -> dict[str, _Given]:
+) -> dict[str, _RawValue]:
     by_key = {option.key: option for option in known}
-    values: dict[str, _Given] = {}
+    values: dict[str, _RawValue] = {}
     for key, value in table.items():
         origin = f"{key} in {place}"
         option = by_key.get(key.replace("-", "_"))
@@ -110,17 +110,19 @@ def _from_table(
         if option.kind == "path" and isinstance(read, str):
             path = Path(read).expanduser()
             read = path if base is None else base / path
-        values[option.field] = _Given(read, value, origin)
+        values[option.field] = _RawValue(read, value, origin)
     return values
 
 
-def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Given]:
-    values: dict[str, _Given] = {}
+def _from_environment(
+    known: Sequence[Option], environment: Mapping[str, str]
+) -> dict[str, _RawValue]:
+    values: dict[str, _RawValue] = {}
     for option in known:
         for name in option.environment:
             if _set(option, name, environment):
                 value, origin = environment[name], f"environment variable {name}"
-                values[option.field] = _Given(_read(option, value, origin), value, origin)
+                values[option.field] = _RawValue(_read(option, value, origin), value, origin)
                 break
     return values
 
@@ -135,17 +137,17 @@ def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
     )
 
 
-def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Given]:
+def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _RawValue]:
     by_key = {option.key: option for option in known}
     by_name = by_key | {option.field: option for option in known}
-    values: dict[str, _Given] = {}
+    values: dict[str, _RawValue] = {}
     for name, value in given.items():
         option = by_name.get(name)
         if option is None:
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
         if value is not None:
             origin = f"option {option.flag}"
-            values[option.field] = _Given(_read(option, value, origin), value, origin)
+            values[option.field] = _RawValue(_read(option, value, origin), value, origin)
     return values
 
 
@@ -203,7 +205,7 @@ def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
 
 
 def _sentence(
-    fault: Any, known: Mapping[str, Option], values: Mapping[str, _Given], place: str
+    fault: Any, known: Mapping[str, Option], values: Mapping[str, _RawValue], place: str
 ) -> str:
     option = known.get(str(fault["loc"][0])) if fault["loc"] else None
     if option is None:
@@ -214,7 +216,9 @@ def _sentence(
             f"The setting {option.key} is missing: "
             f"give {option.flag}, {variables}or {option.key} in {place}."
         )
-    one = values.get(option.field) or _Given(None, option.default, f"the default of {option.key}")
+    one = values.get(option.field) or _RawValue(
+        None, option.default, f"the default of {option.key}"
+    )
     reason = _without_secrets(_reason(fault, option), known, values)
     return _wrong(option, one.raw, one.origin, reason)
 
@@ -228,7 +232,9 @@ def _reason(fault: Any, option: Option | None) -> str:
     return f"it has to be {option.right}"
 
 
-def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str, _Given]) -> str:
+def _without_secrets(
+    text: str, known: Mapping[str, Option], values: Mapping[str, _RawValue]
+) -> str:
     """A validator's message in which any secrets that it repeats are hidden."""
     for field, one in values.items():
         raw = one.raw

@@ -11,8 +11,8 @@ from typing import Any
 
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
-from bfsql.sources.columns import NAME, TYPE, EdgeColumns, Names, NodeColumns
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headers import NAME, TYPE, EdgeColumns, Names, NodeColumns
 
 _PREDICATE: Names = (
     *("predicate", "relation", "type", "interaction", "labelE", "kind", "label", "key"),
@@ -75,7 +75,7 @@ class Attributes:
         if columns is None:
             columns = NodeColumns(*keys, options.default_type, self._nulls)
         record = columns.record(attributes)
-        if keys not in self._nodes and self._told(attributes, keys, _OF_NODE):
+        if keys not in self._nodes and self._enter(attributes, keys, _OF_NODE):
             self._nodes[keys] = columns
         return record
 
@@ -98,11 +98,11 @@ class Attributes:
         if columns is None:
             columns = EdgeColumns(*keys, self._options.default_predicate, self._nulls)
         record = columns.record(attributes)
-        if keys not in self._edges and self._told(attributes, keys, _OF_EDGE):
+        if keys not in self._edges and self._enter(attributes, keys, _OF_EDGE):
             self._edges[keys] = columns
         return record
 
-    def _told(
+    def _enter(
         self, attributes: Mapping[str, Any], keys: Sequence[str | None], meanings: Sequence[str]
     ) -> bool:
         """Enter the attributes into the account; return whether all of them have a value here."""

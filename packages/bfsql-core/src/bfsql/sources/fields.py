@@ -32,12 +32,14 @@ def identifier(value: Any, what: str) -> str:
         if value and (value.isascii() or is_sound(value)):
             return value
         if value:
-            raise Unusable(f"{what} {shown(value)} contains a lone surrogate or is not UTF-8 text")
+            raise Unusable(
+                f"{what} {excerpt(value)} contains a lone surrogate or is not UTF-8 text"
+            )
     elif isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or value == "":
         raise Unusable(f"{what} is missing")
-    raise Unusable(f"{what} is {shown(value)}, which is not text")
+    raise Unusable(f"{what} is {excerpt(value)}, which is not text")
 
 
 def optional_identifier(value: Any, what: str, default: str) -> str:
@@ -58,7 +60,7 @@ def texts(value: Any, what: str) -> list[str]:
         return [part.strip() for part in parts if part.strip()]
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [item for item in value if item]
-    raise Unusable(f"{what} is {shown(value)}, which is neither text nor a list of texts")
+    raise Unusable(f"{what} is {excerpt(value)}, which is neither text nor a list of texts")
 
 
 def value_of(cell: str) -> str | int | float | bool:
@@ -108,7 +110,7 @@ def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value is not None}
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """A value as messages show it: quoted, escaped and not too long."""
     text = ascii(value) if isinstance(value, str) and not is_sound(value) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

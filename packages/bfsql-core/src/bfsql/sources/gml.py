@@ -24,7 +24,7 @@ from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.fields import Unusable, identifier, is_sound, shown
+from bfsql.sources.fields import Unusable, excerpt, identifier, is_sound
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.text import encoding_of, open_text
 
@@ -159,7 +159,7 @@ class _Parser:
             return self._close()
         elif key is None or token.text == "]":
             expected = "a key" if key is None else f"a value of {key!r}"
-            reason = f"is not GML: it has {shown(token.text)} where {expected} should be"
+            reason = f"is not GML: it has {excerpt(token.text)} where {expected} should be"
             raise SourceError(self._path, reason, token.line)
         elif token.text == "[":
             self._open.append(_Block(key, token.line))
@@ -215,7 +215,7 @@ def _tokens(path: Path, lines: Iterator[str]) -> Iterator[_Token]:
                 if match is None:
                     raise SourceError(path, "a quote is opened here and never closed", begun)
             if match is None:
-                reason = f"is not GML: it cannot be read from {shown(line[at:].strip())} on"
+                reason = f"is not GML: it cannot be read from {excerpt(line[at:].strip())} on"
                 raise SourceError(path, reason, number)
             if match.lastgroup != "space":
                 yield _Token(match.lastgroup or "", match[0], number)

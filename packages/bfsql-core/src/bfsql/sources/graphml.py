@@ -92,8 +92,8 @@ class _GraphML(XmlGraph):
             if key.of in {element.kind, "all"}:
                 element.attributes.setdefault(key.name, key.default)
         if self._of_lightrag is None:
-            self._of_nodes = self._known("node")
-            self._of_lightrag = lightrag.is_lightrag(self._of_nodes, self._known("edge"))
+            self._of_nodes = self._keys_of("node")
+            self._of_lightrag = lightrag.is_lightrag(self._of_nodes, self._keys_of("edge"))
             if self._of_lightrag:
                 self._expect_lightrag()
         if self._of_lightrag:
@@ -101,7 +101,7 @@ class _GraphML(XmlGraph):
         else:
             self.finish(self._of_nodes)
 
-    def _known(self, kind: str) -> list[str]:
+    def _keys_of(self, kind: str) -> list[str]:
         return [key.name for key in self._keys.values() if key.of in {kind, "all"}]
 
     def _expect_lightrag(self) -> None:

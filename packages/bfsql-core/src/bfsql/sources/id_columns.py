@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bfsql.errors import SourceError
 from bfsql.models.records import GraphStream, NodeRecord
-from bfsql.sources.columns import NodeColumns, Row, given, listed
-from bfsql.sources.fields import Unusable, identifier, shown, value_of
+from bfsql.sources.fields import Unusable, excerpt, identifier, value_of
+from bfsql.sources.headers import NodeColumns, Row, listed, value_or_none
 
 Rows = Callable[[], Iterable[Row]]
 """Reads the rows of a table, any number of times."""
@@ -70,7 +70,7 @@ def not_unique(path: Path, columns: NodeColumns, rows: Iterable[Row]) -> SourceE
     rows_repeat = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
     reason = (
         f"the column {columns.id} cannot be used as the id, because {rows_repeat} the value of an "
-        f"earlier row, for instance {shown(example)}, and would be merged with that row"
+        f"earlier row, for instance {excerpt(example)}, and would be merged with that row"
     )
     if not unique:
         return SourceError(
@@ -96,7 +96,7 @@ def id_text(row: Row, column: str, columns: NodeColumns) -> str | None:
 
     Decimals are not ids: measures may differ in all rows by chance.
     """
-    value = given(row.get(column), columns.null_texts)
+    value = value_or_none(row.get(column), columns.null_texts)
     if isinstance(value, str) and value and isinstance(value_of(value), float):
         return None
     try:

@@ -25,7 +25,9 @@ from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.columns import (
+from bfsql.sources.fields import Unusable, excerpt
+from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headers import (
     FALLBACK_IDS,
     ID,
     OBJECT,
@@ -35,8 +37,6 @@ from bfsql.sources.columns import (
     NodeColumns,
     columns_of,
 )
-from bfsql.sources.fields import Unusable, shown
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject, sound_record
 from bfsql.sources.text import encoding_of, open_utf8
@@ -123,7 +123,7 @@ def _records(
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
         account.notes.append("read as a list of objects, the rows of a table")
         return _of_table(path, document, options, account)
-    what = shown(list(document) if isinstance(document, dict) else document)
+    what = excerpt(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
     raise SourceError(
         path,
@@ -268,7 +268,7 @@ def _object(item: Any) -> JsonObject:
     if isinstance(item, Unusable):
         raise item
     if not isinstance(item, dict):
-        raise Unusable(f"is {shown(item)}, not a JSON object")
+        raise Unusable(f"is {excerpt(item)}, not a JSON object")
     return item
 
 

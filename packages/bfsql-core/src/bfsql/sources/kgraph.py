@@ -44,9 +44,9 @@ from bfsql.models.records import (
 )
 from bfsql.sources.fields import (
     Unusable,
+    excerpt,
     identifier,
     optional_identifier,
-    shown,
     texts,
     without_nulls,
 )
@@ -128,7 +128,7 @@ def _files(folder: Path) -> dict[str, Path]:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SourceError(
                 folder / "manifest.json",
-                f"its {part} are in {shown(name)}, outside the bundle; move the file into the "
+                f"its {part} are in {excerpt(name)}, outside the bundle; move the file into the "
                 "bundle",
             )
         packed = path.with_name(path.name + ".gz")
@@ -162,14 +162,14 @@ def _entity(
     entity_type = optional_identifier(line.pop("entity_type", None), "entity_type", "")
     metadata = _lifted(line)
     if not isinstance(metadata.get("name", ""), str):
-        raise Unusable(f"name is {shown(metadata['name'])}, which is not text")
+        raise Unusable(f"name is {excerpt(metadata['name'])}, which is not text")
     if "synonyms" in metadata:
         metadata["synonyms"] = texts(metadata["synonyms"], "synonyms")
     if "properties.synonyms" in metadata:
         more = texts(metadata.pop("properties.synonyms"), "properties.synonyms")
         metadata["synonyms"] = joined_synonyms(metadata["synonyms"], more)
     counts = _Counts("total_mentions" not in metadata, "supporting_documents" not in metadata)
-    if counts.wanted:
+    if counts.is_needed:
         uncounted[id_] = counts
     yield NodeRecord(id_, entity_type, metadata)
 
@@ -197,7 +197,7 @@ def _passage(passage: Any, document: Any) -> dict[str, Any]:
     if isinstance(passage, str):
         passage = {"sentence": passage}
     if not isinstance(passage, dict):
-        raise Unusable(f"provenance contains {shown(passage)}, which is not a passage")
+        raise Unusable(f"provenance contains {excerpt(passage)}, which is not a passage")
     rest = without_nulls(passage)
     item = {"document_id": document, "text_span": rest.pop("sentence", None), **rest}
     if not item.get("citation_markers"):
@@ -224,7 +224,7 @@ def _lifted(line: JsonObject) -> dict[str, Any]:
         for key, value in without_nulls(properties).items():
             metadata[f"properties.{key}" if key in metadata else key] = value
     elif properties is not None:
-        raise Unusable(f"properties is {shown(properties)}, which is not an object")
+        raise Unusable(f"properties is {excerpt(properties)}, which is not an object")
     return metadata
 
 
@@ -240,7 +240,7 @@ class _Counts:
         self.documents: set[str] = set()
 
     @property
-    def wanted(self) -> bool:
+    def is_needed(self) -> bool:
         return self.number_wanted or self.documents_wanted
 
     def add(self, document: Any) -> None:
@@ -300,7 +300,7 @@ class RelationshipKeys:
         ways = self.ways(key)
         if not ways:
             raise Unusable(
-                f"relationship_key {shown(key)} is not subject:predicate:object with a predicate "
+                f"relationship_key {excerpt(key)} is not subject:predicate:object with a predicate "
                 "of the relationships"
             )
         if len(ways) == 1:

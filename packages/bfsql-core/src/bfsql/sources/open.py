@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeAlias
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import NodeColumns, has_column, listed, named_columns
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.gexf import open_gexf
 from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import open_graphml
+from bfsql.sources.headers import NodeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EvidenceRecord, GraphStream, NodeRecord, Refusal, Triple
-from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
 from bfsql.sources.fields import Unusable
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headers import EdgeColumns, NodeColumns, columns_of
 from bfsql.sources.parquet import ParquetTable
 
 _WANTED = ("entities", "relationships")
@@ -63,7 +63,7 @@ class ParquetGraph(NamedTuple):
 
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
-        told, columns = _Told(self.account), self.columns
+        told, columns = _RecordMaker(self.account), self.columns
         return _rows(self.table, lambda row: [told.record(columns, row)])
 
     def rows(self) -> Iterator[Row]:
@@ -162,7 +162,7 @@ class _Reading:
             table: The table.
             units: Whether the text units will be read.
         """
-        told = _Told(self._account, f"{part}." if self._account.format == "graphrag" else "")
+        told = _RecordMaker(self._account, f"{part}." if self._account.format == "graphrag" else "")
         if part == "entities":
             columns = self._entity_columns(table)
             return _rows(table, lambda row: [self._entity(row, columns, told)])
@@ -188,7 +188,7 @@ class _Reading:
         )
         return columns_of(table.path, table.names, named)
 
-    def _entity(self, row: Row, columns: NodeColumns | EdgeColumns, told: _Told) -> Any:
+    def _entity(self, row: Row, columns: NodeColumns | EdgeColumns, told: _RecordMaker) -> Any:
         written = dict(row)
         units = _items(row.pop(_UNITS, None))
         frequency = row.pop("frequency", None)
@@ -200,7 +200,7 @@ class _Reading:
         return record
 
     def _relationship(
-        self, row: Row, columns: NodeColumns | EdgeColumns, told: _Told, *, units: bool
+        self, row: Row, columns: NodeColumns | EdgeColumns, told: _RecordMaker, *, units: bool
     ) -> Iterator[Any]:
         written = dict(row)
         ids = _items(row.pop(_UNITS, None))
@@ -249,7 +249,7 @@ class _Reading:
             self._account.notes.append(missing)
 
 
-class _Told:
+class _RecordMaker:
     """Creates the records of one table, and enters its columns into the account.
 
     Args:

@@ -113,7 +113,7 @@ class _Collector(rdflib.Graph):
         self._waiting.append((subject, predicate, object_, self.name))
         return self
 
-    def taken(self) -> list[Quad]:
+    def take(self) -> list[Quad]:
         waiting, self._waiting[:] = self._waiting[:], []
         return waiting
 
@@ -221,11 +221,11 @@ def _turtle(
         while True:
             after, fault = _next(parser, text, at)
             if after >= 0:
-                yield from collector.taken()
+                yield from collector.take()
                 at = after
                 if at < len(text):
                     continue
-            collector.taken()
+            collector.take()
             if fault is not None and (last or len(text) - at > _LONGEST_STATEMENT):
                 line = line_number + text.count("\n", 0, fault.at)
                 raise SourceError(path, f"bad syntax: {fault.reason}", line) from fault.cause
@@ -419,7 +419,7 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
         with open_xml(path) as stream:
             while chunk := stream.read(_CHUNK):
                 parser.feed(chunk)
-                yield from collector.taken()
+                yield from collector.take()
         parser.close()
     except sax.SAXParseException as error:
         reason = f"is not well-formed XML: {error.getMessage()}"
@@ -427,7 +427,7 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
     except (ParserError, sax.SAXException) as error:
         reason = re.sub(r"^\S*: ", "", _short(error))  # without its own description of the position
         raise SourceError(path, f"is not RDF/XML: {reason}", parser.getLineNumber()) from error
-    yield from collector.taken()
+    yield from collector.take()
 
 
 def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
@@ -448,7 +448,7 @@ def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
         )
     except Exception as error:  # the parser lets all internal errors through
         raise SourceError(path, f"is not JSON-LD: {_short(error)}") from error
-    yield from collector.taken()
+    yield from collector.take()
 
 
 _READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {

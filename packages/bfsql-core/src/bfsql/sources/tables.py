@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import EdgeColumns, NodeColumns, check_each_once, columns_of, listed
 from bfsql.sources.fields import Unusable, value_of
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headers import EdgeColumns, NodeColumns, check_each_once, columns_of, listed
 from bfsql.sources.json_lines import objects, records
 from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
 from bfsql.sources.rows import Dialect, dialect_of, rows_of

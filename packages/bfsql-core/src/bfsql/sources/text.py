@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from bfsql.errors import SourceError
-from bfsql.sources.fields import shown
+from bfsql.sources.fields import excerpt
 from bfsql.sources.files import open_bytes
 
 LONGEST_LINE = 1 << 25
@@ -60,7 +60,7 @@ def encoding_of(path: Path, named: str | None) -> str:
         SourceError: The name is unknown, or none is given and the head of the file is not UTF-8.
     """
     if named is not None:
-        named = _known(path, named)
+        named = _codec(path, named)
     with open_bytes(path) as stream:
         head = stream.read(_HEAD)
     for mark, encoding in _MARKS:
@@ -145,14 +145,14 @@ def not_text(raw: bytes, encoding: str) -> str:
     return f"is not {encoding} text; name another encoding with --encoding"
 
 
-def _known(path: Path, named: str) -> str:
+def _codec(path: Path, named: str) -> str:
     try:
         io.TextIOWrapper(io.BytesIO(), named)
         name = codecs.lookup(named).name
     except (LookupError, ValueError) as error:
         raise SourceError(
             path,
-            f"there is no encoding {shown(named)}; examples are: utf-8, utf-16, "
+            f"there is no encoding {excerpt(named)}; examples are: utf-8, utf-16, "
             f"{', '.join(_LIKELY)}",
         ) from error
     return "utf-8" if name == "utf-8-sig" else name
@@ -183,7 +183,7 @@ def _check(path: Path, head: bytes) -> None:
 
 
 def _advice(text: bytes, at: int) -> str:
-    found = [f"{encoding} {shown(sample)}" for encoding, sample in _readings(text, at)]
+    found = [f"{encoding} {excerpt(sample)}" for encoding, sample in _readings(text, at)]
     if not found:
         return "No common encoding fits; name the right one with --encoding"
     return (

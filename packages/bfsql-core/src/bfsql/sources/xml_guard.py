@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol
 from xml.parsers import expat
 
 from bfsql.errors import SourceError
-from bfsql.sources.fields import shown
+from bfsql.sources.fields import excerpt
 from bfsql.sources.files import open_bytes
 
 DEEPEST = 1_000
@@ -252,7 +252,7 @@ class XmlGuard:
         for start in re.finditer("<!ENTITY", text):
             name, value = self._entity(text, start.start())
             if entities.setdefault(name, value) != value:
-                self._refuse(f"declares the entity {shown(name)} twice; remove one of the two")
+                self._refuse(f"declares the entity {excerpt(name)} twice; remove one of the two")
         if sum(map(len, (*entities, *entities.values()))) > ALL_ENTITIES:
             self._refuse(
                 f"declares entities of more than {ALL_ENTITIES >> 10} kB in all; write the text "
@@ -272,12 +272,12 @@ class XmlGuard:
         name, value = found[1], found[2] or found[3] or ""
         if len(value) > LONGEST_ENTITY:
             self._refuse(
-                f"declares the entity {shown(name)} with {len(value):,} characters; at most "
+                f"declares the entity {excerpt(name)} with {len(value):,} characters; at most "
                 f"{LONGEST_ENTITY:,} are read, so write the text itself where it is used"
             )
         if _REFERENCE.search(_AMPERSAND.sub("&", value)):
             self._refuse(
-                f"declares the entity {shown(name)}, which refers to another; write the text of "
+                f"declares the entity {excerpt(name)}, which refers to another; write the text of "
                 "the other one in its place"
             )
         return name, value

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 GRAMMAR = (
     'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '
@@ -37,7 +37,7 @@ _TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
 
 
 @dataclass(slots=True)
-class Written:
+class ParsedStep:
     """One step as it is written in a path."""
 
     text: str
@@ -69,19 +69,19 @@ class StepReader:
         self._text = text.strip()
         self._at = 0
         self._before = before
-        self._predicates = _Known(predicates)
-        self._types = _Known(types)
+        self._predicates = _NameIndex(predicates)
+        self._types = _NameIndex(types)
 
-    def steps(self) -> list[Written]:
+    def steps(self) -> list[ParsedStep]:
         """The steps in the string, at least one."""
-        found: list[Written] = []
+        found: list[ParsedStep] = []
         while not found or self._at < len(self._text):
             found.append(self._step(self._before + len(found) + 1))
             self._skip(r"[\s,]+")
         return found
 
-    def _step(self, number: int) -> Written:
-        one = Written(self._whole, number)
+    def _step(self, number: int) -> ParsedStep:
+        one = ParsedStep(self._whole, number)
         begin = self._at
         if not _ARROW.match(self._text, self._at):
             if self._bare(one):
@@ -95,7 +95,7 @@ class StepReader:
         assert self._at > begin
         return one
 
-    def _after(self, one: Written) -> None:
+    def _after(self, one: ParsedStep) -> None:
         """Read the types after an arrow, its quantifier, and a count copied from the schema."""
         self._blank()
         if self._at < len(self._text) and not self._arrow_begins():
@@ -104,7 +104,7 @@ class StepReader:
         if counted := _COUNT.match(self._text, self._at):
             self._at = counted.end()
 
-    def _bare(self, one: Written) -> bool:
+    def _bare(self, one: ParsedStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
         rest = self._text[self._at :]
         name = self._predicates.at(self._text, self._at, _WORD_END)
@@ -121,7 +121,7 @@ class StepReader:
         self._after(one)
         return True
 
-    def _arrow(self, one: Written) -> bool:
+    def _arrow(self, one: ParsedStep) -> bool:
         """Read an arrow with its predicates; return False if it cannot be read."""
         if self._plain_arrow(one):
             return True
@@ -144,7 +144,7 @@ class StepReader:
                 return False
         return self._tail(one, entering=bool(head[1]), closed=bracket or not one.predicates)
 
-    def _plain_arrow(self, one: Written) -> bool:
+    def _plain_arrow(self, one: ParsedStep) -> bool:
         """Read an arrow with known predicates, whatever characters they contain."""
         begin = self._at
         head = re.compile(r"(<?)-\s*").match(self._text, begin)
@@ -158,7 +158,7 @@ class StepReader:
         self._at, one.predicates = begin, []
         return False
 
-    def _tail(self, one: Written, *, entering: bool, closed: bool) -> bool:
+    def _tail(self, one: ParsedStep, *, entering: bool, closed: bool) -> bool:
         """Read the end of an arrow, which may be missing, as in `<-tests Trial`."""
         tail = _TAIL.match(self._text, self._at)
         if tail is None:
@@ -177,7 +177,7 @@ class StepReader:
         self._skip(r"\s*:")
         return True
 
-    def _name_list(self, known: _Known, end: re.Pattern[str]) -> list[str]:
+    def _name_list(self, known: _NameIndex, end: re.Pattern[str]) -> list[str]:
         """Read names separated by `|`."""
         names: list[str] = []
         while True:
@@ -191,7 +191,7 @@ class StepReader:
             if not self._skip(r"\s*\|"):
                 return names
 
-    def _type_list(self, one: Written) -> list[str]:
+    def _type_list(self, one: ParsedStep) -> list[str]:
         """Read types, possibly written as a node in Cypher."""
         known = self._types.at(self._text, self._at, _TYPE_END)
         node = known is None and self._opened(r"\s*\(")
@@ -202,7 +202,7 @@ class StepReader:
             self._unreadable(one.number)
         return names
 
-    def _name(self, known: _Known, end: re.Pattern[str]) -> str:
+    def _name(self, known: _NameIndex, end: re.Pattern[str]) -> str:
         """The longest known name at this place, or else the text before the next end of a name."""
         name = known.at(self._text, self._at, end)
         if name is None:
@@ -215,7 +215,7 @@ class StepReader:
         self._at += len(name)
         return name.strip()
 
-    def _quantifier(self, one: Written) -> None:
+    def _quantifier(self, one: ParsedStep) -> None:
         found = _TIMES.match(self._text, self._at)
         if found is None and self._text[self._at : self._at + 1] == "*":
             found = _CYPHER_TIMES.match(self._text, self._at)
@@ -227,12 +227,12 @@ class StepReader:
         low = int(least or 1)
         if not 1 <= low <= high:
             raise step_error(
-                f"path: in step {one.number} ({shown(one.text)}) {found[0].strip()} is no number "
+                f"path: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is no number "
                 'of times: "{1,3}" is once to three times, from 1 on and with an upper bound.'
             )
         if high > MAX_STEPS:
             raise step_error(
-                f"path: step {one.number} ({shown(one.text)}) may be taken {high} times; a walk "
+                f"path: step {one.number} ({excerpt(one.text)}) may be taken {high} times; a walk "
                 f"has at most {MAX_STEPS} steps in all. Lower the upper bound in "
                 f"{found[0].strip()}.",
                 "too_large",
@@ -252,10 +252,10 @@ class StepReader:
         return found is not None
 
     def _unreadable(self, number: int) -> NoReturn:
-        raise step_error(f"path: step {number} ({shown(self._whole)}) cannot be read.")
+        raise step_error(f"path: step {number} ({excerpt(self._whole)}) cannot be read.")
 
 
-class _Known:
+class _NameIndex:
     """The known names of one kind, matched against text."""
 
     def __init__(self, names: Collection[str]) -> None:

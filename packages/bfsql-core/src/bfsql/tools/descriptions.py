@@ -12,7 +12,7 @@ from typing import Any
 from bfsql.models import Outline
 from bfsql.tools.parameters import PARAMETERS
 from bfsql.tools.schema import Schema
-from bfsql.tools.vocabulary import examples, injection
+from bfsql.tools.schema_in_prompt import examples, injection
 
 TITLES = {
     "describe_schema": "Describe the graph",

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb
+from bfsql.abc import NormalizedBackend
 from bfsql.answers.notes import counted
 from bfsql.models import NO_METADATA, EntityStub, Metadata
-from bfsql.models.matching import Match, MatchClass, Wanted, aliases_of, name_of
+from bfsql.models.matching import Match, MatchClass, NameQuery, aliases_of, name_of
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 MOST_HITS = 20
 """Maximum number of hits of a search (`protocol.md` 18)."""
@@ -53,7 +53,7 @@ class Hits:
         """
         notes = []
         if self.hits and self.hits[0].match.kind is MatchClass.SIMILAR:
-            notes.append(f"No entity is called {shown(query)}; these are spelt alike.")
+            notes.append(f"No entity is called {excerpt(query)}; these are spelt alike.")
         others = 0 if self.late else len(self.of(MatchClass.OTHER))
         if others:
             last = "The last hit was" if others == 1 else f"The last {counted(others, 'hit')} were"
@@ -67,7 +67,7 @@ class Hits:
 
 
 async def find(
-    db: AdaptedGraphDb, query: str, types: Sequence[str] = (), most: int = MOST_HITS
+    db: NormalizedBackend, query: str, types: Sequence[str] = (), most: int = MOST_HITS
 ) -> Hits:
     """Search, and determine how each hit matches.
 
@@ -83,7 +83,7 @@ async def find(
     redacts = isinstance(db, RedactedGraphDb)
     given = max(most, MOST_HITS)
     stubs = (await call.within(db.search_entities(query, list(types))))[:given]
-    wanted = Wanted(query)
+    wanted = NameQuery(query)
     try:
         called, late = await call.within(_called(db, wanted, stubs)), False
     except TimeoutError:
@@ -100,7 +100,7 @@ async def find(
 
 
 async def _called(
-    db: AdaptedGraphDb, wanted: Wanted, stubs: Sequence[EntityStub]
+    db: NormalizedBackend, wanted: NameQuery, stubs: Sequence[EntityStub]
 ) -> Mapping[str, Metadata]:
     """Names and synonyms of the hits that their own names do not explain, read in one batch."""
     unexplained = [stub.id for stub in stubs if not _explained(wanted, stub)]
@@ -109,14 +109,14 @@ async def _called(
     return await db.metadata_for_nodes_batch(unexplained, _NAMES)
 
 
-def _explained(wanted: Wanted, stub: EntityStub) -> bool:
+def _explained(wanted: NameQuery, stub: EntityStub) -> bool:
     if stub.name is None:
         return False
     match = wanted.match(stub.id, stub.name, ())
     return match is not None and match.kind in {MatchClass.ID, MatchClass.NAME}
 
 
-def _hit(wanted: Wanted, stub: EntityStub, metadata: Metadata) -> Hit | None:
+def _hit(wanted: NameQuery, stub: EntityStub, metadata: Metadata) -> Hit | None:
     """A candidate with its name and match; None if the candidate is visibly not near."""
     if stub.name is None:
         stub = stub._replace(name=name_of(metadata))

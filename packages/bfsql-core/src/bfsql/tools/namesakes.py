@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb, each
+from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text, plain
 from bfsql.models import EdgeDirection, EntityStub, Triple
 from bfsql.models.matching import name_of
@@ -39,11 +39,13 @@ class _Fact(NamedTuple):
         return self.direction, self.predicate
 
 
-_Facts: TypeAlias = dict[str, set[_Fact]]
+_DistinguishingEdges: TypeAlias = dict[str, set[_Fact]]
 _Chosen: TypeAlias = dict[str, list[_Fact]]
 
 
-async def contexts(db: AdaptedGraphDb, groups: Iterable[Collection[str]]) -> dict[str, list[str]]:
+async def contexts(
+    db: NormalizedBackend, groups: Iterable[Collection[str]]
+) -> dict[str, list[str]]:
     """Up to three short facts for each namesake, such as `member_of Kelrud Centre`.
 
     Args:
@@ -85,7 +87,7 @@ def namesakes(stubs: Iterable[EntityStub]) -> list[list[str]]:
 # --- reading --------------------------------------------------------------------
 
 
-async def _facts(db: AdaptedGraphDb, ids: Sequence[str]) -> _Facts:
+async def _facts(db: NormalizedBackend, ids: Sequence[str]) -> _DistinguishingEdges:
     """The edges of each entity, from one ring, or from one ring each if that is too large."""
     ring = await _ring(db, ids)
     if ring is not None:
@@ -98,7 +100,7 @@ async def _facts(db: AdaptedGraphDb, ids: Sequence[str]) -> _Facts:
     }
 
 
-async def _ring(db: AdaptedGraphDb, ids: Sequence[str]) -> set[Triple] | None:
+async def _ring(db: NormalizedBackend, ids: Sequence[str]) -> set[Triple] | None:
     """The edges of a ring; None if there are more than `MOST_EDGES`."""
     columns = db.columns()
     if columns is None:
@@ -117,8 +119,8 @@ async def _ring(db: AdaptedGraphDb, ids: Sequence[str]) -> set[Triple] | None:
     return {(names[s], predicates[p], names[o]) for s, p, o in edges}
 
 
-def _by_end(ring: Iterable[Triple], ids: Collection[str]) -> _Facts:
-    facts: _Facts = {entity_id: set() for entity_id in ids}
+def _by_end(ring: Iterable[Triple], ids: Collection[str]) -> _DistinguishingEdges:
+    facts: _DistinguishingEdges = {entity_id: set() for entity_id in ids}
     for subject, predicate, object_ in ring:
         if subject != object_:
             if subject in facts:

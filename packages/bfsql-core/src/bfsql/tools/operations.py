@@ -35,14 +35,14 @@ from bfsql.observer import NO_OBSERVERS, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import WatchingHooks, has_answered
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
+from bfsql.tools.describe_schema import directions, schema_around, whole_schema
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
-from bfsql.tools.orientation import directions, schema_around, whole_schema
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
 from bfsql.tools.traversals import Traversals, vocabulary
-from bfsql.tools.validate import checked, shown, without_doubts
+from bfsql.tools.validate import checked, excerpt, without_doubts
 
 log = logging.getLogger("bfsql")
 
@@ -149,7 +149,7 @@ class Operations:
         if not found.hits:
             among = f" among {listed(types)}" if types else ""
             notes.append(
-                f"Nothing{among} matches {shown(query)}. Try a shorter or another form of the "
+                f"Nothing{among} matches {excerpt(query)}. Try a shorter or another form of the "
                 "name, or leave out node_types."
             )
         matches = {hit.stub.id: hit.match.kind.value for hit in found.hits}

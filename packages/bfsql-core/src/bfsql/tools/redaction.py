@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface
-from bfsql.columns import Columns
+from bfsql.abc import GraphDbInterface, NormalizedBackend
+from bfsql.integers import IntegerGraph
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
@@ -19,7 +19,7 @@ from bfsql.plugins import Hooks
 _TRIPLE = ("subject", "predicate", "object")
 
 
-class RedactedGraphDb(AdaptedGraphDb):
+class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove.
 
     Args:
@@ -31,10 +31,10 @@ class RedactedGraphDb(AdaptedGraphDb):
         super().__init__(db)
         self._hooks = hooks
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> IntegerGraph | None:
         """The graph in integers; None if it brings metadata along, which no hook has seen."""
         columns = super().columns()
-        if columns is None or type(columns).brought is Columns.brought:
+        if columns is None or type(columns).node_metadata is IntegerGraph.node_metadata:
             return columns
         return None
 

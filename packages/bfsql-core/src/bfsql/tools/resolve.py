@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb, each
+from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text, plain
-from bfsql.columns import Columns, Found
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError
+from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
 from bfsql.tools.hits import Hits, find
 from bfsql.tools.namesakes import contexts
 from bfsql.tools.schema import Schema
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 MOST_NAMES = 20
 """Maximum number of names that one call looks up."""
@@ -33,7 +33,7 @@ MOST_CANDIDATES = 8
 NEAR_IDS = 5
 """Maximum number of known ids that an error suggests."""
 
-N = TypeVar("N", Node, Found)
+N = TypeVar("N", Node, ResolvedNode)
 _BREAKS = re.compile(r"[:/#]")
 
 
@@ -62,18 +62,18 @@ class Names:
         notes: A sentence for each name that was resolved.
     """
 
-    db: AdaptedGraphDb
+    db: NormalizedBackend
     schema: Callable[[], Awaitable[Schema]]
     notes: list[str] = field(default_factory=list)
     _left: int = MOST_NAMES
 
     async def start(
         self,
-        columns: Columns,
+        columns: IntegerGraph,
         values: Sequence[str],
         argument: str = "seeds",
         types: Sequence[str] = (),
-    ) -> list[Found]:
+    ) -> list[ResolvedNode]:
         """The entities at which a traversal starts or ends, each once, in the order given.
 
         Args:
@@ -108,7 +108,7 @@ class Names:
         unknown = [name.value for name in failed if not name.candidates and not name.skipped]
         if unknown:
             self.notes.append(
-                f"No such entity, left out: {', '.join(map(shown, unknown))}. "
+                f"No such entity, left out: {', '.join(map(excerpt, unknown))}. "
                 "search_entities resolves names to ids."
             )
         several = [name for name in failed if name.candidates]
@@ -144,7 +144,7 @@ class Names:
             for value, stub in meant.items():
                 if (one := taken[stub.id]) is not None:
                     found[value] = one
-                    self._taken(names.pop(value), stub)
+                    self._note_substitution(names.pop(value), stub)
                 else:
                     names[value] = _Name(value)
         known: dict[str, N] = {}
@@ -191,10 +191,10 @@ class Names:
 
     # --- sentences --------------------------------------------------------------
 
-    def _taken(self, name: _Name, stub: EntityStub) -> None:
+    def _note_substitution(self, name: _Name, stub: EntityStub) -> None:
         others = "; its search was full, so there may be others called so" if name.full else ""
         kind = plain(stub.entity_type)
-        self.notes.append(f"{shown(name.value)} was taken as {plain(stub.id)} ({kind}){others}.")
+        self.notes.append(f"{excerpt(name.value)} was taken as {plain(stub.id)} ({kind}){others}.")
 
     async def _error(self, argument: str, failed: Sequence[_Name]) -> ToolError:
         if several := [name for name in failed if name.candidates]:
@@ -213,7 +213,7 @@ class Names:
         return [_ambiguous(name, facts) for name in names]
 
 
-async def require(db: AdaptedGraphDb, argument: str, entity_id: str) -> Node:
+async def require(db: NormalizedBackend, argument: str, entity_id: str) -> Node:
     """The node of an id, which must exist; names are not accepted.
 
     Raises:
@@ -250,20 +250,21 @@ def _ambiguous(name: _Name, facts: Mapping[str, Sequence[str]]) -> str:
     types = list(dict.fromkeys(plain(stub.entity_type) for stub in listed))
     typed = f', or put the type in front: "{types[0]}: ..."' if len(types) > 1 else ""
     return (
-        f"{shown(name.value)} is the name of {'at least ' if name.full else ''}{shared} entities: "
+        f"{excerpt(name.value)} is the name of "
+        f"{'at least ' if name.full else ''}{shared} entities: "
         f"{candidates}{more}. Give the id of the one that is meant{typed}."
     )
 
 
 def _too_many(values: Sequence[str]) -> str:
-    first, more = shown(values[0]), f" and {len(values) - 1} more" if len(values) > 1 else ""
+    first, more = excerpt(values[0]), f" and {len(values) - 1} more" if len(values) > 1 else ""
     return (
         f"{first}{more}: no such id, and at most {MOST_NAMES} names are looked up in a call. Give "
         "ids, from search_entities, or make several calls."
     )
 
 
-async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
+async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str]) -> ToolError:
     first = unknown[0]
     others = f" (nor one of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
@@ -273,14 +274,14 @@ async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) ->
     else:
         hint = "Nothing similar was found."
     return ToolError(
-        f"{argument}: no entity has the id or the name {shown(first)}{others}. {hint} "
+        f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
         "Give an id or an exact name; search_entities finds them by a part of a name.",
         kind="unknown_entity",
         argument=argument,
     )
 
 
-async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
+async def _near(db: NormalizedBackend, entity_id: str) -> list[EntityStub]:
     """Candidates from a single search for the last segment of an id, never from a scan."""
     segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
     if not segment or not is_text(segment):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb
+from bfsql.abc import NormalizedBackend
 from bfsql.models import Outline
 
 log = logging.getLogger("bfsql")
@@ -61,7 +61,7 @@ class GraphSchema:
             store cannot count it.
     """
 
-    def __init__(self, db: AdaptedGraphDb) -> None:
+    def __init__(self, db: NormalizedBackend) -> None:
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
         self._db = db

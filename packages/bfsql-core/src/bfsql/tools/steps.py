@@ -23,9 +23,9 @@ from bfsql.answers.clean import plain
 from bfsql.answers.notes import counted, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
-from bfsql.tools.arrows import StepReader, Written, step_error
+from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
-from bfsql.tools.validate import shown
+from bfsql.tools.validate import excerpt
 
 _NEAR = 3
 """Number of relations or names that an error suggests."""
@@ -70,7 +70,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PathArguments:
     """The arguments of a call that concern a path, as they were given."""
 
     path: Sequence[str]
@@ -80,7 +80,7 @@ class Given:
     max_hops: int | None
 
 
-class Asked(NamedTuple):
+class ResolvedPath(NamedTuple):
     """The query of a call with a path, and notes on its names."""
 
     query: PathQuery
@@ -90,7 +90,9 @@ class Asked(NamedTuple):
     """Notes on names that a sample of the schema lacks, to explain an empty result."""
 
 
-def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any]) -> Asked:
+def path_query(
+    given: PathArguments, vocabulary: Vocabulary, arguments: Mapping[str, Any]
+) -> ResolvedPath:
     """Build the query of a call with a path.
 
     Args:
@@ -120,7 +122,7 @@ def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any
         count_distinct=given.count_distinct,
         **arguments,
     )
-    return Asked(query, taken, doubts)
+    return ResolvedPath(query, taken, doubts)
 
 
 def without_steps(show: str | None, count_distinct: int | None) -> None:
@@ -147,7 +149,7 @@ def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
     if not text.isdecimal():
         raise ToolError(
             f'show must be "all" (the last step\'s nodes with their walks), "ends" (these nodes '
-            f"alone) or the number of a step, from 0 (the seeds) to {last}, not {shown(show)}.",
+            f"alone) or the number of a step, from 0 (the seeds) to {last}, not {excerpt(show)}.",
             kind="bad_value",
             argument="show",
         )
@@ -179,7 +181,7 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
         ToolError: A step cannot be read, names something that the graph does not have, or has
             an ambiguous direction; or there are too many steps.
     """
-    raw: list[Written] = []
+    raw: list[ParsedStep] = []
     schema = vocabulary.schema
     for text in texts:
         raw += StepReader(text, schema.predicates, schema.entity_types, len(raw)).steps()
@@ -214,11 +216,11 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
     return path, names.taken, names.doubts
 
 
-def _narrowed(step: Step, front: frozenset[str], one: Written) -> Step:
+def _narrowed(step: Step, front: frozenset[str], one: ParsedStep) -> Step:
     types = front if step.types is None else step.types & front
     if not types:
         raise step_error(
-            f"path: step {one.number} ({shown(one.text)}) starts at {_or(front)}, but the step "
+            f"path: step {one.number} ({excerpt(one.text)}) starts at {_or(front)}, but the step "
             f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
             "front out.",
         )
@@ -226,7 +228,7 @@ def _narrowed(step: Step, front: frozenset[str], one: Written) -> Step:
 
 
 def _direction(
-    one: Written,
+    one: ParsedStep,
     predicates: frozenset[str],
     types: frozenset[str] | None,
     at: Collection[str] | None,
@@ -247,8 +249,8 @@ def _direction(
         return found.pop()
     both = [Step(predicates, way, types, one.least, one.most).text for way in ("out", "in")]
     raise step_error(
-        f"path: step {one.number} ({shown(one.text)}) names no direction, and both may be meant: "
-        f"{shown(both[0])} (leaving) or {shown(both[1])} (entering)."
+        f"path: step {one.number} ({excerpt(one.text)}) names no direction, and both may be meant: "
+        f"{excerpt(both[0])} (leaving) or {excerpt(both[1])} (entering)."
     )
 
 
@@ -263,39 +265,49 @@ class _Names:
         self.taken: list[str] = []
         self.doubts: list[str] = []
 
-    def predicates(self, one: Written, at: Collection[str] | None) -> frozenset[str] | None:
+    def predicates(self, one: ParsedStep, at: Collection[str] | None) -> frozenset[str] | None:
         """The predicates of a step; None for any."""
         known = self._vocabulary.schema.predicates
         names = [self._spelt(one, name, known, "predicate", at) for name in one.predicates]
         return frozenset(names) or None
 
     def types(
-        self, one: Written, names: Sequence[str], at: Collection[str] | None
+        self, one: ParsedStep, names: Sequence[str], at: Collection[str] | None
     ) -> frozenset[str] | None:
         """The types of a step; None for any."""
         known = self._vocabulary.schema.entity_types
         return frozenset(self._spelt(one, name, known, "type", at) for name in names) or None
 
     def _spelt(
-        self, one: Written, name: str, known: Sequence[str], what: str, at: Collection[str] | None
+        self,
+        one: ParsedStep,
+        name: str,
+        known: Sequence[str],
+        what: str,
+        at: Collection[str] | None,
     ) -> str:
         if name in known:
             return name
         same = [other for other in known if other.casefold() == name.casefold()]
         if len(same) == 1:
-            self.taken.append(f"path: took {shown(same[0])} for {shown(name)}.")
+            self.taken.append(f"path: took {excerpt(same[0])} for {excerpt(name)}.")
             return same[0]
         if same or self._vocabulary.certain:
             raise self._unknown(one, name, known, what, at)
         near = difflib.get_close_matches(name, known, n=_NEAR)
         nearest = f" The nearest: {listed(near)}." if near else ""
         self.doubts.append(
-            f"path: the sample of this graph's schema has no {what} {shown(name)}.{nearest}"
+            f"path: the sample of this graph's schema has no {what} {excerpt(name)}.{nearest}"
         )
         return name
 
     def _unknown(
-        self, one: Written, name: str, known: Sequence[str], what: str, at: Collection[str] | None
+        self,
+        one: ParsedStep,
+        name: str,
+        known: Sequence[str],
+        what: str,
+        at: Collection[str] | None,
     ) -> ToolError:
         folded: dict[str, str] = {}
         for other in known:
@@ -304,12 +316,12 @@ class _Names:
         nearest = f" The nearest: {listed([folded[n] for n in near])}." if near else ""
         leaving = self._vocabulary.leaving(at)[: 2 * _NEAR]
         where = "" if at is None else f" at {_or(at)}"
-        relations = f" Relations{where}: {', '.join(map(shown, leaving))}." if leaving else ""
+        relations = f" Relations{where}: {', '.join(map(excerpt, leaving))}." if leaving else ""
         if not nearest and not relations:
             relations = " describe_schema lists what there is."
         return step_error(
-            f"path: step {one.number} ({shown(one.text)}) names a {what} that this graph does "
-            f"not have: {shown(name)}.{nearest}{relations}"
+            f"path: step {one.number} ({excerpt(one.text)}) names a {what} that this graph does "
+            f"not have: {excerpt(name)}.{nearest}{relations}"
         )
 
 

@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb
+from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import connection_notes, shared_notes
 from bfsql.call import Limits
-from bfsql.columns import Columns, Found
 from bfsql.engine.conditions import Conditions, conditions_of
-from bfsql.engine.connect import Connector, connected, edges_among
-from bfsql.engine.follow import PathPages, follow
+from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
+from bfsql.engine.path.answer import PathPages, follow
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
+from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import WAIT_SECONDS, GraphSchema
-from bfsql.tools.steps import Asked, Given, Vocabulary, path_query, without_steps
-from bfsql.tools.validate import matched, missing, shown, without_doubts
+from bfsql.tools.steps import PathArguments, ResolvedPath, Vocabulary, path_query, without_steps
+from bfsql.tools.validate import excerpt, matched, missing, without_doubts
 
 MAX_PAIRS = 100
 """Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
@@ -46,7 +46,7 @@ class Traversals:
         schema: The schema with the vocabulary of the graph.
     """
 
-    def __init__(self, db: AdaptedGraphDb, limits: Limits, schema: GraphSchema) -> None:
+    def __init__(self, db: NormalizedBackend, limits: Limits, schema: GraphSchema) -> None:
         self._db = db
         self._limits = limits
         self._schema = schema
@@ -67,14 +67,14 @@ class Traversals:
         if not path:
             without_steps(show, count_distinct)
         if not path and not to:
-            columns.read_ahead(arguments["seeds"])
+            columns.prefetch(arguments["seeds"])
         names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments)
         budget = Budget.of(self._limits, max_tokens)
         if budget.asked is not None:
             names.notes.append(budget.clamped(paged=True))
         if path:
-            given = Given(path, to, show, count_distinct, max_hops)
+            given = PathArguments(path, to, show, count_distinct, max_hops)
             return await self._path(columns, given, seeds, names, arguments, budget)
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
@@ -90,9 +90,9 @@ class Traversals:
 
     async def _path(  # noqa: PLR0917 - what every way of asking prepares
         self,
-        columns: Columns,
-        given: Given,
-        seeds: Sequence[Found],
+        columns: IntegerGraph,
+        given: PathArguments,
+        seeds: Sequence[ResolvedNode],
         names: Names,
         arguments: dict[str, Any],
         budget: Budget,
@@ -135,8 +135,8 @@ class Traversals:
         raise _too_small(budget)
 
     async def _path_query(
-        self, given: Given, types: frozenset[str], arguments: dict[str, Any]
-    ) -> Asked:
+        self, given: PathArguments, types: frozenset[str], arguments: dict[str, Any]
+    ) -> ResolvedPath:
         """The query of a path; the schema is read again before a name is called unknown."""
         try:
             vocabulary = await call.within(self._vocabulary(types, again=False))
@@ -164,7 +164,7 @@ class Traversals:
     ) -> Answer:
         """Intersection: the nodes that all seeds share."""
         columns = columns_of(self._db)
-        columns.read_ahead(arguments["seeds"])
+        columns.prefetch(arguments["seeds"])
         names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments, at_least=2)
         bounds = self.bounds()
@@ -188,10 +188,10 @@ class Traversals:
 
     async def _connections(  # noqa: PLR0917 - what every way of asking prepares
         self,
-        columns: Columns,
+        columns: IntegerGraph,
         query: BfsQuery,
-        seeds: Sequence[Found],
-        targets: Sequence[Found],
+        seeds: Sequence[ResolvedNode],
+        targets: Sequence[ResolvedNode],
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
@@ -204,7 +204,7 @@ class Traversals:
                 argument="to",
             )
         conditions = await self._conditions(columns, query)
-        search = Connector(columns, conditions, self.bounds())
+        search = ShortestPathSearch(columns, conditions, self.bounds())
         found = await search.connections(seeds, targets, query.max_hops)
         notes = [*notes, *connection_notes(found.pairs, query.max_hops)]
         return await self._subgraph(query, found.selection, notes, budget)
@@ -236,7 +236,7 @@ class Traversals:
         return SubgraphWriter(limits.stripped, notes, limits.answer_format, budget.bound)
 
     async def _conditions(
-        self, columns: Columns, query: BfsQuery | IntersectionQuery
+        self, columns: IntegerGraph, query: BfsQuery | IntersectionQuery
     ) -> Conditions:
         return await conditions_of(self._db, columns, query, stripped=self._limits.stripped)
 
@@ -245,14 +245,14 @@ class Traversals:
         return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
 
     async def _prepared(
-        self, columns: Columns, names: Names, arguments: dict[str, Any], at_least: int = 1
-    ) -> tuple[list[Found], dict[str, Any]]:
+        self, columns: IntegerGraph, names: Names, arguments: dict[str, Any], at_least: int = 1
+    ) -> tuple[list[ResolvedNode], dict[str, Any]]:
         """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
         seeds = await names.start(columns, arguments["seeds"])
         if len(seeds) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
-                f"{shown(seeds[0].id)}. For one entity use bfs_query.",
+                f"{excerpt(seeds[0].id)}. For one entity use bfs_query.",
                 kind="bad_value",
                 argument="seeds",
             )

@@ -20,8 +20,8 @@ from typing import Any, Self, TypeVar
 
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
-from bfsql.columns import Found
 from bfsql.errors import ToolError
+from bfsql.integers import ResolvedNode
 from bfsql.models import MAX_STEPS, Node
 from bfsql.models.characters import escaped
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
@@ -35,7 +35,7 @@ NEAR_IDS = 5
 NEAR_NAMES = 3
 """Maximum number of known types or predicates that a note suggests."""
 
-N = TypeVar("N", Node, Found)
+N = TypeVar("N", Node, ResolvedNode)
 
 _BREAKS = re.compile(r"[:/#]")
 
@@ -55,11 +55,11 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
     """
     if tool not in PARAMETERS:
         raise ToolError(
-            f"There is no tool {shown(tool)}. The tools are: {', '.join(PARAMETERS)}.",
+            f"There is no tool {excerpt(tool)}. The tools are: {', '.join(PARAMETERS)}.",
             kind="unknown_tool",
         )
     parameters = {p.name: p for p in PARAMETERS[tool]}
-    given = _given(tool, arguments, {p.alias: p.name for p in PARAMETERS[tool] if p.alias})
+    given = _mapping_of(tool, arguments, {p.alias: p.name for p in PARAMETERS[tool] if p.alias})
     if given.get("path") and "max_hops" in parameters:  # A path may have more steps than hops.
         parameters["max_hops"] = replace(parameters["max_hops"], maximum=MAX_STEPS)
     for name in given:
@@ -76,7 +76,7 @@ def missing(tool: str, argument: str) -> ToolError:
     )
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     try:
         text = escaped(json.dumps(value, ensure_ascii=False))
@@ -85,12 +85,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
-def _given(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mapping[str, Any]:
+def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mapping[str, Any]:
     if arguments is None:
         return {}
     if not isinstance(arguments, Mapping):
         raise ToolError(
-            f"{tool} takes its arguments as an object of names and values, not {shown(arguments)}.",
+            f"{tool} takes its arguments as an object of names and values, not "
+            f"{excerpt(arguments)}.",
             kind="bad_value",
         )
     given = {str(name): value for name, value in arguments.items()}
@@ -105,7 +106,7 @@ def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
     hint = f" Did you mean {near[0]}?" if near else ""
     have = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
     return ToolError(
-        f"{tool} has no argument {shown(name)}.{hint} {have}",
+        f"{tool} has no argument {excerpt(name)}.{hint} {have}",
         kind="unknown_argument",
         argument=name,
     )
@@ -139,7 +140,7 @@ def _text(p: Parameter, value: Any, right: str = "one string") -> str:
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         raise ToolError(
-            f"{p.name} holds a text of {size} bytes: {shown(value)}. At most {MAX_TEXT_BYTES} "
+            f"{p.name} holds a text of {size} bytes: {excerpt(value)}. At most {MAX_TEXT_BYTES} "
             "bytes are taken. Ids come from search_entities.",
             kind="too_large",
             argument=p.name,
@@ -222,7 +223,7 @@ def _range(p: Parameter) -> str:
 
 def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
     return ToolError(
-        f"{p.name} must be {right}, not {shown(value)}. {p.description}{advice}",
+        f"{p.name} must be {right}, not {excerpt(value)}. {p.description}{advice}",
         kind="bad_value",
         argument=p.name,
     )
@@ -277,7 +278,7 @@ def matched(
         if len(same) != 1:
             unknown.append(value)
         elif same[0] != value:
-            notes.append(f"{argument}: took {shown(same[0])} for {shown(value)}.")
+            notes.append(f"{argument}: took {excerpt(same[0])} for {excerpt(value)}.")
         taken.append(same[0] if len(same) == 1 else value)
     notes += [
         Doubt(_unknown(argument, value, folded, complete=complete), value)
@@ -303,4 +304,4 @@ def _unknown(argument: str, value: str, folded: dict[str, list[str]], *, complet
         if near
         else "describe_schema and schema_summary list what there is."
     )
-    return f"{argument}: {where} has no {shown(value)}, so it matches nothing. {hint}"
+    return f"{argument}: {where} has no {excerpt(value)}, so it matches nothing. {hint}"

@@ -162,13 +162,13 @@ class Keeps(MemoryBackend):
         """The id as the store keeps it."""
         return text
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         """A metadata value as the store keeps it."""
         return value
 
     def kept_all(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """The metadata of a node or edge as the store keeps it."""
-        return {key: self.kept(value) for key, value in metadata.items()}
+        return {key: self.storable(value) for key, value in metadata.items()}
 
     def _record(self, record: GraphRecord) -> GraphRecord:
         if isinstance(record, NodeRecord):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bfsql.columns import Found, IntArray, Ring
+from bfsql.integers import IntArray, ResolvedNode, Ring
 from bfsql.models import EdgeDirection, Triple
 from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
 from bfsql_trials.gallery.bases import wrong
@@ -65,7 +65,7 @@ class OrdersByHash(PlainColumns):
 class LeavesUnknownOut(PlainColumns):
     """Returns only the ids that exist, so that positions no longer match the requested ids."""
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         return [found for found in await super().find(ids) if found is not None]
 
 
@@ -73,7 +73,7 @@ class LeavesUnknownOut(PlainColumns):
 class FindsEachOnce(PlainColumns):
     """Finds an id only once, even if it is requested twice."""
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         found = dict(zip(ids, await super().find(ids), strict=True))
         return [found.pop(entity_id, None) for entity_id in ids]
 
@@ -82,7 +82,7 @@ class FindsEachOnce(PlainColumns):
 class ForgetsCase(PlainColumns):
     """Ignores case when it looks up an id."""
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         folded = {known.casefold(): known for known in self._ids}
         return await super().find([folded.get(i.casefold(), i) for i in ids])
 
@@ -108,10 +108,12 @@ class GivesIdsInOrder(PlainColumns):
 class FindsEnds(PlainColumns):
     """Finds an id that occurs only in edges."""
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         handles = [self._handles.get(entity_id) for entity_id in ids]
         return [
-            None if handle is None else Found(handle, entity_id, max(0, self._type_of[handle]))
+            None
+            if handle is None
+            else ResolvedNode(handle, entity_id, max(0, self._type_of[handle]))
             for handle, entity_id in zip(handles, ids, strict=True)
         ]
 
@@ -290,9 +292,9 @@ class GivesItsOwnArrays(ColumnsOverMemory):
 
         async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             key = handles.tobytes()
-            if key not in self.kept:
-                self.kept[key] = [ring async for ring in super().rings(handles)]
-            for ring in self.kept[key]:
+            if key not in self.storable:
+                self.storable[key] = [ring async for ring in super().rings(handles)]
+            for ring in self.storable[key]:
                 yield ring
 
         kept: dict[bytes, list[Ring]]
@@ -302,7 +304,7 @@ class GivesItsOwnArrays(ColumnsOverMemory):
     def columns(self) -> PlainColumns:
         columns = super().columns()
         vars(self).setdefault("_kept", {})
-        columns.kept = self._kept  # type: ignore[attr-defined]
+        columns.storable = self._kept  # type: ignore[attr-defined]
         return columns
 
 

@@ -232,7 +232,7 @@ class EmptiesWhatItIsGiven(MemoryBackend):
 class KeepsNamesInAscii(Keeps):
     """Drops non-ASCII characters from its values."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return value.encode("ascii", "ignore").decode() if isinstance(value, str) else value
 
 

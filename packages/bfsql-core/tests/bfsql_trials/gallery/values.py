@@ -15,7 +15,7 @@ from bfsql_trials.gallery.bases import Keeps, everywhere, wrong
 class NumbersAsText(Keeps):
     """Stores every value as text."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return str(value) if is_number else value
 
@@ -24,7 +24,7 @@ class NumbersAsText(Keeps):
 class TextAsNumbers(Keeps):
     """Converts text that looks like a number to one."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -32,7 +32,7 @@ class TextAsNumbers(Keeps):
 class BooleansAsNumbers(Keeps):
     """Stores booleans as numbers."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return everywhere(lambda v: int(v) if isinstance(v, bool) else v, value)
 
 
@@ -40,7 +40,7 @@ class BooleansAsNumbers(Keeps):
 class NumbersAsDoubles(Keeps):
     """Stores every number as a double, with 53 bits of precision."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         large = lambda v: isinstance(v, int) and abs(v) > 2**53
         return everywhere(lambda v: float(v) if large(v) else v, value)
 
@@ -49,7 +49,7 @@ class NumbersAsDoubles(Keeps):
 class SinglePrecision(Keeps):
     """Stores floats in four bytes."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return everywhere(_single if isinstance(value, float) else lambda v: v, value)
 
 
@@ -61,7 +61,7 @@ def _single(value: float) -> float:
 class DecimalsAsDoubles(Keeps):
     """Rounds exact decimals to the nearest double."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return everywhere(lambda v: float(v) if isinstance(v, Decimal) else v, value)
 
 
@@ -69,7 +69,7 @@ class DecimalsAsDoubles(Keeps):
 class DatesInWords(Keeps):
     """Returns dates in the format of its driver instead of ISO 8601."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return everywhere(lambda v: v.strftime("%d/%m/%Y") if isinstance(v, date) else v, value)
 
 
@@ -77,7 +77,7 @@ class DatesInWords(Keeps):
 class DatesWithATime(Keeps):
     """Converts every date to a datetime."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         is_date = lambda v: isinstance(v, date) and not isinstance(v, datetime)
         moment = lambda v: datetime(v.year, v.month, v.day)  # noqa: DTZ001 - naive on purpose
         return everywhere(lambda v: moment(v) if is_date(v) else v, value)
@@ -99,7 +99,7 @@ class MapsFlattened(Keeps):
 class MapsAsText(Keeps):
     """Stores nested maps as JSON text, and returns the text."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return json.dumps(value, default=str) if isinstance(value, dict) else value
 
 
@@ -107,7 +107,7 @@ class MapsAsText(Keeps):
 class ListsSorted(Keeps):
     """Stores lists as sets."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
         return sorted(set(value)) if texts else value
 
@@ -116,7 +116,7 @@ class ListsSorted(Keeps):
 class ListsOfOneAsTheOne(Keeps):
     """Replaces a list of one value with the value."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
@@ -140,7 +140,7 @@ class ZeroAsAbsent(Keeps):
 class TextCut(Keeps):
     """Truncates text to 255 characters."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return value[:255] if isinstance(value, str) else value
 
 
@@ -148,7 +148,7 @@ class TextCut(Keeps):
 class TextToTheFirstNul(Keeps):
     """Ends text at the first NUL, as strings in its driver's language do."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return value.split("\0")[0] if isinstance(value, str) else value
 
 
@@ -156,7 +156,7 @@ class TextToTheFirstNul(Keeps):
 class TextOfThePlane(Keeps):
     """Stores at most three bytes per character, and so loses emoji."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         basic = lambda v: "".join(c for c in v if c <= "\uffff")
         return everywhere(lambda v: basic(v) if isinstance(v, str) else v, value)
 
@@ -165,7 +165,7 @@ class TextOfThePlane(Keeps):
 class TextOfOneLine(Keeps):
     """Writes rows as lines, so that no value can contain a line break."""
 
-    def kept(self, value: Any) -> Any:
+    def storable(self, value: Any) -> Any:
         return " ".join(value.splitlines()) if isinstance(value, str) else value
 
 

@@ -161,12 +161,12 @@ def _in_languages(mapping: RdfMapping) -> str:
         return ""
     other = within(mapping, "?s ?property ?other .", "other_graph")
     return (
-        f"FILTER(!isLiteral(?value) || {_wanted('value', mapping)} || "
-        f"NOT EXISTS {{ {other} FILTER(isLiteral(?other) && {_wanted('other', mapping)}) }})"
+        f"FILTER(!isLiteral(?value) || {_type_filter('value', mapping)} || "
+        f"NOT EXISTS {{ {other} FILTER(isLiteral(?other) && {_type_filter('other', mapping)}) }})"
     )
 
 
-def _wanted(variable: str, mapping: RdfMapping) -> str:
+def _type_filter(variable: str, mapping: RdfMapping) -> str:
     language = f"LANG(?{variable})"
     tests = [f"LANGMATCHES({language}, {text(tag)})" for tag in mapping.languages]
     return f"({' || '.join([f'{language} = {_NO_LANGUAGE}', *tests])})"

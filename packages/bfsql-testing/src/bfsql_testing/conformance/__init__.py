@@ -21,10 +21,10 @@ from bfsql_testing.conformance.capabilities import (
     EVERYTHING,
     Kind,
     OptOut,
-    kept,
     never,
     notimpl,
     notyet,
+    storable,
 )
 from bfsql_testing.conformance.harness import (
     RULES,
@@ -64,7 +64,6 @@ __all__ = [
     "isolation",
     "judge",
     "judge_all",
-    "kept",
     "never",
     "notimpl",
     "notyet",
@@ -74,6 +73,7 @@ __all__ = [
     "rule",
     "rules",
     "search",
+    "storable",
     "store_access",
     "streams",
     "topology",

@@ -125,7 +125,7 @@ async def _same_for_all(
     arguments: Callable[[Sequence[GraphRecord]], Iterable[dict[str, Any]]],
 ) -> None:
     for name, graph in GRAPHS.items():
-        records = trial.kept(graph())
+        records = trial.storable(graph())
         async with both(trial, records) as (mine, wanted):
             for given in arguments(records):
                 try:
@@ -179,7 +179,7 @@ async def schema_lists(trial: Trial) -> None:
 )
 async def same_errors(trial: Trial) -> None:
     """Compared by kind and argument: unknown ids, plain, hostile, dangling, between known ones."""
-    records = trial.kept([*shapes(), *village()])
+    records = trial.storable([*shapes(), *village()])
     strangers = ["no such id", "s:00", "S:0", " s:0", GONE, *HOSTILE[:16], "\ud800", "x" * 17_000]
     async with both(trial, records) as (mine, wanted):
         for stranger in strangers:
@@ -199,7 +199,7 @@ async def same_errors(trial: Trial) -> None:
 async def cached_as_direct(trial: Trial) -> None:
     """All six tools, search included."""
     for graph in (hostile, values, village):
-        records = trial.kept(graph())
+        records = trial.storable(graph())
         async with trial.filled(records) as db, open_graph(db) as cached:
             direct = uncached(db)
             for tool, arguments in _everything(records):
@@ -268,7 +268,7 @@ def _evidence(triple: Triple) -> EvidenceRecord:
 
 
 async def _answered(trial: Trial, records: list[GraphRecord]) -> None:
-    able = trial.kept(records)
+    able = trial.storable(records)
     async with both(trial, able) as (mine, wanted):
         await same(mine, wanted, "describe_schema", {})
         for arguments in _walks(able):

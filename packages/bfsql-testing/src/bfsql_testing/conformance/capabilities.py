@@ -114,7 +114,7 @@ def never(reason: str) -> OptOut:
     return OptOut("never", reason)
 
 
-def kept(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRecord]:
+def storable(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRecord]:
     """The records that a store can hold, with the values that it keeps.
 
     Args:

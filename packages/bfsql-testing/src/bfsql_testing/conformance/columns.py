@@ -11,9 +11,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring, distinct_numbers
+from bfsql.integers import BATCH_EDGES, NO_NODE, IntArray, IntegerGraph, Ring, distinct_numbers
 from bfsql.models import Triple
-from bfsql.models.parts import Part
+from bfsql.models.parts import EdgeFilter
 from bfsql_testing.conformance.graphs import broad, smallest, tangled
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
@@ -45,21 +45,21 @@ ABANDONED = 40
 """Rings that are abandoned after their first batch: more than a pool has connections."""
 
 
-class Looked(NamedTuple):
+class ColumnsSample(NamedTuple):
     """A backend with columns, and the ids to check."""
 
     db: GraphDbInterface
-    columns: Columns
+    columns: IntegerGraph
     ids: list[str]
 
 
 @asynccontextmanager
-async def _columns(trial: Trial) -> AsyncIterator[Looked]:
+async def _columns(trial: Trial) -> AsyncIterator[ColumnsSample]:
     async with looked_at(trial, tangled()) as (db, ids):
-        yield Looked(db, _own(db), ids)
+        yield ColumnsSample(db, _own(db), ids)
 
 
-def _own(db: GraphDbInterface) -> Columns:
+def _own(db: GraphDbInterface) -> IntegerGraph:
     columns = db.columns()
     if columns is None:
         raise Untried("The backend has no columns: columns() gives None.")
@@ -70,7 +70,7 @@ def _own(db: GraphDbInterface) -> Columns:
 async def columns_order(trial: Trial) -> None:
     """Of a small store every handle; of another one those of the sample and its neighbours."""
     async with _columns(trial) as (_, columns, ids):
-        reached = await _reached(columns, ids)
+        reached = await _handles_of(columns, ids)
         handles = _array(range(columns.size)) if columns.size <= SMALL else reached
         names = await columns.ids(handles)
         for (one, earlier), (other, later) in pairwise(zip(handles, names, strict=True)):
@@ -125,7 +125,7 @@ async def columns_nodes(trial: Trial) -> None:
 async def columns_ends(trial: Trial) -> None:
     """All ends of the edges of the sample; one that is no node is not found, and has no edges."""
     async with _columns(trial) as (db, columns, ids):
-        handles = await _reached(columns, ids)
+        handles = await _handles_of(columns, ids)
         names, types = await columns.ids(handles), await columns.types(handles)
         nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(names)}
         for name, number in zip(names, types.tolist(), strict=True):
@@ -220,7 +220,7 @@ async def columns_apart(trial: Trial) -> None:
         parts = [every[number::TOGETHER] for number in range(TOGETHER)]
         alone = [sorted(await _edges(columns, part)) for part in parts]
         for _ in range(ABANDONED):
-            await soon(_left(_own(db), every))
+            await soon(_read_one_batch(_own(db), every))
         for own in ([_own(db) for _ in parts], [columns] * TOGETHER):
             together = await asyncio.gather(*map(_edges, own, parts))
             for one, wanted in zip(together, alone, strict=True):
@@ -278,7 +278,7 @@ async def columns_batches(trial: Trial) -> None:
             raise Untried(f"The store has no ring of more than {LARGEST} edges.")
 
 
-async def _sizes(columns: Columns, handles: IntArray) -> list[int]:
+async def _sizes(columns: IntegerGraph, handles: IntArray) -> list[int]:
     """The number of edges in each of the first batches of a ring."""
     sizes: list[int] = []
     async with aclosing(columns.rings(handles)) as rings:
@@ -289,11 +289,11 @@ async def _sizes(columns: Columns, handles: IntArray) -> list[int]:
     return sizes
 
 
-async def _handles(columns: Columns, ids: Sequence[str]) -> IntArray:
+async def _handles(columns: IntegerGraph, ids: Sequence[str]) -> IntArray:
     return _array(one.handle for one in await columns.find(ids) if one is not None)
 
 
-async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
+async def _handles_of(columns: IntegerGraph, ids: Sequence[str]) -> IntArray:
     """The handles of the nodes and of the other ends of their edges, ascending."""
     handles = await _handles(columns, ids)
     found = [handles]
@@ -302,7 +302,9 @@ async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
     return distinct_numbers(np.concatenate(found))
 
 
-async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) -> list[Triple]:
+async def _edges(
+    columns: IntegerGraph, handles: IntArray, part: EdgeFilter | None = None
+) -> list[Triple]:
     """The edges of a ring or a part of it as strings, including repetitions."""
     edges: list[Triple] = []
     async for ring in _rings(columns, handles, part):
@@ -318,7 +320,7 @@ async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) 
 
 
 async def _rings(
-    columns: Columns, handles: IntArray, part: Part | None = None
+    columns: IntegerGraph, handles: IntArray, part: EdgeFilter | None = None
 ) -> AsyncIterator[Ring]:
     """The batches of a ring, each checked for its form."""
     async for ring in columns.rings(handles, **part) if part else columns.rings(handles):
@@ -331,14 +333,14 @@ async def _rings(
         yield ring
 
 
-async def _left(columns: Columns, handles: IntArray) -> None:
+async def _read_one_batch(columns: IntegerGraph, handles: IntArray) -> None:
     """Read only the first batch of a ring."""
     async with aclosing(columns.rings(handles)) as rings:
         async for _ in rings:
             return
 
 
-def _expect_handles(columns: Columns, handles: IntArray) -> None:
+def _expect_handles(columns: IntegerGraph, handles: IntArray) -> None:
     beyond = handles[(handles < 0) | (handles >= columns.size)]
     expect(not len(beyond), f"There are handles {beyond[:3].tolist()}; size is {columns.size}.")
 

@@ -33,9 +33,9 @@ from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
-from bfsql.models.parts import Part, part_of
+from bfsql.models.parts import EdgeFilter, part_of
 from bfsql.tools import Limits
-from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, kept
+from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, storable
 from bfsql_testing.conformance.graphs import node_ids, village
 
 SAMPLE = 25
@@ -219,7 +219,7 @@ class Trial:
         """
         if self.fill is None:
             raise Untried("The kit cannot fill the store.")
-        async with self.fill(kept(records, self.keeps)) as backend:
+        async with self.fill(storable(records, self.keeps)) as backend:
             yield backend
 
     @asynccontextmanager
@@ -249,9 +249,9 @@ class Trial:
             raise Untried("No way to open a store that may only be read is given.")
         return Trial(fill=self.read_only, keeps=self.keeps)
 
-    def kept(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
+    def storable(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
         """The part of these records that the store keeps."""
-        return kept(records, self.keeps)
+        return storable(records, self.keeps)
 
     def odd(self, sentence: str) -> None:
         """Note an unusual property of the store; the rule still holds."""
@@ -272,7 +272,7 @@ async def looked_at(
         async with trial.open() as db:
             yield db, await sample(trial, db)
     else:
-        able = trial.kept(records)
+        able = trial.storable(records)
         async with trial.filled(able) as db:
             yield db, node_ids(able)
 
@@ -299,7 +299,9 @@ async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any
         return Edges(tuple(sorted(triples)), not scope.omissions)
 
 
-def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part, set[Triple]]]:
+def parts_of(
+    ring: Sequence[Triple], ids: Sequence[str]
+) -> Iterator[tuple[EdgeFilter, set[Triple]]]:
     """Some parts of a ring as requests to a store, and the edges of each.
 
     Args:
@@ -310,7 +312,7 @@ def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part,
     some = [None, *([name] for name in names[:PARTS]), names[:PARTS], [*names, NO_PREDICATE], []]
     ways: tuple[EdgeDirection | None, ...] = (None, "out", "in")
     for predicates, direction in product(some, ways):
-        part: Part = {"predicates": predicates, "direction": direction}
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         yield part, set(part_of(list(ring), ids, **part))
 
 
@@ -323,7 +325,7 @@ async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
     if trial.sample:
         return list(trial.sample)[: trial.size]
     if trial.open is None:
-        ids = node_ids(trial.kept(village()))
+        ids = node_ids(trial.storable(village()))
         return ids[:: max(1, len(ids) // trial.size)][: trial.size]
     found = await _searched(trial, db)
     if not found:
@@ -374,7 +376,7 @@ class PlainReference(MemoryBackend):
 async def both(trial: Trial, records: Sequence[GraphRecord]) -> AsyncIterator[tuple[Graph, Graph]]:
     """The backend and the reference over the same records, each behind tools and cache."""
     async with trial.filled(records) as db:
-        reference = reference_of(db, trial.kept(records))
+        reference = reference_of(db, trial.storable(records))
         async with open_graph(db) as mine, open_graph(reference) as wanted:
             yield mine, wanted
 

@@ -81,7 +81,7 @@ async def ping_answered(trial: Trial) -> None:
 )
 async def ping_asks(trial: Trial) -> None:
     """While the store is gone, a ping is a StoreError."""
-    async with trial.filled(trial.kept(village())) as db:
+    async with trial.filled(trial.storable(village())) as db:
         away = trial.away(db)
         await _ping(db)
         async with away:

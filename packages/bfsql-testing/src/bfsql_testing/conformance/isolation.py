@@ -55,7 +55,7 @@ _Answer = TypeVar("_Answer")
 )
 async def concurrent_calls(trial: Trial) -> None:
     """Hundreds, of all kinds, through the tools and directly."""
-    records = trial.kept(village())
+    records = trial.storable(village())
     ids = node_ids(records)[:24]
     async with trial.filled(records) as db:
         alone = [await _together(db, entity_id) for entity_id in ids]
@@ -106,7 +106,7 @@ async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 )
 async def free_loop(trial: Trial) -> None:
     """A heartbeat goes on beside every kind of call; a pause counts when it comes every time."""
-    async with trial.filled(trial.kept(hub(600))) as db:
+    async with trial.filled(trial.storable(hub(600))) as db:
         ids = [f"spoke:{n:04}" for n in range(50)]
         asks = {
             "get_node": lambda: db.get_node("hub"),
@@ -169,12 +169,12 @@ async def _pause(ask: Any) -> float:
 )
 async def cancellation(trial: Trial) -> None:
     """Early and late, more often than a pool has connections, beside a call that stays."""
-    records = trial.kept(hub(DEGREE))
+    records = trial.storable(hub(DEGREE))
     async with trial.filled(records) as db:
         wanted = await _everything(db)
         for steps in STEPS * ROUNDS:
             for number, ask in enumerate(_asks(db)):
-                await _left(ask, steps, _asks(db), wanted, number)
+                await _cancel_one(ask, steps, _asks(db), wanted, number)
         expect(
             await soon(_everything(db)) == wanted,
             "After calls were cancelled, the backend gives other answers than before.",
@@ -194,10 +194,10 @@ def _asks(db: GraphDbInterface) -> list[Ask]:
     async def leaving() -> Any:
         return sorted(map(tuple, await db.edges_from("hub")))
 
-    async def found() -> Any:
+    async def search() -> Any:
         return [stub.id for stub in await db.search_entities("spoke 7")]
 
-    asks: list[Ask] = [node, ring, leaving, found]
+    asks: list[Ask] = [node, ring, leaving, search]
     if implements(db, "edges_stream"):
         asks.append(lambda: _streamed(db))
     if implements(db, "columns"):
@@ -224,7 +224,9 @@ async def _everything(db: GraphDbInterface) -> list[Any]:
     return [await ask() for ask in _asks(db)]
 
 
-async def _left(ask: Ask, steps: int, others: list[Ask], wanted: list[Any], number: int) -> None:
+async def _cancel_one(
+    ask: Ask, steps: int, others: list[Ask], wanted: list[Any], number: int
+) -> None:
     """Cancel one call while another continues; the results of both have to be right."""
     leaver = asyncio.ensure_future(_awaited(ask))
     stayer = asyncio.ensure_future(_awaited(others[1]))

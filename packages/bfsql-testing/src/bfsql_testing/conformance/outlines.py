@@ -96,7 +96,7 @@ async def outline_counts(trial: Trial) -> None:
             outline = await db.outline()
             if outline is None:
                 raise Untried("The backend gives no outline: outline() gives None.")
-            wanted = await _counted(db, node_ids(trial.kept(records)))
+            wanted = await _counted(db, node_ids(trial.storable(records)))
         if outline.node_counts:
             _expect_counts("nodes by type", outline.node_counts, wanted.node_counts)
         edges = {one[:3]: one.edges or 0 for one in outline.relations}
@@ -132,7 +132,7 @@ async def outline_properties(trial: Trial) -> None:
         outline = await db.outline()
         if outline is None:
             raise Untried("The backend gives no outline: outline() gives None.")
-        wanted = await _counted(db, node_ids(trial.kept(village())))
+        wanted = await _counted(db, node_ids(trial.storable(village())))
     for have, want in (
         (outline.node_properties, wanted.node_properties),
         (outline.edge_properties, wanted.edge_properties),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface
+from bfsql.abc import ForwardingBackend, GraphDbInterface
 from bfsql.graph import open_graph
 from bfsql.models import Metadata, Triple
 from bfsql_testing.conformance.answers import SAME_BYTES
@@ -45,7 +45,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 """The calls over the laboratory graph."""
 
 
-class _WholeOnly(DelegatingGraphDb):
+class _WholeOnly(ForwardingBackend):
     """A backend that only returns whole rings and whole metadata, in strings."""
 
     edges_stream = GraphDbInterface.edges_stream
@@ -76,7 +76,7 @@ class _WholeOnly(DelegatingGraphDb):
 )
 async def asking_bytes(trial: Trial) -> None:
     """Steps, targets, conditions, orders and pages; parts pushed down, and read whole."""
-    records = trial.kept(laboratory())
+    records = trial.storable(laboratory())
     async with (
         trial.filled(records) as db,
         open_graph(db) as mine,

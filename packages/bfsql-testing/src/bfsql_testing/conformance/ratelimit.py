@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import aclosing
 from typing import ParamSpec, TypeVar
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface, implements
+from bfsql.abc import ForwardingBackend, GraphDbInterface, implements
 from bfsql.models import EdgeDirection, Triple
 from bfsql.models.parts import TypedTriple
 
@@ -16,7 +16,7 @@ _P = ParamSpec("_P")
 _Value = TypeVar("_Value")
 
 
-class RateLimitedGraphDb(DelegatingGraphDb):
+class RateLimitedGraphDb(ForwardingBackend):
     """A backend whose requests start at even intervals.
 
     A batch is one request if the backend has its own method for it,

@@ -158,7 +158,7 @@ async def ids_no_patterns(trial: Trial) -> None:
 )
 async def hostile_ids(trial: Trial) -> None:
     """Each is known, has its own edges and metadata; so with predicates and types."""
-    records = trial.kept(hostile())
+    records = trial.storable(hostile())
     wanted = MemoryBackend(records)
     async with trial.filled(records) as db:
         for entity_id in node_ids(records):
@@ -195,7 +195,7 @@ async def hostile_ids(trial: Trial) -> None:
 async def every_value(trial: Trial) -> None:
     """Value by value, as answers show them, with numbers and booleans told apart."""
     for graph in (values, parallel):
-        records = trial.kept(graph())
+        records = trial.storable(graph())
         wanted = MemoryBackend(records)
         async with trial.filled(records) as db:
             for record in records:
@@ -232,7 +232,7 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
 )
 async def edge_evidence(trial: Trial) -> None:
     """And `provenance_for_node` gives those that touch a node."""
-    records = trial.kept(evidence())
+    records = trial.storable(evidence())
     wanted = MemoryBackend(records)
     async with trial.filled(records) as db:
         for edge in (Edge("e:1", "treats", "e:2"), Edge("e:2", "causes", "e:2")):
@@ -259,7 +259,7 @@ async def edge_evidence(trial: Trial) -> None:
 )
 async def evidence_counted(trial: Trial) -> None:
     """Asked for one item, for twenty and for none."""
-    records = trial.kept(evidence())
+    records = trial.storable(evidence())
     wanted = MemoryBackend(records)
     async with trial.filled(records) as db:
         for entity_id in ("e:1", "e:2"):

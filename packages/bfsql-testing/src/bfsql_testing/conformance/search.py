@@ -36,7 +36,7 @@ _LONG_WORD = 7
 """Letters of a word that stays recognizable with a typing error."""
 
 
-async def _found(db: GraphDbInterface, query: str) -> list[str]:
+async def _candidate_ids(db: GraphDbInterface, query: str) -> list[str]:
     """Ids of the candidates, in order, as core requests them."""
     return [stub.id for stub in await adapted(db).search_entities(query)]
 
@@ -63,7 +63,7 @@ async def found_by_id(trial: Trial) -> None:
             if not entity_id.strip():
                 continue
             node = await db.get_node(entity_id)
-            hits = await _found(db, node.id)
+            hits = await _candidate_ids(db, node.id)
             expect(
                 hits[:1] == [node.id],
                 f"A search for the id {node.id!r} gave {hits[:3]}; the node itself must come "
@@ -115,7 +115,7 @@ async def search_misspelt(trial: Trial) -> None:
                 continue
             for wrong in _misspelt(name):
                 misspelt += 1
-                hits = await _found(db, wrong)
+                hits = await _candidate_ids(db, wrong)
                 if entity_id not in hits and len(hits) >= MOST:
                     trial.odd(f"More nodes than a search gives are named much like {wrong!r}.")
                     continue
@@ -236,13 +236,13 @@ async def search_id_first(trial: Trial) -> None:
     """Even where other nodes have that id as their name, and for hostile ids."""
     async with trial.filled(crowd()) as db:
         for entity_id in ("Paris", "c:05", "c:59"):
-            hits = await _found(db, entity_id)
+            hits = await _candidate_ids(db, entity_id)
             expect(hits[:1] == [entity_id], f"A search for {entity_id!r} gave {hits[:4]}.")
-    records = trial.kept(hostile())
+    records = trial.storable(hostile())
     ids = set(node_ids(records))
     async with trial.filled(records) as db, open_graph(db) as graph:
         for text in [text for text in HOSTILE if text in ids]:
-            hits = await _found(db, text)
+            hits = await _candidate_ids(db, text)
             expect(hits[:1] == [text], f"A search for the id {text[:80]!r} gave {hits[:2]}."[:300])
             content = (await graph.search_entities(text)).content["result"]
             through = [hit["id"] for hit in content]
@@ -268,7 +268,7 @@ async def search_name_next(trial: Trial) -> None:
             all(stub.name in (None, "Paris") for stub in found if stub.id in wanted),
             f"Search gives {named[:3]} names other than 'Paris'.",
         )
-        hilton = await _found(db, "Paris Hilton")
+        hilton = await _candidate_ids(db, "Paris Hilton")
         expect(hilton[:1] == ["b:0"], f"A search for 'Paris Hilton' gave {hilton[:3]}.")
 
 
@@ -327,5 +327,5 @@ async def search_name_before_longer(trial: Trial) -> None:
     """Although thirty longer names come first alphabetically and by id."""
     longer = [NodeRecord(f"a:{n:02}", "City", {"name": f"Ancient Rome {n}"}) for n in range(30)]
     async with trial.filled([*longer, NodeRecord("z:1", "City", {"name": "Rome"})]) as db:
-        found = await _found(db, "Rome")
+        found = await _candidate_ids(db, "Rome")
         expect(found[:1] == ["z:1"], f"A search for 'Rome' gave {found[:3]}; 'z:1' has that name.")

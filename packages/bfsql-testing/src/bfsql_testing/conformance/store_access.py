@@ -48,7 +48,7 @@ Ask = Callable[[str], Awaitable[Any]]
 async def query_text(trial: Trial) -> None:
     """The same call sends the same query texts for a plain id and for a hostile one."""
     nodes = [NodeRecord(i, "Thing", {"name": "thing"}) for i in ("plain", *HOSTILE)]
-    able = node_ids(trial.kept(nodes))
+    able = node_ids(trial.storable(nodes))
     async with trial.filled(nodes) as db:
         for number, (name, ask) in enumerate(_asks(db).items()):
             wanted = await _sent(trial, db, ask, "plain")
@@ -76,7 +76,7 @@ async def query_text(trial: Trial) -> None:
 )
 async def round_trips(trial: Trial) -> None:
     """Counted for two and for a hundred keys."""
-    async with trial.filled(trial.kept(hub(300))) as db:
+    async with trial.filled(trial.storable(hub(300))) as db:
         spokes = [f"spoke:{n:04}" for n in range(100)]
         edges = [("hub", "to", spoke) for spoke in spokes]
         for name, ask, keys in (
@@ -149,7 +149,7 @@ async def _trips(
 )
 async def store_returns(trial: Trial) -> None:
     """Without it a StoreError is raised promptly; later the same answers come, cached or not."""
-    async with trial.filled(trial.kept(village())) as db:
+    async with trial.filled(trial.storable(village())) as db:
         away = trial.away(db)
         before = await _state(db)
         async with open_graph(db) as graph:
@@ -203,7 +203,7 @@ async def _refused(db: GraphDbInterface) -> None:
 )
 async def read_rights(trial: Trial) -> None:
     """Opened without the right to write, the backend gives the answers of the reference."""
-    reader, records = trial.reader(), trial.kept(village())
+    reader, records = trial.reader(), trial.storable(village())
     async with both(reader, records) as (mine, wanted):
         ids = some_ids(records, 4)
         for entity_id in ids:
@@ -223,7 +223,7 @@ async def omissions_said(trial: Trial) -> None:
     """By the backend itself, and in the notes of every answer."""
     if trial.omitting is None:
         raise Untried("No way to open a store from which something has to be left out is given.")
-    async with trial.omitting(trial.kept(hub(DEGREE))) as db:
+    async with trial.omitting(trial.storable(hub(DEGREE))) as db:
         with call.scope() as scope:
             given = len({(s, p, o) for s, p, o in await db.edges_batch(["hub"])})
         expect(given < DEGREE, f"All {DEGREE} edges came; nothing was left out.")

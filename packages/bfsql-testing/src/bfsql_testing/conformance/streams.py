@@ -121,7 +121,7 @@ async def stream_types(trial: Trial) -> None:
 )
 async def stream_left(trial: Trial) -> None:
     """Closed and cancelled, more often than a pool has connections."""
-    records = trial.kept(hub(DEGREE))
+    records = trial.storable(hub(DEGREE))
     async with _streaming(trial, records) as (db, _):
         ids = node_ids(records)
         wanted = set(await _rows(db, ids))

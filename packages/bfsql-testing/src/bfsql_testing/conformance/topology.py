@@ -56,7 +56,7 @@ def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
 async def every_node(trial: Trial) -> None:
     """Alone and in one batch, over every graph of the kit."""
     for graph in GRAPHS.values():
-        records = trial.kept(graph())
+        records = trial.storable(graph())
         ids = node_ids(records)
         wanted = set(_identities(await MemoryBackend(records).get_nodes_batch(ids)))
         async with trial.filled(records) as db:
@@ -81,7 +81,7 @@ async def every_node(trial: Trial) -> None:
 async def every_edge(trial: Trial) -> None:
     """`edges_from`, `edges_to` and the ring of each node."""
     for graph in (shapes, parallel, several_types, dangling):
-        records = trial.kept(graph())
+        records = trial.storable(graph())
         wanted = MemoryBackend(records)
         async with trial.filled(records) as db:
             for entity_id in node_ids(records):
@@ -106,7 +106,7 @@ async def _same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: st
 )
 async def whole_hub(trial: Trial) -> None:
     """1,200 edges, in both directions, alone and in a ring."""
-    records = trial.kept(hub())
+    records = trial.storable(hub())
     half = sum(isinstance(r, EdgeRecord) and r.subject == "hub" for r in records)
     every = sum(isinstance(r, EdgeRecord) for r in records)
     async with trial.filled(records) as db:
@@ -129,7 +129,7 @@ async def whole_hub(trial: Trial) -> None:
 )
 async def alone_is_known(trial: Trial) -> None:
     """No edges, no error."""
-    async with trial.filled(trial.kept(shapes())) as db:
+    async with trial.filled(trial.storable(shapes())) as db:
         for ask in (db.edges_from, db.edges_to):
             try:
                 edges = list(await ask("s:4"))
@@ -149,7 +149,7 @@ async def alone_is_known(trial: Trial) -> None:
 )
 async def dangling_ends(trial: Trial) -> None:
     """The known end still gives the edge, the other end is unknown."""
-    records = trial.kept(dangling())
+    records = trial.storable(dangling())
     ends = {e for r in records if isinstance(r, EdgeRecord) for e in (r.subject, r.object)}
     strangers = sorted(ends - set(node_ids(records)))
     async with trial.filled(records) as db:
@@ -178,7 +178,7 @@ async def triples_apart(trial: Trial) -> None:
     for join in JOINS:
         one, other = Edge(f"a{join}b", "c", "d"), Edge("a", f"b{join}c", "d")
         ids = (one.subject, other.subject, "d")
-        records = trial.kept(
+        records = trial.storable(
             [
                 *(NodeRecord(i, "Thing", {"name": i}) for i in ids),
                 EdgeRecord(*one, {"mark": "one"}),

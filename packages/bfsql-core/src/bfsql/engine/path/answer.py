@@ -9,23 +9,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
-from bfsql.engine.arcs import FLIPPED, Arcs
 from bfsql.engine.arrays import LongArray, are_named, distinct, places_of
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.pairs import different_nodes
-from bfsql.engine.path import Walked, walk
+from bfsql.engine.path.arcs import FLIPPED, Arcs
+from bfsql.engine.path.distinct import different_nodes
+from bfsql.engine.path.prune import Walks
+from bfsql.engine.path.read import Walked, walk
 from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
 from bfsql.engine.traverse import Bounds, off_loop, types_of
-from bfsql.engine.walks import Walks
 from bfsql.errors import BoundMet
+from bfsql.integers import (
+    NO_NODE,
+    Handles,
+    IntArray,
+    IntegerGraph,
+    ResolvedNode,
+    Ring,
+    distinct_numbers,
+    marked,
+)
 from bfsql.models import (
     MOST_PATHS,
+    AnswerGaps,
     BfsResult,
     DeadEnd,
-    Facts,
     PathQuery,
-    Shown,
+    ShownNodes,
     Step,
     Subgraph,
     Triple,
@@ -50,10 +59,10 @@ class Followed:
 
 
 async def follow(
-    columns: Columns,
+    columns: IntegerGraph,
     query: PathQuery,
-    seeds: Sequence[Found],
-    targets: Sequence[Found] | None,
+    seeds: Sequence[ResolvedNode],
+    targets: Sequence[ResolvedNode] | None,
     *,
     conditions: Conditions,
     bounds: Bounds,
@@ -77,7 +86,7 @@ async def follow(
     size = sum(map(len, walked.arcs))
     walks = await off_loop(size, lambda: Walks.of(walked))
     types = await types_of(columns, walks.nodes)
-    missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), Facts()
+    missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, walks.nodes)
@@ -99,12 +108,12 @@ async def follow(
     return await off_loop(size, followed)
 
 
-def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
+def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
     """The walks over existing nodes only, and facts that count what the missing nodes remove."""
     walks = walks.without(missing, ends=False)
     last = walks.ending(missing)
     ends = np.concatenate([last.subjects, last.objects])
-    return walks.without(missing, ends=True), Facts(
+    return walks.without(missing, ends=True), AnswerGaps(
         dangling_ids=len(distinct_numbers(ends[missing.has(ends)])),
         dangling_edges=len(last.subjects),
     )
@@ -218,7 +227,7 @@ class PathPages(Pages):
         part = slice(start, start + count)
         paths = followed.paths[part]
         numbers = None if followed.distinct is None else followed.distinct[part].tolist()
-        shown = Shown(
+        shown = ShownNodes(
             total,
             query.shown_step,
             dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
@@ -253,10 +262,10 @@ class PathPages(Pages):
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._beginning
         if known is None or not count <= known.length <= 2 * length:
-            self._beginning = known = await self._made(length)
+            self._beginning = known = await self._first_rows(length)
         return known
 
-    async def _made(self, length: int) -> _Beginning:
+    async def _first_rows(self, length: int) -> _Beginning:
         columns, every = self.selection.columns, self.selection.nodes
         shown = self._followed.shown[self._start : self._start + length]
         if not self._walks:

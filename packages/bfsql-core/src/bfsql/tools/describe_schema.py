@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any
 
 from bfsql import answers, call
-from bfsql.abc import DEFAULT_NEXT_STEPS, AdaptedGraphDb
+from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out
-from bfsql.answers.outline import NO_PICTURE, picture, relations_around
+from bfsql.answers.schema_text import NO_SCHEMA_TEXT, picture, relations_around
 from bfsql.call import Limits
 from bfsql.engine.counting import directions_of, relations_of
 from bfsql.engine.numbered import columns_of
@@ -40,7 +40,7 @@ _WHOLE = 1000
 
 
 async def whole_schema(
-    db: AdaptedGraphDb, known: GraphSchema, description: str, limits: Limits
+    db: NormalizedBackend, known: GraphSchema, description: str, limits: Limits
 ) -> Answer:
     """Describe the contents of the graph.
 
@@ -53,7 +53,7 @@ async def whole_schema(
     schema = await call.within(known.lists())
     steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
     outline, counting = await known.outline()
-    whole = picture(outline, limits.stripped) if outline else NO_PICTURE
+    whole = picture(outline, limits.stripped) if outline else NO_SCHEMA_TEXT
     if schema.empty and schema.comprehensive:
         whole = replace(whole, notes=[EMPTY])
     elif counting:
@@ -66,7 +66,7 @@ async def whole_schema(
         """The schema with a share of its lists up to `_WHOLE`, and above that of its picture."""
         parts = [thinned(v, -(-len(v) * share // _WHOLE)) for v in (types, predicates)]
         thin = share < _WHOLE
-        shown = NO_PICTURE if thin else whole.part(share - _WHOLE)
+        shown = NO_SCHEMA_TEXT if thin else whole.part(share - _WHOLE)
         notes = [_thinned_note(parts, schema, budget)] if thin else shown.notes
         return answers.schema_document(
             SchemaDescription(
@@ -119,7 +119,7 @@ async def schema_around(
 
 
 async def directions(
-    db: AdaptedGraphDb, entity_id: str, bounds: Bounds
+    db: NormalizedBackend, entity_id: str, bounds: Bounds
 ) -> tuple[dict[str, int], list[str]]:
     """The edges of an entity, counted by predicate and direction, and notes on missing counts.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from bfsql.answers.clean import encode
 from bfsql.answers.notes import counted
-from bfsql.answers.outline import relation_text
+from bfsql.answers.schema_text import relation_text
 from bfsql.models import Outline, Property, Relation
 from bfsql.models.characters import is_visible
 from bfsql.tools.schema import Schema

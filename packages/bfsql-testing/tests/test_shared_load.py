@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from bfsql_trials.gallery import GALLERY
-from bfsql_trials.together import judged_together
+from bfsql_trials.shared_load import judged_together
 
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend

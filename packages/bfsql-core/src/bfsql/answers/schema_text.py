@@ -22,7 +22,7 @@ _DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class SchemaText:
     """The parts of an outline that `describe_schema` shows."""
 
     relations: Sequence[str] = ()
@@ -34,7 +34,7 @@ class Picture:
     notes: Sequence[str] = ()
     """Notes on parts that are not shown and on samples."""
 
-    def part(self, share: int) -> Picture:
+    def part(self, share: int) -> SchemaText:
         """The picture with a share of its lists, in thousandths, and a note on the rest."""
         if share >= 1000 or not (self.relations or self.properties):  # noqa: PLR2004 - thousandths
             return self
@@ -49,11 +49,11 @@ class Picture:
         return replace(self, relations=relations, properties=properties, notes=[*self.notes, note])
 
 
-NO_PICTURE = Picture()
+NO_SCHEMA_TEXT = SchemaText()
 """The picture of a store that has no outline."""
 
 
-def picture(outline: Outline, stripped: Collection[str]) -> Picture:
+def picture(outline: Outline, stripped: Collection[str]) -> SchemaText:
     """Describe an outline in texts.
 
     Args:
@@ -64,7 +64,7 @@ def picture(outline: Outline, stripped: Collection[str]) -> Picture:
     for predicate, described in outline.edge_properties.items():
         kept = [known for known in described if known.name not in stripped]
         owners[f"-{predicate}->" if predicate in owners else predicate] = kept
-    return Picture(
+    return SchemaText(
         _texts(outline.relations),
         outline.relations_from,
         {
@@ -76,7 +76,7 @@ def picture(outline: Outline, stripped: Collection[str]) -> Picture:
     )
 
 
-def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
+def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
     """Describe the relations of a neighbourhood in texts.
 
     Args:
@@ -84,7 +84,7 @@ def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
     """
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     relations = [Relation(*ends, edges) for ends, edges in ranked]
-    return Picture(_texts(relations), notes=list(_more_relations(len(relations))))
+    return SchemaText(_texts(relations), notes=list(_more_relations(len(relations))))
 
 
 def relation_text(relation: Relation) -> str:

@@ -13,7 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
-from bfsql.server.lines import MAX_LINE_BYTES, MAX_UNANSWERED, Lines
+from bfsql.server.stdio_transport import MAX_LINE_BYTES, MAX_UNANSWERED, Lines
 
 SECONDS = 30
 

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bfsql.columns import (
+from bfsql.integers import (
     NO_NODE,
-    Columns,
-    Found,
     IntArray,
+    IntegerGraph,
+    ResolvedNode,
     Ring,
     numbers_of,
 )
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Part, Read
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
 
@@ -47,7 +47,7 @@ class Schema(NamedTuple):
         return cls(types, predicates, numbers, edges)
 
 
-class SqliteColumns(Columns):
+class SqliteIntegerGraph(IntegerGraph):
     """The graph of an open file.
 
     Args:
@@ -74,7 +74,7 @@ class SqliteColumns(Columns):
         """Name of each predicate, by its number."""
         return self._schema.predicates
 
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id."""
         found = await self._pool.read(partial(find, ids=ids), len(ids))
         return [found.get(entity_id) for entity_id in ids]
@@ -101,7 +101,7 @@ class SqliteColumns(Columns):
         """Every wanted edge with a requested node at either end, one thread hop per large batch."""
         edges = self._schema.edges
         numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
-        part = Part(numbers, direction)
+        part = NumberedEdgeFilter(numbers, direction)
         if len(handles) <= FEW_LISTS:
             small = partial(edges.small_ring, nodes=handles.tolist(), part=part)
             ring = self._pool.at_once(small)
@@ -121,7 +121,7 @@ class SqliteColumns(Columns):
 
 
 def _begin(
-    edges: Adjacency, handles: IntArray, part: Part, reader: sqlite3.Connection
+    edges: Adjacency, handles: IntArray, part: NumberedEdgeFilter, reader: sqlite3.Connection
 ) -> Ring | list[Read]:
     """A ring that fits one batch; for a larger one, what to read."""
     nodes = handles.compress(edges.types(reader).take(handles) != NO_NODE)
@@ -134,12 +134,12 @@ def _begin(
     return Ring(nothing, nothing, nothing)
 
 
-def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Found]:
+def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ResolvedNode]:
     """The nodes that exist, by id."""
     # An id with a lone surrogate is never in the file.
     storable = [entity_id for entity_id in ids if is_text(entity_id)]
     return {
-        entity_id: Found(n, entity_id, t)
+        entity_id: ResolvedNode(n, entity_id, t)
         for statement, keys in queries.chunks(storable, queries.nodes)
         for entity_id, n, t in reader.execute(statement, keys)
     }

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import IntArray, distinct_numbers
-from bfsql.engine.arcs import Junction, united
 from bfsql.engine.arrays import LongArray, places_of
-from bfsql.engine.meeting import PAIRS, Meeting, Side
-from bfsql.engine.walks import Walks
+from bfsql.engine.path.arcs import Junction, united
+from bfsql.engine.path.junctions import PAIRS, Meeting, Side
+from bfsql.engine.path.prune import Walks
 from bfsql.errors import NodesUncounted
+from bfsql.integers import IntArray, distinct_numbers
 
 Pairs = tuple[LongArray, LongArray]
 """Numbers of sources and the arcs or nodes that they reach, each pair once."""
@@ -94,7 +94,7 @@ class _Span:
         walks, size = self.walks, self.walks.columns.size
         layer, arcs = walks.layers[number], walks.arcs[number]
         every = np.arange(len(arcs))
-        before = self._spread(self._begun(self.early), range(self.first, layer.step), PAIRS)
+        before = self._spread(self._arrivals(self.early), range(self.first, layer.step), PAIRS)
         after = self._spread({number: (every, every)}, range(layer.step, self.last), PAIRS)
         if before is None or after is None:
             return None
@@ -118,7 +118,7 @@ class _Span:
         while start < len(early):
             part = self.early[start : start + chunk]
             most = PAIRS if len(part) > 1 else None
-            reached = self._spread(self._begun(part), range(self.first, self.last), most)
+            reached = self._spread(self._arrivals(part), range(self.first, self.last), most)
             if reached is None:
                 chunk = -(-len(part) // 4)
                 continue
@@ -128,13 +128,13 @@ class _Span:
             start += len(part)
         return early, late
 
-    def _begun(self, sources: IntArray) -> dict[int, Pairs]:
+    def _arrivals(self, sources: IntArray) -> dict[int, Pairs]:
         """By layer, the arcs by which walks come to some nodes of the earlier step.
 
         At step 0, these are the arcs by which walks leave the nodes.
         """
         reached = {}
-        for n, nodes, mask in self.walks.reached(self.first):
+        for n, nodes, mask in self.walks.step_ends(self.first):
             place = places_of(sources, nodes, self.walks.columns.size)
             reached[n] = place[place >= 0].astype(np.int64), np.flatnonzero(mask)[place >= 0]
         return reached
@@ -172,7 +172,7 @@ class _Span:
     def _ends(self, reached: dict[int, Pairs]) -> Pairs:
         """The nodes of the later step that sources have reached."""
         parts = []
-        for n, nodes, mask in self.walks.reached(self.last):
+        for n, nodes, mask in self.walks.step_ends(self.last):
             place = np.full(len(mask), -1, np.int64)
             place[mask] = places_of(self.late, nodes, self.walks.columns.size)
             found, ends = reached[n][0], place[reached[n][1]]

@@ -1,7 +1,7 @@
 """Graphs in integers: the form in which a traversal works.
 
 A node is a handle, a predicate and a type are numbers, and a ring is three arrays. A store
-that represents its graph in integers provides them as `Columns`; for a store of strings,
+that represents its graph in integers provides them as `IntegerGraph`; for a store of strings,
 `bfsql.engine` numbers the strings as they arrive.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from bfsql.lazy import former_names
 from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
@@ -26,7 +27,7 @@ BATCH_EDGES = 250_000
 """Approximate number of edges in a batch of a ring, read between two checks of a call's bounds."""
 NO_NODE = -1
 """Type of a handle that is not a node but only an end of edges."""
-UNTOLD = -2
+TYPE_UNREAD = -2
 """Type of a handle whose type has not been requested."""
 _SMALL, _SPARSE = 65_536, 1_000
 """An array is sparse if it has more places than `_SMALL` and over `_SPARSE` times the handles."""
@@ -47,7 +48,7 @@ class Ring(NamedTuple):
     """Handles of the objects."""
 
 
-class Found(NamedTuple):
+class ResolvedNode(NamedTuple):
     """A node that was looked up by its id."""
 
     handle: int
@@ -57,7 +58,7 @@ class Found(NamedTuple):
     """The number of its type."""
 
 
-class Columns(ABC):
+class IntegerGraph(ABC):
     """A graph in integers, for one call.
 
     Handles are 0 to `size` - 1. In a store's own columns they ascend with the ids in code
@@ -90,15 +91,15 @@ class Columns(ABC):
         return False
 
     @property
-    def brought(self) -> Mapping[str, Metadata]:
+    def node_metadata(self) -> Mapping[str, Metadata]:
         """Metadata that was read together with the types of nodes, by id."""
         return {}
 
     @abstractmethod
-    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id, in the order of the ids; None for an id that is not a node."""
 
-    def read_ahead(self, ids: Sequence[str]) -> None:  # noqa: B027 - an option
+    def prefetch(self, ids: Sequence[str]) -> None:  # noqa: B027 - an option
         """Start reading the ring of some ids that are about to be looked up and requested.
 
         Ids that are not nodes do no harm; a store whose columns are in memory does nothing.
@@ -264,14 +265,14 @@ class Numbering(dict[str, int]):
 
         Returns:
             Subject, predicate, object and the types of the two ends, one row per edge;
-            a type without a number is `NO_NODE` or `UNTOLD`.
+            a type without a number is `NO_NODE` or `TYPE_UNREAD`.
         """
         count = len(rows)
         numbered = np.empty((count, ROW), np.int32)
         for place in range(TRIPLE):
             numbered[:, place] = self.of(map(itemgetter(place), rows), count)
         if not count or len(rows[0]) == TRIPLE:
-            numbered[:, TRIPLE:] = UNTOLD
+            numbered[:, TRIPLE:] = TYPE_UNREAD
             return numbered
         types = _Types(self)
         for place in range(TRIPLE, ROW):
@@ -322,3 +323,8 @@ class NumberedRings(Protocol):
 
         An edge may occur more than once.
         """
+
+
+__getattr__ = former_names(
+    __name__, {"Columns": "IntegerGraph", "Found": "ResolvedNode", "UNTOLD": "TYPE_UNREAD"}
+)

@@ -42,7 +42,7 @@ _JUMPS = 4_000_000
 """Most rows whose line number is stored; each takes 16 bytes."""
 
 
-class NotPlain(Exception):
+class NeedsRecordReader(Exception):
     """The table has to be read by the reader of records.
 
     Args:
@@ -57,7 +57,7 @@ class NotPlain(Exception):
         self.table = 0
 
 
-class Copy:
+class NormalisedCsv:
     """A plain copy of a table, and the findings from making it.
 
     Attributes:
@@ -96,7 +96,7 @@ class Copy:
             self._lines[-1] = line
             return
         if len(self._firsts) > _JUMPS:
-            raise NotPlain("too many of its lines are empty, refused or written anew")
+            raise NeedsRecordReader("too many of its lines are empty, refused or written anew")
         self._firsts.append(self.rows)
         self._lines.append(line)
 
@@ -109,7 +109,7 @@ class Copy:
 
 def copy(
     source: Source, path: Path, stopped: Callable[[], bool], progress: Callable[[int], object]
-) -> Copy:
+) -> NormalisedCsv:
     """Make a plain copy of a table.
 
     Args:
@@ -127,10 +127,12 @@ def copy(
     assert isinstance(table, Table)
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
-        raise NotPlain("its cells are separated by something other than , ; | or a tab alone")
+        raise NeedsRecordReader(
+            "its cells are separated by something other than , ; | or a tab alone"
+        )
     if len(table.head.columns) > _WIDEST:
-        raise NotPlain(f"it has more than {_WIDEST} columns")
-    made = Copy(table, path)
+        raise NeedsRecordReader(f"it has more than {_WIDEST} columns")
+    made = NormalisedCsv(table, path)
     with path.open("wb") as target:
         target.write(BOM_UTF8)  # without it, DuckDB would strip one from the first cell
         lines = _Lines(made, target)
@@ -143,9 +145,9 @@ def copy(
             if source.stamp is not None:
                 check_unchanged([(table.path, source.stamp)])
         except SourceError as error:
-            raise NotPlain("it cannot be read to its end") from error
+            raise NeedsRecordReader("it cannot be read to its end") from error
     if table.has_header and made.header is None:
-        raise NotPlain("it has no header")
+        raise NeedsRecordReader("it has no header")
     return made
 
 
@@ -163,7 +165,7 @@ def _blocks(table: Table) -> Iterator[str]:
             else:
                 rest += block
             if len(rest) > _LONGEST:
-                raise NotPlain("one of its lines is very long")
+                raise NeedsRecordReader("one of its lines is very long")
         if rest:
             yield _with_line_feeds(f"{rest}\n")
 
@@ -172,14 +174,14 @@ def _with_line_feeds(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "\r" in text or "\0" in text:
-        raise NotPlain("one of its lines contains a carriage return or a NUL character")
+        raise NeedsRecordReader("one of its lines contains a carriage return or a NUL character")
     return text
 
 
 class _Lines:
     """Writes the lines of a table into its copy."""
 
-    def __init__(self, made: Copy, target: BinaryIO) -> None:
+    def __init__(self, made: NormalisedCsv, target: BinaryIO) -> None:
         head = made.table.head
         self._made = made
         self._target = target
@@ -222,7 +224,7 @@ class _Lines:
     def _header(self, line: str) -> None:
         cells = self._row(line)
         if isinstance(cells, Unusable):
-            raise NotPlain("its header cannot be read")
+            raise NeedsRecordReader("its header cannot be read")
         if cells:
             self._made.header = cells
             self._in_header = False
@@ -256,7 +258,7 @@ class _Lines:
                 raise cells
             if cells:
                 self._made.short += len(cells) < self._width
-                self._write(self._written(table.fitted(cells)))
+                self._write(self._encoded_row(table.fitted(cells)))
                 return
         except Unusable as reason:
             self._made.refuse(self._line, str(reason))
@@ -266,10 +268,10 @@ class _Lines:
     def _row(self, line: str) -> list[str] | Unusable:
         cells = lone_row(line, self._encoding, self._dialect)
         if cells is None or (isinstance(cells, list) and any("\n" in cell for cell in cells)):
-            raise NotPlain("one of its cells contains a line break")
+            raise NeedsRecordReader("one of its cells contains a line break")
         return cells
 
-    def _written(self, cells: list[str]) -> bytes:
+    def _encoded_row(self, cells: list[str]) -> bytes:
         quoted = (
             '"' + cell.replace('"', '""') + '"' if not cell or self._special.search(cell) else cell
             for cell in cells

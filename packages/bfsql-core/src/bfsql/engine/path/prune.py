@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, at, distinct_numbers
-from bfsql.engine.arcs import MANY, Arcs, Junction, summed
 from bfsql.engine.arrays import LongArray, concatenated, distinct, places_of, runs
-from bfsql.engine.path import Layer, Walked
+from bfsql.engine.path.arcs import MANY, Arcs, Junction, summed
+from bfsql.engine.path.read import Layer, Walked
+from bfsql.integers import BoolArray, Handles, IntArray, IntegerGraph, Ring, at, distinct_numbers
 
 
 class Walks:
@@ -35,7 +35,7 @@ class Walks:
 
     def __init__(
         self,
-        columns: Columns,
+        columns: IntegerGraph,
         layers: Sequence[Layer],
         arcs: Sequence[Arcs],
         starts: IntArray,
@@ -97,20 +97,20 @@ class Walks:
 
     def ending(self, nodes: Handles) -> Ring:
         """The last edges of the walks that end at one of some nodes, each once."""
-        last = [self.arcs[n].marked(mask) for n, _, mask in self.reached(self.steps)]
+        last = [self.arcs[n].marked(mask) for n, _, mask in self.step_ends(self.steps)]
         rings = [one.marked(nodes.has(one.ends)).ring for one in last]
         return distinct(concatenated(rings), self.columns.size)
 
     def nodes_of(self, step: int) -> IntArray:
         """Handles of the nodes that a step reaches, ascending; walks start at step 0."""
-        parts = [nodes for _, nodes, _ in self.reached(step)]
+        parts = [nodes for _, nodes, _ in self.step_ends(step)]
         return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
 
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""
         size, count = self.columns.size, len(nodes)
         total = np.zeros(count, np.int64)
-        for number, reached, mask in self.reached(step):
+        for number, reached, mask in self.step_ends(step):
             if step:
                 to, on = self._walks_to[number][mask], self._walks_on[number][mask]
             else:
@@ -148,7 +148,7 @@ class Walks:
         """By layer and arc: the place of the first of some nodes on the walks over the arc."""
         none, size = len(nodes), self.columns.size
         values = [np.full(len(one), none, np.int64) for one in self.arcs]
-        for number, reached, mask in self.reached(step):
+        for number, reached, mask in self.step_ends(step):
             place = places_of(nodes, reached, size).astype(np.int64)
             values[number][mask] = np.where(place < 0, none, place)
         own = [value.copy() for value in values]
@@ -165,7 +165,7 @@ class Walks:
 
     # --- arcs -----------------------------------------------------------------------
 
-    def reached(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    def step_ends(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
         """The layers whose arcs end a step: the number, the nodes, and a mask of these arcs.
 
         Step 0 is where walks start.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
-from bfsql.sources.fields import Unusable, identifier, optional_identifier, shown, texts
+from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, texts
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
 
@@ -49,7 +49,7 @@ _SEPARATED = {":label": SEPARATOR, "category": "|"}
 _NO_NULLS: frozenset[str] = frozenset({""})
 
 
-def given(value: Any, nulls: frozenset[str]) -> Any:
+def value_or_none(value: Any, nulls: frozenset[str]) -> Any:
     """The value, or None if it is a text for a missing value, or not a number."""
     if isinstance(value, str):
         return None if value in nulls else value
@@ -117,19 +117,21 @@ class NodeColumns:
             type_ = self.default_type if type_ in nulls else identifier(type_, self.type or "")
         else:
             type_ = self._first_type(type_, metadata)
-        if name is not None and (name := given(name, nulls)) is not None:
+        if name is not None and (name := value_or_none(name, nulls)) is not None:
             _put(metadata, "name", _text(name, self.name))
-        if aliases is not None and (aliases := given(aliases, nulls)) is not None:
+        if aliases is not None and (aliases := value_or_none(aliases, nulls)) is not None:
             found = texts(aliases, self.aliases or "")
             _put(metadata, "synonyms", [text for text in found if text not in nulls])
-        return NodeRecord(self.group + identifier(given(id_, nulls), self.id), type_, metadata)
+        return NodeRecord(
+            self.group + identifier(value_or_none(id_, nulls), self.id), type_, metadata
+        )
 
     def _first_type(self, value: Any, metadata: dict[str, Any]) -> str:
         """The first of several types; the others are added to the metadata."""
         several = value if isinstance(value, list) else [value]
         if isinstance(value, str) and self.separator:
             several = value.split(self.separator)
-        found = [given(type_, self.null_texts) for type_ in several]
+        found = [value_or_none(type_, self.null_texts) for type_ in several]
         types = [identifier(type_, self.type or "") for type_ in found if type_ is not None]
         _put(metadata, "other_types", types[1:])
         return types[0] if types else self.default_type
@@ -179,11 +181,11 @@ class EdgeColumns:
         """The edge with these values, as the file has them; errors as with `NodeColumns.node`."""
         nulls = self.null_texts
         return EdgeRecord(
-            self.subject_group + identifier(given(subject, nulls), self.subject),
+            self.subject_group + identifier(value_or_none(subject, nulls), self.subject),
             optional_identifier(
-                given(predicate, nulls), self.predicate or "", self.default_predicate
+                value_or_none(predicate, nulls), self.predicate or "", self.default_predicate
             ),
-            self.object_group + identifier(given(object_, nulls), self.object),
+            self.object_group + identifier(value_or_none(object_, nulls), self.object),
             metadata,
         )
 
@@ -342,4 +344,4 @@ def _text(value: Any, column: str | None) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise Unusable(f"{column} is {shown(value)}, which is not text")
+    raise Unusable(f"{column} is {excerpt(value)}, which is not text")

@@ -2,7 +2,7 @@
 
 A step that may be taken several times has one layer of arcs for each time. For a layer, the
 edges that its step names are read at the nodes that the previous layers reach or, from the
-targets, at the nodes that the following layers leave. `bfsql.engine.walks` determines which
+targets, at the nodes that the following layers leave. `bfsql.engine.path.prune` determines which
 arcs lie on complete walks.
 """
 
@@ -16,12 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, distinct_numbers
-from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.arrays import are_named
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import RING_SHARE, Bounds, Gathered, off_loop
+from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
+from bfsql.engine.traverse import RING_SHARE, Bounds, EdgeCollector, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
+from bfsql.integers import (
+    NO_NODE,
+    BoolArray,
+    Handles,
+    IntArray,
+    IntegerGraph,
+    ResolvedNode,
+    distinct_numbers,
+)
 from bfsql.models import Path, Step
 
 _NOTHING: IntArray = np.empty(0, np.int32)
@@ -71,7 +79,7 @@ class Frontier(NamedTuple):
 class Walked:
     """The layers of a path and their arcs, from which pruning makes the answer."""
 
-    columns: Columns
+    columns: IntegerGraph
     path: Path
     layers: tuple[Layer, ...]
     seeds: IntArray
@@ -127,10 +135,10 @@ class Walked:
 
 
 async def walk(
-    columns: Columns,
+    columns: IntegerGraph,
     path: Path,
-    seeds: Sequence[Found],
-    targets: Sequence[Found] | None,
+    seeds: Sequence[ResolvedNode],
+    targets: Sequence[ResolvedNode] | None,
     *,
     conditions: Conditions,
     bounds: Bounds,
@@ -157,10 +165,10 @@ class _Walker:
 
     def __init__(
         self,
-        columns: Columns,
+        columns: IntegerGraph,
         path: Path,
-        seeds: Sequence[Found],
-        targets: Sequence[Found] | None,
+        seeds: Sequence[ResolvedNode],
+        targets: Sequence[ResolvedNode] | None,
         *,
         conditions: Conditions,
         bounds: Bounds,
@@ -247,7 +255,7 @@ class _Walker:
             try:
                 async with asyncio.timeout(None if left is None else left * RING_SHARE):
                     arcs = await self._fresh(layer, frontier, backwards=backwards)
-                    arcs = await self._kept(number, arcs, backwards=backwards)
+                    arcs = await self._continuing_arcs(number, arcs, backwards=backwards)
             except TimeoutError as late:
                 raise self._unfinished(layer, frontier, None) from late
             except BoundMet as met:
@@ -273,7 +281,9 @@ class _Walker:
         """
         columns, step = self._columns, self._path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
-        found = Gathered(columns, self._bounds.edges, elsewhere=self._bounds.edges - self._room)
+        found = EdgeCollector(
+            columns, self._bounds.edges, elsewhere=self._bounds.edges - self._room
+        )
         await found.read(columns.rings(frontier, predicates=step.predicates, direction=direction))
         ring = await found.whole()
 
@@ -283,7 +293,7 @@ class _Walker:
 
         return await off_loop(len(ring.subjects), arcs)
 
-    async def _kept(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
+    async def _continuing_arcs(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that join those read before and that the conditions keep.
 
         Raises:
@@ -386,7 +396,7 @@ class _Walker:
 
 
 def _handles(
-    columns: Columns, found: Sequence[Found], types: frozenset[str] | None
+    columns: IntegerGraph, found: Sequence[ResolvedNode], types: frozenset[str] | None
 ) -> tuple[IntArray, IntArray]:
     """The handles of some nodes, and of those that have one of the given types."""
     every = np.array([one.handle for one in found], np.int32)

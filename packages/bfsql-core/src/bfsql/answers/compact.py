@@ -190,13 +190,13 @@ def _split(notes: Sequence[str]) -> tuple[list[_Who], Sequence[str]]:
     """The entities that the first notes say were taken, and the other notes."""
     taken = []
     for note in notes:
-        if (who := _taken(note)) is None:
+        if (who := _substitution(note)) is None:
             break
         taken.append(who)
     return taken, notes[len(taken) :]
 
 
-def _taken(note: str) -> _Who | None:
+def _substitution(note: str) -> _Who | None:
     if not note.startswith('"'):
         return None
     try:
@@ -237,7 +237,7 @@ def _following(content: Mapping[str, Any], note: str) -> str:
     walked = "shown_count" in content
     total = content["shown_count" if walked else "node_count"]
     shown = sum("paths" in node or not walked for node in content["nodes"])
-    nodes, end = "Shown nodes" if walked else "Nodes", int(found["end"])
+    nodes, end = "ShownNodes nodes" if walked else "Nodes", int(found["end"])
     if not note.startswith(f"{nodes} {end - shown + 1} to {end} of {total}."):
         return ""
     return f"continue offset={end}, limit={found['limit']}"

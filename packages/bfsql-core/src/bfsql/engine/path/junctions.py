@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from bfsql.columns import IntArray, distinct_numbers
 from bfsql.engine.arrays import LongArray, ranges
+from bfsql.integers import IntArray, distinct_numbers
 
 PAIRS = 4_000_000
 """The approximate number of pairs that are made at once."""
