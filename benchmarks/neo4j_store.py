@@ -12,7 +12,7 @@ from remote import questions, report_answers
 
 from bfsql.models.merge import merge_edges
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 from bfsql_servers.folder import folder
 from bfsql_servers.neo4j import Neo4jServer
 

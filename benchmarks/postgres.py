@@ -20,7 +20,7 @@ from remote import questions, report_answers
 from bfsql.models.merge import merge_edges
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_postgres.connection import OWN_WAY
-from bfsql_postgres.loader import load_graph
+from bfsql_postgres.load.loader import load_graph
 from bfsql_servers.folder import folder
 from bfsql_servers.postgres import PostgresServer
 

@@ -21,7 +21,7 @@ from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql import SparqlBackend, SparqlSettings
-from bfsql_sparql.loader import load_graph
+from bfsql_sparql.load.loader import load_graph
 
 SERVERS: tuple[Callable[[Path], SparqlServer], ...] = (OxigraphServer, FusekiServer.large)
 BASE = "urn:bfsql:"

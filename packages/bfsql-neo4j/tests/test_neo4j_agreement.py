@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bfsql.answers.clean import clean_metadata
 from bfsql.models import EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"`", "42", "007", "4.20", "true", "🜁", ""])
 KEPT_CASE = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060"])

@@ -11,7 +11,7 @@ from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING

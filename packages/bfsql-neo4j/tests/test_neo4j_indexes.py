@@ -6,7 +6,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import NodeRecord
 from bfsql_neo4j.connection import open_driver
 from bfsql_neo4j.indexes import fulltext_index, indexes, make, prepare
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 
 FILMS = """
 CREATE (keanu:Person:Actor {name: 'Keanu Reeves', born: 1964})

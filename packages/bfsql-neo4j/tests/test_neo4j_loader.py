@@ -25,8 +25,8 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_neo4j import Neo4jSettings
-from bfsql_neo4j.loader import load_graph
-from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
+from bfsql_neo4j.load.loader import load_graph
+from bfsql_neo4j.load.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.values import from_properties
 from bfsql_servers.process import PAUSE
 from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
@@ -194,7 +194,7 @@ async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied) ->
 
 
 async def test_many_records_are_written_in_many_transactions(load, cypher, monkeypatch) -> None:
-    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", 500)
+    monkeypatch.setattr("bfsql_neo4j.load.rows.BATCH", 500)
     number = 2 * 500 + 7
     report = await load(many(number))
     assert (report.nodes, report.edges) == (number, number)
@@ -338,7 +338,7 @@ async def test_progress_reaches_the_end_and_ends_of_edges_become_nodes(settings,
 async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(
     load, cypher, monkeypatch
 ) -> None:
-    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", 20)
+    monkeypatch.setattr("bfsql_neo4j.load.rows.BATCH", 20)
     await load(OLD)
     work = asyncio.ensure_future(load(many(2_000)))
     while not (await cypher("MATCH (n:Many) RETURN count(n)"))[0][0]:
@@ -401,7 +401,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
         sys.executable,
         "-c",
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from bfsql_neo4j import rows; rows.BATCH = 20\n"
+        "from bfsql_neo4j.load import rows; rows.BATCH = 20\n"
         "from bfsql.cli import main; main()",
         *command,
         stderr=subprocess.PIPE,
@@ -464,7 +464,7 @@ def test_memory_does_not_grow_with_the_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = 1_000  # tracing every allocation is slow
-    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", small)
+    monkeypatch.setattr("bfsql_neo4j.load.rows.BATCH", small)
     monkeypatch.setattr("bfsql.loading.staging.BATCH", small)
 
     def peak(number: int) -> int:

@@ -16,7 +16,7 @@ from bfsql.graph import open_graph
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.port import HOST, free_port
 

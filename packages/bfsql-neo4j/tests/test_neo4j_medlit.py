@@ -8,7 +8,7 @@ from bfsql_trials.medlit import MedlitSuite, MisspelledNames, SameMetadata, asse
 
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
 
 

@@ -11,7 +11,7 @@ import pytest
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.schema import Dialect
 
 OTHER = Dialect.of("Neo4j/v5.11.0 compatible graph database server - Memgraph")

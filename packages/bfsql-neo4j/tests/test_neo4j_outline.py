@@ -9,7 +9,7 @@ from bfsql import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Outline
 from bfsql.models.outline import Relation
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, outline
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 
 RECORDS = [
     *(NodeRecord(f"n{i}", "TU"[i % 2], {"name": f"N {i}", "phase": i % 3}) for i in range(12)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.parts import only, part_of
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.load.loader import load_graph
 
 HOSTILE = "`]->() MATCH (x) DETACH DELETE x //"
 PREDICATES = (None, ["TO"], ["FROM", "nowhere"], [HOSTILE], ["nowhere"], ["a`b"], [])

@@ -45,7 +45,7 @@ def settings(database: Database, schema: str) -> PostgresSettings:
 @pytest.fixture
 def load(settings: PostgresSettings) -> Load:
     """Loads records into `schema`."""
-    from bfsql_postgres.loader import load_graph
+    from bfsql_postgres.load.loader import load_graph
 
     return lambda records: load_graph(settings, records)
 

@@ -10,7 +10,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.discovery import layout_of
 from bfsql_postgres.indexes import prepare
-from bfsql_postgres.loader import load_graph
+from bfsql_postgres.load.loader import load_graph
 from bfsql_postgres.search import by_name, by_similarity
 from bfsql_postgres.topology import ring
 

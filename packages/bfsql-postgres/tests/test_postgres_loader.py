@@ -11,8 +11,9 @@ from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, Sql
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Metadata, NodeRecord
-from bfsql_postgres import PostgresSettings, loader, tables
-from bfsql_postgres.loader import load_graph
+from bfsql_postgres import PostgresSettings
+from bfsql_postgres.load import existing, loader
+from bfsql_postgres.load.loader import load_graph
 from bfsql_servers.postgres import LOCKED
 
 LAYOUTS = ["bundle_evidence", "evidence"]
@@ -405,8 +406,8 @@ async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
     load, owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await load(OLD)
-    monkeypatch.setattr(tables, "LOCK_TRIES", 2)
-    monkeypatch.setattr(tables, "PAUSE", 0.01)
+    monkeypatch.setattr(existing, "LOCK_TRIES", 2)
+    monkeypatch.setattr(existing, "PAUSE", 0.01)
     async with owner.transaction():
         await owner.fetch("SELECT * FROM entity")
         with pytest.raises(StoreUnavailable, match="have been reading the old one"):

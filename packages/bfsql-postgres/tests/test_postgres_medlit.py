@@ -24,7 +24,7 @@ from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_postgres.loader import load_graph
+from bfsql_postgres.load.loader import load_graph
 from bfsql_servers.database import Database, kept
 
 TABLES = """

@@ -14,7 +14,7 @@ from bfsql.errors import LoadRefused, SourceError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_postgres import PostgresSettings
-from bfsql_postgres.loader import load_graph
+from bfsql_postgres.load.loader import load_graph
 from bfsql_servers.database import Database
 
 OLD: list[GraphRecord] = [

@@ -17,13 +17,13 @@ from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend, open_dataset
 from bfsql_sparql.dataset import Reply
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.loader import load_graph
+from bfsql_sparql.load.loader import load_graph
+from bfsql_sparql.load.writer import StatementWriter
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.store import Store as OpenStore
-from bfsql_sparql.writing import StatementWriter
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

@@ -28,8 +28,9 @@ from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, sil
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql import SparqlBackend, SparqlSettings, abandoned, loader
-from bfsql_sparql.loader import load_graph
+from bfsql_sparql import SparqlBackend, SparqlSettings
+from bfsql_sparql.load import leftovers, loader
+from bfsql_sparql.load.loader import load_graph
 from bfsql_sparql.plugin import plugin
 
 NEW = LoadOptions(LoadMode.NEW)
@@ -299,7 +300,7 @@ import asyncio, os, signal, sys
 from bfsql.models import NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sparql import SparqlSettings
-from bfsql_sparql.loader import load_graph
+from bfsql_sparql.load.loader import load_graph
 
 def progress(what, part):
     if what == "writing":
@@ -325,9 +326,9 @@ async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: Oxig
     assert len(left_in(oxigraph)) == 2  # the written data, and the mark of the load
     number = "01234567-0123-0123-0123-0123456789ab"
     under_way = f"urn:bfsql:loading:{number}"
-    marked = f"INSERT DATA {{ GRAPH <{under_way}:owner> {{ {abandoned.mark(under_way)} }} }}"
+    marked = f"INSERT DATA {{ GRAPH <{under_way}:owner> {{ {leftovers.mark(under_way)} }} }}"
     settings = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
-    with abandoned.load_lock(number):
+    with leftovers.load_lock(number):
         oxigraph.update(marked)
         await load_graph(settings, GRAPH)
         assert left_in(oxigraph) == {f"{under_way}:owner"}

@@ -8,7 +8,7 @@ plugin = BackendPlugin(
     summary="any Neo4j graph, as it is (Bolt)",
     settings=Neo4jSettings,
     open=lazy_call("bfsql_neo4j.backend:Neo4jBackend.open"),
-    load=lazy_call("bfsql_neo4j.loader:load_graph"),
+    load=lazy_call("bfsql_neo4j.load.loader:load_graph"),
     appends=False,
     prepare=lazy_call("bfsql_neo4j.indexes:prepare"),
 )

@@ -1,6 +1,6 @@
 """Cypher for nodes, edges, search and the schema.
 
-Cypher for indexes is in `index_queries`, and for loading in `writes`.
+Cypher for indexes is in `index_queries`, and for writing in `load/`.
 
 Every statement about known nodes begins with `_bind_nodes`: index seeks for each requested value,
 by every property that may hold an id, in all labels that have an index for it. Measured on 100,000

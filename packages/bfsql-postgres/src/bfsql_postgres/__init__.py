@@ -12,7 +12,7 @@ from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql_postgres.backend import PostgresBackend
-    from bfsql_postgres.loader import load_graph
+    from bfsql_postgres.load.loader import load_graph
     from bfsql_postgres.settings import PostgresSettings
 
 __all__ = ["PostgresBackend", "PostgresSettings", "load_graph"]
@@ -21,7 +21,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "bfsql_postgres.backend": ("PostgresBackend",),
-        "bfsql_postgres.loader": ("load_graph",),
+        "bfsql_postgres.load.loader": ("load_graph",),
         "bfsql_postgres.settings": ("PostgresSettings",),
     },
 )

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.load.writer import writer
 from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Nodes, Relation
 from bfsql_postgres.search import searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name, text, type_name
-from bfsql_postgres.writing import writer
 
 if TYPE_CHECKING:
     import asyncpg

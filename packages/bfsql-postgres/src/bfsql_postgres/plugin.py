@@ -8,7 +8,7 @@ plugin = BackendPlugin(
     summary="a graph in Postgres: kgraph's schema, or tables of your own",
     settings=PostgresSettings,
     open=lazy_call("bfsql_postgres.backend:PostgresBackend.open"),
-    load=lazy_call("bfsql_postgres.loader:load_graph"),
+    load=lazy_call("bfsql_postgres.load.loader:load_graph"),
     appends=False,
     prepare=lazy_call("bfsql_postgres.indexes:prepare"),
 )

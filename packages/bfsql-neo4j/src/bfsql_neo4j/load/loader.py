@@ -18,18 +18,18 @@ from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading import Staging, StagingError, check_graph, graph_is_there, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_neo4j import queries, writes
-from bfsql_neo4j.connection import (
-    DRIVER_ERRORS,
-    address,
-    open_driver,
-    place,
-    translate_error,
-)
+from bfsql_neo4j import queries
+from bfsql_neo4j.connection import DRIVER_ERRORS, address, open_driver, place, translate_error
 from bfsql_neo4j.indexes import id_properties
-from bfsql_neo4j.rows import PLAIN, GraphRows, check
+from bfsql_neo4j.load.rows import PLAIN, GraphRows, check
+from bfsql_neo4j.load.writer import GraphWriter
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.writer import GraphWriter
+
+# Node by node, since distinguishing all triples of a large graph at once would exhaust the memory.
+_TRIPLES = (
+    "MATCH (a) CALL (a) { MATCH (a)-[r]->(b) RETURN count(DISTINCT [type(r), elementId(b)]) AS n } "
+    "RETURN sum(n)"
+)
 
 
 async def load_graph(
@@ -90,7 +90,7 @@ async def _check_empty(
     """
     ((nodes,),) = await (await session.run(queries.NODES)).values()
     if nodes and options.mode is not LoadMode.REPLACE:
-        ((edges,),) = await (await session.run(writes.TRIPLES)).values()
+        ((edges,),) = await (await session.run(_TRIPLES)).values()
         raise graph_is_there(
             place(settings),
             nodes,

@@ -10,7 +10,7 @@ from neo4j.exceptions import Neo4jError
 
 from bfsql.loading import Staging
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_neo4j import index_queries, queries, writes
+from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.indexes import (
     EVIDENCE_INDEX,
     PATIENCE,
@@ -20,12 +20,16 @@ from bfsql_neo4j.indexes import (
     make,
     vectors_lacking,
 )
-from bfsql_neo4j.rows import Batch, GraphRows
+from bfsql_neo4j.load.rows import Batch, GraphRows
 from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import DOCUMENTS
 
 DELETED_AT_ONCE = 10_000
 """Relationships or nodes deleted by one transaction."""
+
+# Relationships first, since deleting a hub together with them would be one huge transaction.
+_DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
+_DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
 
 T = TypeVar("T")
 
@@ -125,7 +129,7 @@ class GraphWriter:
         ((there,),) = await (await session.run(queries.NODES)).values()
         if there:
             self._deleting = True
-            for text in (writes.DELETE_RELATIONSHIPS, writes.DELETE_NODES):
+            for text in (_DELETE_RELATIONSHIPS, _DELETE_NODES):
                 await (await session.run(text, rows=DELETED_AT_ONCE)).consume()
         idle = [
             index_queries.drop_index(index.name)
@@ -170,10 +174,17 @@ async def _create_nodes(
     tx: AsyncManagedTransaction, batch: Batch, id_property: str
 ) -> list[list[Any]]:
     """Number and element id of every node written."""
-    text: Any = writes.create_nodes(batch.name, id_property)
+    text: Any = (
+        f"UNWIND $rows AS row CREATE (n:{queries.quoted(batch.name)}) "
+        f"SET n = row[2], n.{queries.quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
+    )
     return await (await tx.run(text, rows=batch.rows)).values()
 
 
 async def _create_relationships(tx: AsyncManagedTransaction, batch: Batch) -> None:
-    text: Any = writes.create_relationships(batch.name)
+    text: Any = (
+        "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row[0] "
+        "MATCH (b) WHERE elementId(b) = row[1] "
+        f"CREATE (a)-[r:{queries.quoted(batch.name)}]->(b) SET r = row[2]"
+    )
     await (await tx.run(text, rows=batch.rows)).consume()

@@ -21,13 +21,14 @@ from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
 from bfsql_postgres.connection import address, schema_address
-from bfsql_postgres.ddl import EVIDENCE_TABLES
 from bfsql_postgres.failures import FAULTS
-from bfsql_postgres.merge import merge
-from bfsql_postgres.rows import Batch, Rows
+from bfsql_postgres.load.ddl import EVIDENCE_TABLES
+from bfsql_postgres.load.existing import check_empty, claim, replace
+from bfsql_postgres.load.merge import merge
+from bfsql_postgres.load.rows import Batch, Rows
+from bfsql_postgres.load.tables import LoadTables
+from bfsql_postgres.load.writer import UNCHANGED, is_lost, writer
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.tables import LoadTables, check_empty, claim, replace
-from bfsql_postgres.writing import UNCHANGED, is_lost, writer
 
 if TYPE_CHECKING:
     from asyncpg import Connection

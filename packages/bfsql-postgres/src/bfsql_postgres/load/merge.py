@@ -17,8 +17,8 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
 from bfsql.models.records import NodeRecord
-from bfsql_postgres.ddl import RELATIONSHIP
-from bfsql_postgres.tables import LoadTables
+from bfsql_postgres.load.ddl import RELATIONSHIP
+from bfsql_postgres.load.tables import LoadTables
 
 if TYPE_CHECKING:
     from asyncpg import Connection, Record

@@ -9,7 +9,7 @@ from typing import Any
 from bfsql.loading.intake import NOT_TEXT
 from bfsql.models.json_values import is_text
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table
+from bfsql_postgres.load.ddl import MAX_INDEXED, RELATIONSHIP, Table
 from bfsql_postgres.sql import storable
 
 RECORDS = 5_000

@@ -8,28 +8,22 @@ edges. Rights and owner are therefore carried over to the new tables.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.loading import graph_is_there
-from bfsql_postgres.ddl import (
+from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.indexes import missing_indexes
+from bfsql_postgres.load.ddl import (
     ENTITY,
     EVIDENCE_TABLES,
-    MARK,
-    MARK_BEGINS,
-    NAMES,
     RELATIONSHIP,
     Table,
     constraints,
     created,
 )
-from bfsql_postgres.discovery import layout_of
-from bfsql_postgres.indexes import missing_indexes
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import identifier, literal
+from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -45,62 +39,6 @@ MOST_NUMBERS = 16_000
 
 DESCRIBED, PASSAGE = "described", "passage"
 """Names, after `SCRATCH`, of the tables that records are copied to."""
-
-LOCK_MS = 500
-"""Milliseconds to wait for readers at a time: they queue behind a waiting load, and a server looks
-for deadlocks after a second.
-"""
-LOCK_TRIES = 60
-PAUSE = 0.5
-"""Seconds between two tries."""
-
-_CLAIM = "SELECT pg_advisory_xact_lock(hashtextextended('bfsql load ' || $1, 0))"
-
-_THERE = """
-SELECT c.relname::text, c.relkind = 'r' AND coalesce(starts_with(obj_description(c.oid,
-'pg_class'), $3), false)
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND (c.relname = ANY ($2::text[]) OR starts_with(c.relname::text, $4))
-ORDER BY 1
-"""
-
-_GRANTEE = """LATERAL (
-    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
-) AS named"""
-
-_RIGHTS = f"""
-WITH old AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($1)),
-new AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($2)),
-given AS (SELECT '' AS columns, old.relacl AS acl FROM old UNION ALL
-    SELECT format(' (%I)', a.attname), a.attacl FROM old
-    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = old.oid
-    JOIN pg_catalog.pg_attribute AS b ON b.attname = a.attname
-        AND b.attrelid = (SELECT oid FROM new)
-    WHERE a.attacl IS NOT NULL AND NOT a.attisdropped)
-SELECT statement FROM (
-SELECT 1 AS step, format('REVOKE ALL ON %s FROM %s', $2, role) AS statement
-FROM new, aclexplode(new.relacl) AS one, {_GRANTEE} WHERE one.grantee <> new.relowner
-UNION ALL SELECT 2, format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, $2, role,
-    CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-FROM old, given, aclexplode(given.acl) AS one, {_GRANTEE} WHERE one.grantee <> old.relowner
-UNION ALL SELECT 3, format('ALTER TABLE %s OWNER TO %I', $2, pg_get_userbyid(old.relowner))
-FROM old, new WHERE old.relowner <> new.relowner
-) AS steps ORDER BY step
-"""  # noqa: S608 - a constant
-"""Statements that give a new table the rights and the owner of an old one."""
-
-_NEW = """
-SELECT c.relname::text FROM pg_catalog.pg_class AS c
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relkind = ANY ($2::"char"[]) AND starts_with(c.relname::text, $3)
-"""
-
-_NEW_CONSTRAINTS = """
-SELECT r.relname::text, c.conname::text FROM pg_catalog.pg_constraint AS c
-JOIN pg_catalog.pg_class AS r ON r.oid = c.conrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.connamespace
-WHERE n.nspname = $1 AND starts_with(c.conname::text, $2)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +77,7 @@ class LoadTables:
 
     def place(self, name: str) -> str:
         """The quoted path of an existing object with this name in the schema."""
-        return _path(self.schema, name)
+        return table_path(self.schema, name)
 
     def scratch(self, name: str) -> str:
         """The quoted name of a table that the load drops again.
@@ -237,134 +175,6 @@ class LoadTables:
         return {**fixed, **kept}
 
 
-# --- what is there already ----------------------------------------------------
-
-
-async def claim(connection: Connection, schema: str) -> list[str]:
-    """Make sure that this load is the only one into the schema, and may replace its tables.
-
-    Returns:
-        Names of the tables of the existing graph.
-
-    Raises:
-        StoreError: Some of the tables were not made by a load.
-    """
-    await connection.execute(_CLAIM, schema)
-    if not await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)", schema
-    ):
-        await connection.execute(f"CREATE SCHEMA {identifier(schema)}")
-    # Tables with this prefix are assumed to be the load's own, and no load leaves any behind.
-    return await _replaceable(connection, schema, PREFIX)
-
-
-async def check_empty(
-    connection: Connection, schema: str, tables: Collection[str], where: str
-) -> None:
-    """Make sure that the tables of an earlier load hold no graph.
-
-    Args:
-        connection: In the transaction of the load.
-        schema: The schema of the tables.
-        tables: Their names.
-        where: The location of the graph, for the message.
-
-    Raises:
-        LoadRefused: Some of them have rows.
-    """
-    nodes, edges = _path(schema, ENTITY.name), _path(schema, RELATIONSHIP.name)
-    triples = f"SELECT DISTINCT {', '.join(RELATIONSHIP.fixed)} FROM {edges}"  # noqa: S608 - quoted
-    queries = {
-        ENTITY.name: f"SELECT count(*) FROM {nodes}",  # noqa: S608 - quoted
-        RELATIONSHIP.name: f"SELECT count(*) FROM ({triples}) AS edge",  # noqa: S608 - quoted
-    }
-    numbers = [
-        await connection.fetchval(query) if name in tables else 0 for name, query in queries.items()
-    ]
-    if any(numbers):
-        raise graph_is_there(where, *numbers, elsewhere="load into another schema with --schema")
-
-
-def _path(schema: str, name: str) -> str:
+def table_path(schema: str, name: str) -> str:
+    """The quoted path of a table in a schema."""
     return f"{identifier(schema)}.{identifier(name)}"
-
-
-async def replace(connection: Connection, tables: LoadTables) -> None:
-    """Put the new tables in the places of the old ones.
-
-    Raises:
-        StoreUnavailable: The old tables are in use for longer than a load waits.
-        StoreError: A table of another origin appeared meanwhile, or depends on an old one.
-    """
-    old = await _replaceable(connection, tables.schema)
-    if old:
-        await _lock(connection, tables, old)
-        for table in tables.tables:
-            sources = [table.name, *(EVIDENCE_TABLES if table is tables.evidence else ())]
-            source = next((name for name in sources if name in old), None)
-            if source:
-                await _give_rights(connection, tables, source, table.name)
-        await connection.execute(f"DROP TABLE {', '.join(map(tables.place, old))}")
-    scratch = await connection.fetch(_NEW, tables.schema, [b"r"], PREFIX + SCRATCH)
-    for (name,) in scratch:
-        await connection.execute(f"DROP TABLE {tables.place(name)}")
-    await _rename(connection, tables)
-    for table in tables.tables:
-        path = tables.place(table.name)
-        await connection.execute(f"COMMENT ON TABLE {path} IS {literal(MARK)}")
-
-
-async def _rename(connection: Connection, tables: LoadTables) -> None:
-    """Remove the prefix from the names of tables, indexes and sequences, then of constraints."""
-    kinds = [b"r", b"i", b"S"]
-    for (name,) in await connection.fetch(_NEW, tables.schema, kinds, PREFIX):
-        called = identifier(name.removeprefix(PREFIX))
-        await connection.execute(f"ALTER TABLE {tables.place(name)} RENAME TO {called}")
-    for table, name in await connection.fetch(_NEW_CONSTRAINTS, tables.schema, PREFIX):
-        called = identifier(name.removeprefix(PREFIX))
-        await connection.execute(
-            f"ALTER TABLE {tables.place(table)} RENAME CONSTRAINT {identifier(name)} TO {called}"
-        )
-
-
-async def _replaceable(connection: Connection, schema: str, prefix: str | None = None) -> list[str]:
-    """The tables of an earlier load.
-
-    Raises:
-        StoreError: There are tables of the same names that no load made.
-    """
-    there = await connection.fetch(_THERE, schema, list(NAMES), MARK_BEGINS, prefix)
-    strange = [name for name, marked in there if not marked]
-    if strange:
-        raise StoreError(
-            f"The schema {schema} has {' and '.join(strange)}, which bfsql load did not create, "
-            "so nothing is replaced. Name another schema with --schema, which is created if it "
-            f"does not exist; or remove {'it' if len(strange) == 1 else 'them'} first."
-        )
-    return [name for name, _ in there]
-
-
-async def _lock(connection: Connection, tables: LoadTables, old: list[str]) -> None:
-    from asyncpg import LockNotAvailableError
-
-    paths = ", ".join(map(tables.place, old))
-    for _ in range(LOCK_TRIES):
-        try:
-            async with connection.transaction():
-                await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
-                await connection.execute(f"LOCK TABLE {paths} IN ACCESS EXCLUSIVE MODE")
-        except LockNotAvailableError:
-            await asyncio.sleep(PAUSE)
-        else:
-            return
-    raise StoreUnavailable(
-        "The new graph is ready, but other transactions have been reading the old one in "
-        f"{tables.schema} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without a break, "
-        "perhaps for a backup. The old graph is unchanged. Load again when they have finished."
-    )
-
-
-async def _give_rights(connection: Connection, tables: LoadTables, old: str, new: str) -> None:
-    rights = await connection.fetch(_RIGHTS, tables.place(old), tables.path(new))
-    for (statement,) in rights:
-        await connection.execute(statement)

@@ -30,7 +30,7 @@ _EVERYTHING = {
 """Settings with which the content that readers leave out counts, too."""
 
 
-class PresentGraph:
+class ExistingGraph:
     """The content of the graph that a load fills.
 
     Args:
@@ -44,7 +44,7 @@ class PresentGraph:
         self._mapping = RdfMapping.of(settings, dataset.prefixes)
 
     @classmethod
-    async def open(cls, settings: SparqlSettings) -> PresentGraph:
+    async def open(cls, settings: SparqlSettings) -> ExistingGraph:
         """Open the endpoint for queries.
 
         Raises:
@@ -66,10 +66,10 @@ class PresentGraph:
         """Whether a query that names no graph sees the content of a named one."""
         return await self._is_true(f"ASK {{ {texts.iri(graph)} ?p ?o }}")
 
-    def unnamed_only(self) -> PresentGraph:
+    def unnamed_only(self) -> ExistingGraph:
         """The same graph without named graphs, in a store whose default graph is their union."""
         unnamed = self._settings.model_copy(update={"graph": [UNNAMED]})
-        return PresentGraph(self._dataset, unnamed)
+        return ExistingGraph(self._dataset, unnamed)
 
     async def is_empty(self) -> bool:
         """Whether the graph has no statements."""

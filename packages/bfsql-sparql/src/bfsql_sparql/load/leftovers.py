@@ -51,7 +51,7 @@ def mark(place: str) -> str:
     return f'{iri(place)} {iri(_OWNER)} "{_machine()} {int(time.time())}" .\n'
 
 
-async def abandoned(dataset: Dataset, prefix: str) -> list[str]:
+async def abandoned_graphs(dataset: Dataset, prefix: str) -> list[str]:
     """The graphs of loads that are over.
 
     Args:

@@ -20,12 +20,12 @@ from bfsql.loading import Staging, batches, check_graph, graph_is_there, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
-from bfsql_sparql import writing
-from bfsql_sparql.abandoned import abandoned, load_lock, mark
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import Endpoint, UpdateEndpoint
+from bfsql_sparql.load import writer
+from bfsql_sparql.load.existing import ExistingGraph
+from bfsql_sparql.load.leftovers import abandoned_graphs, load_lock, mark
 from bfsql_sparql.mapping import RdfMapping
-from bfsql_sparql.present import PresentGraph
 from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
@@ -75,12 +75,15 @@ async def load_graph(
     settings = with_preset(settings)
     mapping = RdfMapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping), options)
-    writer = writing.StatementWriter(mapping, settings)
-    async with load.connected(), staged(records, check=writer.check, options=options) as staging:
+    statements = writer.StatementWriter(mapping, settings)
+    async with (
+        load.connected(),
+        staged(records, check=statements.check, options=options) as staging,
+    ):
         await staging.run(lambda: _merge(staging, options))
         check_graph(staging.report, options)
-        await load.fill(map(writer.node, staging.nodes()), staging)
-        await load.fill(map(writer.edge, staging.edges()), staging)
+        await load.fill(map(statements.node, staging.nodes()), staging)
+        await load.fill(map(statements.edge, staging.edges()), staging)
         await load.finish()
         staging.report.place = load.graph_label
     return staging.report
@@ -110,7 +113,7 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
             f"graph is {', '.join(settings.graph)}, but a load fills one graph: name only that "
             "one, or none for the default graph."
         )
-    return writing.named(mapping.graphs[0]) if mapping.graphs else writing.DEFAULT
+    return writer.named(mapping.graphs[0]) if mapping.graphs else writer.DEFAULT
 
 
 class _Load:
@@ -182,20 +185,20 @@ class _Load:
         try:
             dataset = await Endpoint.open(self._settings)
             try:
-                graphs = await abandoned(dataset, self._prefix)
+                graphs = await abandoned_graphs(dataset, self._prefix)
             finally:
                 await dataset.close()
             if graphs:
-                await self._update(" ;\n".join(map(writing.drop, graphs)), CLEANING)
+                await self._update(" ;\n".join(map(writer.drop, graphs)), CLEANING)
         except (StoreError, TimeoutError) as error:
             log.warning("The remains of interrupted loads were not looked for: %s", error)
 
     async def _try(self) -> None:
         """Test, before anything is read, how updates are accepted, by some that change nothing."""
         try:
-            await self._update(writing.add_nothing(self._place, self._target))
+            await self._update(writer.add_nothing(self._place, self._target))
         except Refused as refused:
-            if self._target != writing.DEFAULT:
+            if self._target != writer.DEFAULT:
                 raise
             raise Refused(
                 f"{refused} If it has no default graph, like Virtuoso, name the graph to fill "
@@ -203,7 +206,7 @@ class _Load:
                 refused.status,
             ) from refused
         try:
-            await self._update(writing.try_data(self._place))
+            await self._update(writer.try_data(self._place))
         except Refused:
             self._as_data, self._most = False, IN_TEMPLATE
 
@@ -213,25 +216,25 @@ class _Load:
         Raises:
             LoadRefused: It holds something.
         """
-        present = await PresentGraph.open(self._settings)
+        existing = await ExistingGraph.open(self._settings)
         try:
-            if self._target == writing.DEFAULT and await self._is_union(present):
-                present = present.unnamed_only()
-            if not await present.is_empty():
+            if self._target == writer.DEFAULT and await self._is_union(existing):
+                existing = existing.unnamed_only()
+            if not await existing.is_empty():
                 raise graph_is_there(
                     self.graph_label,
-                    *await present.size(),
+                    *await existing.size(),
                     elsewhere="name another graph with --graph",
                 )
         finally:
-            await present.close()
+            await existing.close()
 
-    async def _is_union(self, present: PresentGraph) -> bool:
+    async def _is_union(self, existing: ExistingGraph) -> bool:
         """Whether queries that name no graph see named ones, such as that of this load."""
         self._wrote.add(self._place)
-        await self._update(writing.insert_mark(self._place))
-        is_union = await present.sees(self._place)
-        await self._update(writing.drop(self._place))
+        await self._update(writer.insert_mark(self._place))
+        is_union = await existing.sees(self._place)
+        await self._update(writer.drop(self._place))
         self._wrote.discard(self._place)
         return is_union
 
@@ -255,11 +258,11 @@ class _Load:
         """Move the written statements to their place."""
         wrote = self._place in self._wrote
         if self._mode is LoadMode.REPLACE:
-            put = writing.move(self._place, self._target) if wrote else writing.clear(self._target)
+            put = writer.move(self._place, self._target) if wrote else writer.clear(self._target)
         else:  # what another program has written meanwhile remains
-            put = writing.add(self._place, self._target) if wrote else ""
+            put = writer.add(self._place, self._target) if wrote else ""
         self._finishing = True
-        last = filter(None, (put, *map(writing.drop, sorted(self._wrote))))
+        last = filter(None, (put, *map(writer.drop, sorted(self._wrote))))
         await self._update(" ;\n".join(last), PATIENCE)
         self._finishing = False
         self._finished = True
@@ -270,7 +273,7 @@ class _Load:
         try:
             self._wrote.add(graph)
             lines = chain.from_iterable(groups)
-            await self._update(writing.insert(graph, lines, as_data=self._as_data))
+            await self._update(writer.insert(graph, lines, as_data=self._as_data))
         except Refused as refused:
             if len(groups) == 1:
                 first = groups[0][0].strip()
@@ -298,7 +301,7 @@ class _Load:
             )
             said = [unknown]
         if self._wrote:
-            drop = " ;\n".join(map(writing.drop, sorted(self._wrote)))
+            drop = " ;\n".join(map(writer.drop, sorted(self._wrote)))
             cleaning = asyncio.ensure_future(self._endpoint.update(drop, CLEANING))
             while not cleaning.done():  # a second cancellation does not stop it
                 try:
@@ -316,7 +319,7 @@ class _Load:
     def graph_label(self) -> str:
         """The graph to load into, as a person names it."""
         graph = self._target.removeprefix("GRAPH ")
-        where = "the default graph" if graph == writing.DEFAULT else f"the graph {graph}"
+        where = "the default graph" if graph == writer.DEFAULT else f"the graph {graph}"
         return f"{where} of {self._endpoint.name}"
 
 

@@ -1,0 +1,1 @@
+"""Writing a graph into a schema of Postgres, all or nothing."""

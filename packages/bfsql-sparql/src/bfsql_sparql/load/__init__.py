@@ -1,0 +1,1 @@
+"""Writing a graph into a SPARQL store, all or nothing."""
