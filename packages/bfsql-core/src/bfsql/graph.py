@@ -40,12 +40,6 @@ Backend: TypeAlias = (
 )
 """A plugin's name, an open backend, or a function or class that opens one."""
 
-SCHEMA_SECONDS = 3.0
-"""How long startup waits for the schema (`protocol.md` 21)."""
-
-RIGHTS_SECONDS = 3.0
-"""How long startup waits for the rights of the store's account."""
-
 NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
 
 
@@ -321,7 +315,7 @@ async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> Asyn
 async def _rights(db: GraphDbInterface) -> str | None:
     """The reason why the account could write, or why that is unknown; None if it could not."""
     try:
-        return await asyncio.wait_for(db.may_write(), RIGHTS_SECONDS)
+        return await asyncio.wait_for(db.may_write(), 3.0)
     except Exception as fault:  # noqa: BLE001 - a driver's own; a server starts all the same
         why = "it took too long" if isinstance(fault, TimeoutError) else fault
         return f"Whether the store's account may write could not be determined: {why}."
@@ -334,7 +328,7 @@ async def _schema_in_time(operations: Operations) -> Schema | None:
         BfsqlError: The store reports a fault for the operator, and waiting would not help.
     """
     try:
-        return await asyncio.wait_for(operations.schema(), SCHEMA_SECONDS)
+        return await asyncio.wait_for(operations.schema(), 3.0)
     except StoreUnavailable as gone:
         log.warning("%s", gone)
         return None

@@ -20,8 +20,6 @@ MOST_NODES = 20_000
 """Up to this number of nodes all are read; of larger graphs, a sample of about this size."""
 MOST_EDGES = 50_000
 """Up to this number of edges all are read, parallel ones counted separately; otherwise a sample."""
-DESCRIBED = 10_000
-"""Number of nodes and edges of a sample whose metadata is read."""
 
 _CHUNK = 2_500
 _Key = TypeVar("_Key")
@@ -66,7 +64,7 @@ async def outline_by_batches(
     types = await _types(db, ids, distinct)
     known = [i for i in dict.fromkeys(ids) if i in types]
     whole = [edge for edge in distinct if edge[0] in types and edge[2] in types]
-    some = DESCRIBED if sampled else None
+    some = 10_000 if sampled else None
     nodes: dict[str, Metadata] = {}
     for chunk in _chunks(_spread(known, some)):
         nodes |= await db.metadata_for_nodes_batch(chunk)

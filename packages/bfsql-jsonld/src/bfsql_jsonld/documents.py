@@ -289,9 +289,6 @@ class Documents:
         return await self._linked.read(reply, document)
 
 
-LIFETIME = 3_600.0
-"""Seconds for which a fetched context is used."""
-
 _LD = "application/ld+json"
 _ACCEPT = "application/ld+json, application/json;q=0.9"
 _KEPT = 64  # contexts
@@ -324,7 +321,7 @@ class Contexts:
             found = self._from_file(url, path) if path else await self._fetched(url)
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            kept = self._kept[url] = (time.monotonic() + LIFETIME, *found)
+            kept = self._kept[url] = (time.monotonic() + 3_600.0, *found)
         return kept[1], kept[2]
 
     async def _fetched(self, url: str) -> tuple[str, Any]:

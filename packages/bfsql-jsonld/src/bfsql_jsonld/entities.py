@@ -330,9 +330,6 @@ def _why(error: StoreError) -> str:
     return "its host returned a document that cannot be read"
 
 
-MOST = 1_000
-"""Most items that are requested."""
-
 _NO_ROUTE = (404, 405, 410, 501)
 _FIELDS = ("subject", "predicate", "object", *ITEM_FIELDS)
 
@@ -355,7 +352,7 @@ class Evidence:
             entity_id: An entity that exists.
             limit: Most items to return; 0 requests only their number.
         """
-        url = self._routes.provenance(entity_id, min(max(limit, 1), MOST))
+        url = self._routes.provenance(entity_id, min(max(limit, 1), 1_000))
         reply = None if url is None else await self._session.ask(Request(url))
         if reply is None or reply.status in _NO_ROUTE:
             return None

@@ -115,7 +115,6 @@ def _circle(url: str) -> StoreError:
 
 
 _NOTHING: Mapping[str, Any] = {}
-_ENVELOPE = 100  # bytes of a request besides its keys
 
 # The field of a batch's keys, and the field of its answer's list.
 _ENTITIES, _RING, _METADATA = ("ids", "results"), ("ids", "relations"), ("relations", "results")
@@ -263,7 +262,8 @@ def _chunks(
 ) -> Iterator[list[Key]]:
     """Distinct keys that JSON can express, in groups that fit a request with the other fields."""
     chunk: list[Key] = []
-    envelope = held = _ENVELOPE + (len(to_json(more)) if more else 0)
+    # A request has some 100 bytes besides its keys.
+    envelope = held = 100 + (len(to_json(more)) if more else 0)
     for key in dict.fromkeys(keys):
         if not is_text("".join(key)):
             continue

@@ -16,9 +16,6 @@ from bfsql_jsonld.attributes import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.routes import Api
 
-FRESH = 10.0
-"""Seconds for which one reading is used: core requests types, predicates and advice in a row."""
-
 STEADY = 300.0
 """Seconds for which a reading serves for data that changes only with the API: batch routes, and the
 predicates for queries."""
@@ -71,7 +68,7 @@ class SchemaReader:
         self._lock = asyncio.Lock()
         self._read: tuple[float, Schema] | None = None
 
-    async def current(self, age: float = FRESH) -> Schema:
+    async def current(self, age: float = 10.0) -> Schema:
         """The schema.
 
         Args:

@@ -54,9 +54,6 @@ NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 MAX_EVIDENCE = 1_000
 """Most relationships with evidence that are read for one entity."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
-_SAMPLED = 25  # nodes of a label whose properties are listed
-_LABELS_SHOWN = 12
-_KEYS_SHOWN = 12
 
 
 class Neo4jBackend(BatchGraphDb):
@@ -307,12 +304,12 @@ class Neo4jBackend(BatchGraphDb):
             name if number is None else f"{name} {number}" for name, number in counts[:10]
         )
         parts = [await super().next_steps(), f"Nodes by type: {by_type or 'none'}."]
-        labels = [name for name, _ in counts if name in schema.labels][:_LABELS_SHOWN]
+        labels = [name for name, _ in counts if name in schema.labels][:12]
         if labels:
-            rows = await self._reader.rows(queries.keys_of(labels, _SAMPLED))
+            rows = await self._reader.rows(queries.keys_of(labels, 25))
             by_label = {labels[at]: keys for at, keys in rows if keys}
             shown = "; ".join(
-                f"{label}: {', '.join(keys[:_KEYS_SHOWN])}" for label, keys in by_label.items()
+                f"{label}: {', '.join(keys[:12])}" for label, keys in by_label.items()
             )
             parts += [f"Properties, from a sample: {shown}."] if shown else []
         return " ".join([*parts, *self._monitor.peculiarities()])

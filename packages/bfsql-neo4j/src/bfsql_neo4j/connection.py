@@ -111,8 +111,6 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
 
 # --- statements that read ---------------------------------------------------------
 
-_MIN_SECONDS = 0.001
-"""Shortest time limit in seconds; zero would mean no limit to the server."""
 _TIMED_OUT = "TransactionTimedOut"
 
 
@@ -250,7 +248,8 @@ def _metadata() -> dict[str, str]:
 
 
 def _seconds_left(ends: float) -> float:
-    return max(_MIN_SECONDS, ends - asyncio.get_running_loop().time())
+    # Zero would mean no limit to the server.
+    return max(0.001, ends - asyncio.get_running_loop().time())
 
 
 # --- errors ---------------------------------------------------------------------

@@ -45,8 +45,6 @@ MAX_AGE = 60.0
 """Seconds after which labels and types are compared with those of the last reading."""
 OPENING_PATIENCE = 10.0
 """Seconds that opening a graph waits for an index that is still being populated."""
-_FEW = 5
-_FEW_IDS = 3
 
 
 class SchemaMonitor:
@@ -223,7 +221,7 @@ class SchemaMonitor:
             for _, elements in bearers
             for element in sorted(elements, key=lambda text: (len(text), text))[1:]
         ]
-        return replace(schema, aliased=tuple(others), shared_ids=tuple(sorted(shared)[:_FEW_IDS]))
+        return replace(schema, aliased=tuple(others), shared_ids=tuple(sorted(shared)[:3]))
 
     # --- the indexes of search ----------------------------------------------
 
@@ -361,6 +359,6 @@ def _too_many(settings: Neo4jSettings, shared: Mapping[str, int]) -> str:
 
 
 def _few(names: Collection[str]) -> str:
-    shown = [repr(name) for name in list(names)[:_FEW]]
+    shown = [repr(name) for name in list(names)[:5]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -16,16 +16,8 @@ from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema
 
-LIMIT = 20
-"""Most candidates of a search."""
-NEAREST = 50
-"""Vectors that are requested; types are filtered afterwards, since the index cannot filter them."""
-NEAREST_OF_TYPES = 1_000
-"""Vectors that are requested if only some types are wanted."""
 MAX_CHARS = 256
 """Most characters of a text that are searched."""
-MAX_WORDS = 16
-"""Most words that are searched; Lucene refuses queries of more than 1,024 parts."""
 
 _EXACT = 1
 """Highest rank of an exact name or alias."""
@@ -69,7 +61,7 @@ async def search(
     for stub in chain(by_id, exact, in_turn):
         if stub is not None:
             found.setdefault(stub.id, stub._replace(score=scores.get(stub.id)))
-    return list(found.values())[:LIMIT]
+    return list(found.values())[:20]
 
 
 async def _with_id(
@@ -123,11 +115,12 @@ async def _nearest(
     except EmbeddingFailed as failed:
         searched_by_names(text, failed)
         return []
+    # Types are filtered afterwards, since the index cannot filter them.
     rows = await reader.one(
         queries.nearest(schema),
         index=schema.vector,
         vector=vector,
-        most=NEAREST if types is None else NEAREST_OF_TYPES,
+        most=50 if types is None else 1_000,
         **_filter(schema, types),
     )
     return [_stub(schema, row) for row in rows]
@@ -168,7 +161,8 @@ def lucene(text: str, *, all_words: bool = True) -> str | None:
         all_words: Whether a hit has to have all of the words.
     """
     text = " ".join(text[:MAX_CHARS].split())
-    words = [word for word in text.split(" ") if re.search(r"\w", word)][:MAX_WORDS]
+    # Lucene refuses queries of more than 1,024 parts.
+    words = [word for word in text.split(" ") if re.search(r"\w", word)][:16]
     if not words:
         return None
     required = "+" if all_words else ""

@@ -235,7 +235,6 @@ def _decoded(value: Any) -> Any:
 # --- values of the driver -------------------------------------------------------
 
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
-_MICROSECOND = 1_000  # nanoseconds
 
 
 def is_readable(value: Any) -> bool:
@@ -264,7 +263,7 @@ def from_driver(value: Any) -> Any:
 
 def _time_text(value: Any) -> str:
     """Text as Python writes it, except for durations and nanoseconds, which Python lacks."""
-    if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % _MICROSECOND:
+    if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % 1_000:
         return str(value.iso_format())
     return str(value.to_native().isoformat())
 

@@ -49,8 +49,6 @@ SMALL = 5_000
 """Most edges of a small ring, which includes the types of its ends. In a larger ring, whose edges
 share many of their ends, a type for each edge takes longer than one for each end.
 """
-NAMED_TYPES = 10
-"""Number of types that `next_steps` lists with their counts."""
 
 log = logging.getLogger("bfsql.postgres")
 
@@ -289,7 +287,7 @@ class PostgresBackend(BatchGraphDb):
         counts: Counter[str] = Counter()
         for kind, number in await self._pool.fetch(queries.counts(self._layout)):
             counts[kind or UNTYPED] += number
-        most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
+        most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:10]
         advice = [DEFAULT_NEXT_STEPS]
         if not queries.are_estimates(self._layout):
             by_type = ", ".join(f"{kind} {number}" for kind, number in most)

@@ -123,8 +123,6 @@ BATCH = 50_000
 
 _RELEASE = 5.0
 """Seconds within which the server has to confirm that a statement is cancelled."""
-_CLOSING = 1.0
-"""Seconds that closing allows for it; a connection terminated earlier leaves the server at work."""
 _CHECKS_SINCE, _CHECK_INTERVAL = 14, "2s"
 """The first server version that checks during a statement whether its client still exists, and the
 interval of the check. Without it the statements of a killed process run until their timeout.
@@ -132,8 +130,6 @@ interval of the check. Without it the statements of a killed process run until t
 _LONGEST_NAME, _MOST_NAMES = 63, 1_000
 """Characters of `application_name` that the server stores, and number of names remembered here."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
-_LATER = 1.0
-"""Seconds after the deadline at which the server itself stops a statement behind a pooler."""
 
 
 class Pool:
@@ -243,7 +239,8 @@ class Pool:
             return
         self._closed = True
         if self._returning:
-            await asyncio.wait(self._returning, timeout=_CLOSING)
+            # A connection terminated earlier leaves the server at work.
+            await asyncio.wait(self._returning, timeout=1.0)
         if self._pool.get_idle_size() < self._pool.get_size():
             self._pool.terminate()
         if self._returning:
@@ -335,7 +332,8 @@ class Pool:
         own = {"application_name": _application_name()}
         if self._settings.transaction_pooling:
             most = self._settings.statement_timeout
-            seconds = most if limit is None else min(most, limit + _LATER)
+            # Behind a pooler the server itself stops a statement, a second after the deadline.
+            seconds = most if limit is None else min(most, limit + 1.0)
             own |= {**OWN_WAY, "statement_timeout": _milliseconds(seconds)}
             own |= _checking(connection)
         return "BEGIN READ ONLY" + "".join(

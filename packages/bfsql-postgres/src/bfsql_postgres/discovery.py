@@ -35,8 +35,6 @@ are not metadata.
 
 SECONDS = 2.0
 """Time limit of the check for shared ids, in seconds."""
-NAMED = 3
-"""Most pairs of tables with shared ids that are named."""
 
 _NEEDED = {
     "entity": ("entity_id", "entity_type"),
@@ -340,6 +338,6 @@ async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
     return failures.shared_ids(
         [
             (entity_id, layout.nodes[one].relation, layout.nodes[other].relation)
-            for (one, other), entity_id in sorted(examples.items())[:NAMED]
+            for (one, other), entity_id in sorted(examples.items())[:3]
         ]
     )

@@ -28,9 +28,6 @@ Item = dict[str, Any]
 Reader = Callable[[Sequence[Any]], list[Item]]
 """Makes metadata from rows of one table, at least one."""
 
-MOST_STATEMENTS = 50
-"""Most statements for certain keys that are cached."""
-
 _LIFTED = "properties."
 """Prefix of a key of JSON that conflicts with a column of the row."""
 
@@ -154,7 +151,7 @@ class _Source:
         self._own = frozenset(
             one.key for own in self.whole.rows.fields for one in own if one.role != "lifted"
         )
-        self._of_own = lru_cache(MOST_STATEMENTS)(self._statement)
+        self._of_own = lru_cache(50)(self._statement)
 
     def of(self, keys: Collection[str]) -> _Statement:
         """The statement for some keys."""

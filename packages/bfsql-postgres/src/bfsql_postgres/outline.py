@@ -28,12 +28,6 @@ COUNTED = 1_000_000
 """Number of rows of a table up to which all are read, whatever the time."""
 DRAWN = 200_000
 """Rows drawn from a larger table."""
-NODES_OF_A_TYPE = 500
-"""Nodes of each type whose metadata is read."""
-EDGES_OF_A_PREDICATE = 200
-"""Edges of each predicate whose metadata is read."""
-SEED = 1
-"""Seed of the server's draw, so that the same blocks are drawn each time."""
 
 _SAMPLED_KINDS = frozenset({"r", "p", "m"})
 """Tables, partitioned ones and materialized views: a view has no blocks to draw."""
@@ -67,10 +61,10 @@ def statements(layout: Layout) -> Statements:
         f"{of_edges}\n{relations}",
         f"{some_nodes}\nSELECT id::text, type FROM (SELECT id, type, "
         "row_number() OVER (PARTITION BY type ORDER BY id) AS number FROM typed) AS x "
-        f"WHERE number <= {NODES_OF_A_TYPE}",
+        "WHERE number <= 500",
         f"{some_edges}\nSELECT s::text, p, o::text FROM (SELECT e.s, e.p, e.o, row_number() OVER "
         f"(PARTITION BY e.p ORDER BY e.s, e.o) AS number\n{ends}) AS x "
-        f"WHERE number <= {EDGES_OF_A_PREDICATE}",
+        "WHERE number <= 200",
         f"{some_edges}\n{relations}" if large else None,
     )
 
@@ -163,7 +157,8 @@ def _id(alias: str, column: Column, layout: Layout) -> str:
 def _source(table: Nodes | Edges, alias: str, *, drawn: bool) -> str:
     """A table, or its drawn blocks if it is large."""
     share = _share(table.relation) if drawn else 0
-    draw = f" TABLESAMPLE SYSTEM ({share:.4f}) REPEATABLE ({SEED})" if share else ""
+    # The same blocks are drawn each time.
+    draw = f" TABLESAMPLE SYSTEM ({share:.4f}) REPEATABLE (1)" if share else ""
     return f"{relation_name(table.relation)} AS {alias}{draw}"
 
 

@@ -45,16 +45,10 @@ ENOUGH = 5
 """Number of matches from which, as after an exact match, misspellings are not searched."""
 EXACT = 2
 """The rank up to which a match is exact: id, name, alias."""
-MOST_WORDS = 8
-"""Most words that are searched, the longest first."""
 SHORTEST = 3
 """Number of letters from which misspellings are searched."""
 LONGEST = 1_000
 """Most characters of a text that is searched as a name; no name is longer."""
-SMOOTHING = 60
-"""Constant of reciprocal rank fusion: a place is worth 1 / (60 + place)."""
-VECTOR_SHARE = 0.7
-"""Largest share of the remaining time for comparing vectors; after it, only name matches count."""
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'"
 """Characters at the edges of words that do not belong to them."""
@@ -112,8 +106,9 @@ class Search:
                 return []
             statement, values = by_vector(self.layout, self.layout.embedded, vector, types)
             left = call.remaining()
+            # If the time is not enough for comparing vectors, the rest is for name matches.
             rows = await self.pool.fetch(
-                statement, *values, seconds=None if left is None else left * VECTOR_SHARE
+                statement, *values, seconds=None if left is None else left * 0.7
             )
         except EmbeddingFailed as failed:
             searched_by_names(query, failed)
@@ -140,7 +135,8 @@ def _fused(exact: list[str], named: list[EntityStub], near: list[EntityStub]) ->
     worth: dict[str, float] = {}
     for stubs in (named, near):
         for place, one in enumerate(dict.fromkeys(stub.id for stub in stubs)):
-            worth[one] = worth.get(one, 0.0) + 1 / (SMOOTHING + place)
+            # Reciprocal rank fusion, with its usual constant.
+            worth[one] = worth.get(one, 0.0) + 1 / (60 + place)
     # Of two stubs with one id, the one with a score is shown.
     by_id = {stub.id: stub for stub in (*named, *near)}
     # Sorting is stable, so names stay in order if nothing else was searched.
@@ -357,7 +353,7 @@ class _TextTests:
         self._query = query
         whole = query[:LONGEST]
         words = tuple(dict.fromkeys(w for one in whole.split() if (w := one.strip(_PUNCTUATION))))
-        kept = sorted(words, key=len, reverse=True)[:MOST_WORDS] or [whole]
+        kept = sorted(words, key=len, reverse=True)[:8] or [whole]
         self._plain, self._json = pattern(whole), json_patterns(whole)
         self._words: dict[str, list[tuple[str, ...]]] = {
             "plain": [(pattern(word),) for word in kept],

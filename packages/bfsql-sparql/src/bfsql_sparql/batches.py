@@ -30,8 +30,6 @@ ROUND = 500
 """Silent limits of endpoints are multiples of this, or powers of two."""
 GROWTH = 4
 """Successful queries before their size is doubled."""
-WINDOW = 10_000
-"""Most rows of a window: one endpoint refuses more in an order."""
 SMALLEST = 100
 """Rows of the smallest window that is tried after refusals."""
 NOWHERE = "urn:bfsql:/nothing"
@@ -298,7 +296,8 @@ async def read_windows(
 
 async def _all(dataset: Dataset, windows: Windows[H], wanted: int) -> list[H]:
     seen: dict[H, None] = {}
-    after, size = "", WINDOW
+    # One endpoint refuses more rows in an order.
+    after, size = "", 10_000
     while len(seen) < wanted:
         try:
             reply = await dataset.reply(windows.text(after, size))

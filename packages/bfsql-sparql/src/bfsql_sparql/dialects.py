@@ -17,7 +17,6 @@ from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries.graph import iri, of_any, text, within
 
-MOST_WORDS = 16
 LONGEST = 500
 """Most characters of a text that is passed to a service unchanged."""
 _SHORTER = "BIND(-STRLEN(STR(?label)) AS ?score)"
@@ -45,7 +44,7 @@ class SearchTerms(NamedTuple):
 
 def search_terms(typed: str, limit: int) -> SearchTerms | None:
     """The terms to search for, None if the text has no words."""
-    words = tuple(_WORD.findall(typed.lower())[:MOST_WORDS])
+    words = tuple(_WORD.findall(typed.lower())[:16])
     return SearchTerms(typed.strip()[:LONGEST], words, limit) if words else None
 
 

@@ -56,9 +56,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("bfsql")
 
 _LIMIT = re.compile(r"\bLIMIT\s+(\d+)(?:\s+OFFSET\s+\d+)?\s*$", re.IGNORECASE)
-_MAX_REDIRECTS = 4
-_MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error that are read; its first line is shown."""
 _QUERIES_AT = re.compile(r"/(?:sparql|query)(?=$|\?)")
 _UPDATES = b"SPARQL11Update"
 """Name of the update language in a service description."""
@@ -197,9 +194,7 @@ class Endpoint(Dataset):
         """The reply of the endpoint, or of its redirect; the caller ends it at `limit`."""
         began = time.monotonic()
         try:
-            reply = await follow_redirects(
-                request, self._exchange, self._target, most=_MAX_REDIRECTS
-            )
+            reply = await follow_redirects(request, self._exchange, self._target, most=4)
         except EndlessRedirects as error:
             raise self._failures.redirected(
                 error.reply.status, hide_login(error.request.url), "the redirects form a loop."
@@ -214,7 +209,7 @@ class Endpoint(Dataset):
         return await self._client.send(
             request,
             max_bytes=self._settings.max_response_bytes,
-            max_error_bytes=_MAX_ERROR_BYTES,
+            max_error_bytes=64 * 1024,  # only the first line is shown
             credentials=self._credentials if same_server(request.url, self._url) else None,
         )
 

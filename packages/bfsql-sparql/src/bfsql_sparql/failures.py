@@ -27,8 +27,6 @@ _LONG = 5.0
 """Seconds after which a gateway that gives up, or an answer that ends in the middle, means that
 an undisclosed limit of the endpoint was reached.
 """
-_TAIL = 4_096
-"""Bytes at the end of a broken answer that are searched for an error."""
 _SHOWN = 300
 """Characters of a server's own words that a sentence quotes."""
 _HTML = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
@@ -36,7 +34,6 @@ _ECHO = "SPARQL-QUERY:"
 """Blazegraph repeats the query before the error itself."""
 _BUSY = (408, 425, 429, 502, 503, 504, *range(520, 600))
 """Statuses that may pass; from 520 on they are those of gateways."""
-
 
 _UNUSABLE = "{name} cannot be used: {why}."
 _NO_REPLY = {
@@ -169,7 +166,8 @@ class Failures:
                 "such as parameter format=json."
             )
         if not _is_whole(reply.body):
-            return self.incomplete(timed.seconds, timed.limit, reply.body[-_TAIL:])
+            # An error is in the last few kB of a broken answer.
+            return self.incomplete(timed.seconds, timed.limit, reply.body[-4_096:])
         return None
 
     def _refusal(self, reply: HttpReply, words: str) -> StoreError:

@@ -24,12 +24,8 @@ SAMPLE = 20_000
 """Statements that a sample reads."""
 AROUND = 500
 """Nodes near the seeds that a sample reads."""
-SEEDS = 10
-"""Nodes that a sample starts from if no seeds are set."""
 LARGEST = 4_000_000
 """Most bytes of a service description that are read; rdflib takes seconds for as many."""
-_FIRST = 0.6  # of the time, before a sample is taken
-_SHARE = 0.4  # of the time of a call that one list may take: it needs two, and more
 
 Partition: typing.TypeAlias = typing.Literal["class", "property"]
 """The units into which the vocabulary VoID divides a dataset."""
@@ -86,7 +82,8 @@ class Schema:
         return " ".join(parts)
 
     def _budget(self) -> TimeBudget:
-        return TimeBudget(self._settings.schema_timeout, _SHARE)
+        # A call needs two such lists, and more.
+        return TimeBudget(self._settings.schema_timeout, 0.4)
 
     def _ids(self, listing: Listing) -> list[str]:
         return sorted({self._mapping.ids.id(name) for name in listing.names})
@@ -133,7 +130,8 @@ class Schema:
         """All names, None if the store does not return a complete list."""
         if not self._settings.distinct:
             return None
-        found = await self._dataset.select(query, budget.seconds_left() * _FIRST)
+        # The remaining time is for a sample.
+        found = await self._dataset.select(query, budget.seconds_left() * 0.6)
         if found is None or found.cut or len(found.rows) > MOST:
             return None
         return _names(found.rows)
@@ -187,7 +185,7 @@ class Schema:
         """Nodes to sample around: the operator's, or the most linked in a part of the data."""
         if self._mapping.probe_seeds:
             return self._mapping.probe_seeds
-        query = texts.most_linked(self._mapping, SAMPLE, SEEDS)
+        query = texts.most_linked(self._mapping, SAMPLE, 10)
         found = await self._dataset.select(query, seconds)
         return sorted(_names(found.rows)) if found else ()
 

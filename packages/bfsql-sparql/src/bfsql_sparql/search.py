@@ -37,11 +37,8 @@ LONGEST_LOCAL = 200
 """Most characters of a text that may be the last part of an id."""
 LONGEST_ACCENTED = 60
 """Most characters of a text that is made a regular expression."""
-SHORTEST_PART = 3
-"""Fewest letters of a part of a word by which misspelt names are found."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
 _LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
-_SHARE = 0.8  # of the time of a call; what was found has to be described in the rest
 
 Look = Callable[[int], str]
 """Makes a pattern for at most a number of nodes."""
@@ -70,7 +67,8 @@ class EntitySearch:
         self._dataset = store.dataset
         self._mapping = mapping
         self._capabilities = capabilities
-        self._clock = TimeBudget(settings.search_timeout, _SHARE)
+        # The remaining time of a call is for describing the matches.
+        self._clock = TimeBudget(settings.search_timeout, 0.8)
         self._query = query
         self._text = query.strip()
         self._wanted = fold(query)
@@ -275,7 +273,7 @@ def _unbroken(text: str) -> list[str]:
     errors = allowed_errors(word)
     if not errors or len(text) > LONGEST_LOCAL:
         return []
-    size = max(len(word) // (errors + 2), SHORTEST_PART)
+    size = max(len(word) // (errors + 2), 3)
     starts = [*range(0, len(word) - size, size), len(word) - size]
     return list(dict.fromkeys(word[start : start + size] for start in starts))
 

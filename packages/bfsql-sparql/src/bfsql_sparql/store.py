@@ -26,7 +26,6 @@ MOST_SUBCLASSES = 50_000
 """Most pairs of classes that are read; a store with more is used without them."""
 PORTABLE = "contains"
 """The search that every store supports."""
-_LABELS = 20
 _SHORTEST = 4
 
 T = TypeVar("T")
@@ -135,7 +134,7 @@ async def _first_working_search(dataset: Dataset, mapping: RdfMapping) -> str:
 
 async def _some_word(dataset: Dataset, mapping: RdfMapping) -> str | None:
     """A word of a label, long enough to be in any index."""
-    labels = await dataset.select(schema.some_labels(mapping, _LABELS), PROBE)
+    labels = await dataset.select(schema.some_labels(mapping, 20), PROBE)
     for (label,) in labels.rows if labels else ():
         if isinstance(label, Literal):
             wanted = search_terms(label.text, 1)

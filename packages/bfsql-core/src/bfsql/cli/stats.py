@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 HUBS = 10
 """Number of nodes with the most edges to show."""
-RELATIONS = 20
-"""Most relations in the table; JSON has all of them."""
 UNCOUNTED = (
     "The degrees of single nodes and the largest hubs are not counted, because this backend would "
     "have to read every edge. `bfsql describe-entity ID` counts the edges of one node."
@@ -189,7 +187,8 @@ def show_stats(found: Stats) -> None:
         print_table(("type", "nodes"), [(name, f"{n:,}") for name, n in found.nodes.items()])
     if found.edges:
         print_table(("predicate", "edges"), [(name, f"{n:,}") for name, n in found.edges.items()])
-    shown = found.relations[:RELATIONS]
+    # The first of the table only; JSON has all of them.
+    shown = found.relations[:20]
     rows = [
         (one["subject_type"], one["predicate"], one["object_type"], f"{one.get('edges', 0):,}")
         for one in shown

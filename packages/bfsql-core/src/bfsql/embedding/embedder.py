@@ -27,7 +27,6 @@ Embed: TypeAlias = Callable[[str], Awaitable[Sequence[float]]]
 _TIMEOUT = 10.0  # seconds for one text, by default
 _CACHED = 256  # texts: a model searches the same name repeatedly
 _PROBE = "word"
-_SHARE = 0.5  # of the call's time; the rest must suffice for a search by names
 
 
 class Source(Protocol):
@@ -133,7 +132,8 @@ class Embedder:
 
     async def _embed(self, text: str) -> Any:
         remaining = call.remaining()
-        seconds = self._timeout if remaining is None else min(self._timeout, remaining * _SHARE)
+        # Half of the time has to suffice for a search by names.
+        seconds = self._timeout if remaining is None else min(self._timeout, remaining * 0.5)
         try:
             async with asyncio.timeout(seconds):
                 return await self._source.embed(text, seconds)

@@ -30,7 +30,6 @@ _FLAGS: Final = (
     | getattr(os, "O_NONBLOCK", 0)  # a pipe that nobody reads must hold up no call
     | getattr(os, "O_BINARY", 0)
 )
-_FOR_ITS_OWNER = 0o600
 
 
 class Recorder(Observer):
@@ -65,7 +64,7 @@ class Recorder(Observer):
     def _opened(self) -> tuple[int, bool]:
         """A descriptor of the file, and whether its last line was cut off."""
         try:
-            descriptor = os.open(self._file, _FLAGS, _FOR_ITS_OWNER)
+            descriptor = os.open(self._file, _FLAGS, 0o600)
         except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"Calls cannot be recorded in {self._file}: {system_reason(error)}. Name a file "

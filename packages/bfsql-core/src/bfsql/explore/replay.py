@@ -19,8 +19,6 @@ from bfsql.rest.response import Reply
 MAX_BYTES = 8_000_000
 """Bytes of a file that are read: those at its end."""
 
-_MILLISECONDS = 1_000
-
 
 class RecordedCall(BaseModel):
     """A tool call as it was recorded; what is not known of it is null."""
@@ -136,7 +134,7 @@ def _audited(given: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, A
         "session": caller.get("session") or caller.get("subject") or caller.get("address"),
         "client": caller.get("client"),
         "error": None if outcome == "ok" else outcome,
-        "ms": seconds * _MILLISECONDS if isinstance(seconds, int | float) else None,
+        "ms": seconds * 1_000 if isinstance(seconds, int | float) else None,
     }
 
 

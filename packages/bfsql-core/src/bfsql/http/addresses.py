@@ -24,7 +24,6 @@ _ENDS_WITH_IPV4 = (
     ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
     ipaddress.IPv6Network("::/96"),
 )
-_SHOWN = 200
 
 
 @dataclass(eq=False)
@@ -135,7 +134,7 @@ def ascii_host(url: str) -> str:
     try:
         return host if ":" in host else host.encode("idna").decode()
     except UnicodeError as error:
-        raise StoreUnavailable(f"The host {host[:_SHOWN]} cannot be found ({error}).") from None
+        raise StoreUnavailable(f"The host {host[:200]} cannot be found ({error}).") from None
 
 
 async def public_address(url: str, *, allow_private: bool = False) -> str:

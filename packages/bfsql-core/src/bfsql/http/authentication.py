@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Post: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable["HttpReply"]]
 """Sends URL, form and headers as a POST request and returns the reply."""
 
-_EARLY = 30.0  # seconds before its expiry at which a token is no longer used
 _LIFETIME = 300.0  # of a token whose reply has no lifetime
 
 
@@ -71,7 +70,8 @@ class OAuthClient:
         async with self._lock:
             if not self.current or time.monotonic() >= self._expires:
                 self.current, lifetime = await self._fetched(post)
-                self._expires = time.monotonic() + max(lifetime - _EARLY, lifetime / 2)
+                # A token is no longer used 30 s before its expiry.
+                self._expires = time.monotonic() + max(lifetime - 30.0, lifetime / 2)
             return self.current
 
     def forget(self, token: str) -> None:

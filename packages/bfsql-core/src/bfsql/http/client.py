@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-_IDLE = 30.0  # seconds for which an unused connection stays open
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -109,7 +108,7 @@ class HttpClient:
                 headers=headers,
                 auth=httpx2.Auth(),  # no authentication: otherwise a login in the URL would be sent
                 timeout=httpx2.Timeout(None, connect=connect_timeout),
-                limits=httpx2.Limits(max_keepalive_connections=kept, keepalive_expiry=_IDLE),
+                limits=httpx2.Limits(max_keepalive_connections=kept, keepalive_expiry=30.0),
                 verify=trusted,
                 http2=http2 and find_spec("h2") is not None,
                 follow_redirects=False,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bfsql.http.client import HttpReply, HttpRequest
 
-_SHOWN = 300
-
 
 class Failure(Enum):
     """Reasons for an incomplete or missing reply."""
@@ -133,7 +131,7 @@ def describe(error: BaseException) -> str:
     return one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
-def one_line(text: str, limit: int = _SHOWN) -> str:
+def one_line(text: str, limit: int = 300) -> str:
     """A text on one line, of at most `limit` characters and `...`, without a final full stop."""
     line = " ".join(text.split())
     return f"{line[:limit]}..." if len(line) > limit else line.rstrip(".")

@@ -21,9 +21,6 @@ from bfsql.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-_LONGEST_HOLD = 60.0
-"""Seconds after which a server is tried again, even if it requested a longer pause."""
-
 
 class Retryable(StoreUnavailable):
     """A failure after which the same request may soon succeed; `retry` handles it.
@@ -169,7 +166,8 @@ class RateLimiter:
 
     def hold(self, seconds: float) -> None:
         """Start no request for `seconds`, a minute at most, because the server requested it."""
-        self._free = max(self._free, time.monotonic() + min(seconds, _LONGEST_HOLD))
+        # A server is tried again after a minute, even if it requested a longer pause.
+        self._free = max(self._free, time.monotonic() + min(seconds, 60.0))
 
     def end_hold(self) -> None:
         """Let the next request start at once: the pause was long enough."""

@@ -28,8 +28,6 @@ LOCK = "lock"
 PATIENCE = 0.5
 """Seconds for which a locked folder is retried: creating or checking one takes less."""
 
-_PAUSE = 0.02
-
 
 @contextmanager
 def working_folder(
@@ -75,7 +73,7 @@ def _own(folder: Path, patience: float) -> int:
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise
-                time.sleep(_PAUSE)
+                time.sleep(0.02)
 
 
 def _make(folder: Path) -> bool:

@@ -18,7 +18,6 @@ EXAMPLES = 5
 NOT_TEXT = "it contains half of a surrogate pair, which is not text; write the whole character"
 
 _LONGEST_NAME = 60
-_SAMPLE = 1_000
 
 T = TypeVar("T")
 
@@ -62,7 +61,7 @@ def accepted(
 
 def sample_step(count: int) -> int:
     """Every how many ids one is taken, so that a sample of `count` ids has at most a thousand."""
-    return max(1, -(-count // _SAMPLE))
+    return max(1, -(-count // 1_000))
 
 
 def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: bool = False) -> None:

@@ -25,8 +25,6 @@ from bfsql.sources.open import AnyTable, Source
 if TYPE_CHECKING:
     import sqlite3
 
-_ROWS = 100
-"""Rows of a table whose values are compared with the ids of nodes."""
 _MARKS = "~_:@ "
 """Characters around the names of columns in exports of graph databases, such as `~from`."""
 
@@ -150,7 +148,7 @@ class NodeTables:
 def _sample(table: AnyTable, columns: NodeColumns) -> dict[str, set[str]]:
     """The values of the first rows, of each column besides the id whose values can be ids."""
     found: dict[str, set[str | None]] = {}
-    for row in islice(guarded(table.path, iter(table.rows())), _ROWS):
+    for row in islice(guarded(table.path, iter(table.rows())), 100):
         for column, value in row.items():
             if column != columns.id and value_or_none(value, columns.null_texts) is not None:
                 found.setdefault(column, set()).add(id_text(row, column, columns))

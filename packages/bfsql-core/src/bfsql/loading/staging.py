@@ -56,11 +56,6 @@ TOLD = 1_000
 
 DEFAULTS = LoadOptions()
 
-_CHECK_EVERY = 100_000
-"""Steps of SQLite's machine between two calls of `stopped`."""
-_UNCOUNTED = -1
-"""`edge.items` of a record whose own provenance has not been counted yet."""
-
 
 class Codec(NamedTuple):
     """How metadata is written in the file: text or bytes that hold what the store can keep."""
@@ -187,7 +182,8 @@ class Staging:
         self._codec = codec
         self._options = options
         self.connection.executescript(sql.PRAGMAS + sql.TABLES)
-        self.connection.set_progress_handler(worker.stopped, _CHECK_EVERY)
+        # After each 100,000 steps of SQLite's machine.
+        self.connection.set_progress_handler(worker.stopped, 100_000)
         self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
         self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
         self._described: list[tuple[Any, ...]] = []
@@ -216,7 +212,8 @@ class Staging:
         match record:
             case EdgeRecord(subject, predicate, obj, metadata):
                 data = self._codec.encode(metadata)
-                items = _UNCOUNTED if "provenance" in metadata else 0
+                # -1: its own provenance has not been counted yet.
+                items = -1 if "provenance" in metadata else 0
                 s, o = self._ids[subject], self._ids[obj]
                 # The predicate last: one of a refused edge would be listed in the schema.
                 self._edges.append((s, self._predicates[predicate], o, items, data))

@@ -41,8 +41,6 @@ _SPELLINGS: dict[str, Operator] = {
 }
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
-_DIGITS = 9
-"""Maximum digits of a step number."""
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
 _HOLDS: dict[Operator, tuple[int, ...]] = {
@@ -195,7 +193,7 @@ def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:
     found = _STEP.match(text)
     if found is None or (steps is None and names.find(found[1]) is not None):
         return None, text
-    number = int(found[1][:_DIGITS])
+    number = int(found[1][:9])
     if steps is None:
         raise _wrong(text, "names the step of a path, and this call has no path")
     if number > steps:

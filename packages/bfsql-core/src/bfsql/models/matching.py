@@ -19,8 +19,6 @@ from bfsql.models.records import Metadata
 
 MOST_WORDS = 16
 """Maximum words of a text that are searched."""
-MOST_COMPARED = 2_000
-"""Maximum words of an entity that are compared letter by letter."""
 LONGEST = 256
 """Maximum characters of a text that may be a misspelling."""
 
@@ -178,7 +176,7 @@ class NameQuery:
     def _errors_by_word(self, labels: _Labels) -> int | None:
         """Typing errors in all words, each compared with the nearest word of the entity."""
         every = dict.fromkeys(word for label in labels.in_words for word in label)
-        known = list(every)[:MOST_COMPARED]
+        known = list(every)[:2_000]
         total = 0
         for word in self.words:
             if _is_met(word, labels.in_words):

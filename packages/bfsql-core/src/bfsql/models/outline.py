@@ -36,8 +36,6 @@ _VALUE_CHARACTERS = 40
 """Maximum length of a listed value."""
 _KEYS = 200
 """Maximum number of keys of a type or predicate that are examined."""
-_ITEMS = 20
-"""Maximum number of items of a list that are examined."""
 _EXACT = 2**53
 """Up to this value every whole number is exactly representable as a float."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
@@ -180,7 +178,7 @@ class _Values:
         self.records += 1
         if isinstance(value, list | tuple | set | frozenset):
             self._kinds.add("list")
-            for item in itertools.islice(value, _ITEMS):
+            for item in itertools.islice(value, 20):
                 self._count(*_plain(item))
         else:
             kind, plain = _plain(value)

@@ -54,14 +54,12 @@ from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.requests import request_of
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
+from bfsql.settings.server import HTTP_CACHE_TTL
 from bfsql.tools import Limits, ToolDefinition, translate_errors
 from bfsql.tools.descriptions import FRAME
 
 NAME = "bfs-ql"
 """The server's name in the handshake."""
-
-CACHE_TTL = 600.0
-"""Seconds that a cached entry lives in a server that outlasts its clients (`protocol.md` 25)."""
 
 GREETING = "BFS-QL answers at {url}/mcp"
 """What the operator reads when the server listens over HTTP."""
@@ -79,7 +77,7 @@ def create_server(
     limits: Limits | None = None,
     structured_content: bool = True,
     cache_records: int = MAX_RECORDS,
-    cache_ttl: float | None = CACHE_TTL,
+    cache_ttl: float | None = HTTP_CACHE_TTL,
     hooks: Iterable[object] | None = None,
     **settings: Any,
 ) -> BfsqlServer:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bfsql.server.stdio_transport import Lines
     from bfsql.settings import ServeSettings
 
-_CANCEL_SECONDS = 0.5
-"""Seconds that cancelled calls have to stop their store queries before the store is closed."""
 
 _END_SECONDS = 2.0
 """Seconds after the grace period for calls to end and for the client to read their answers."""
@@ -118,7 +116,8 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _S
         await until(lambda: served.done() or not lines.unanswered, _END_SECONDS)
     if not served.done():
         served.cancel()
-        await asyncio.wait({served}, timeout=_CANCEL_SECONDS)
+        # Cancelled calls stop their store queries before the store is closed.
+        await asyncio.wait({served}, timeout=0.5)
         return False
     await served
     return True

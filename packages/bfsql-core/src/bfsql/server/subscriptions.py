@@ -19,19 +19,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from bfsql.serving.requests import request_of
 
-_SECONDS = 5.0
-"""Seconds that notifying one client may take."""
-
-_STREAMS = 1_000_000
-"""Unlimited: streams are limited as connections over HTTP, and as requests over stdio."""
-
 
 class ListChanges:
     """The clients that are notified when the list of tools changes."""
 
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus, max_subscriptions=_STREAMS)
+        # Unlimited: streams are limited as connections over HTTP, and as requests over stdio.
+        self._streams = ListenHandler(self._bus, max_subscriptions=1_000_000)
         self._sessions: WeakSet[Connection] = WeakSet()
         self._listed: list[Tool] | None = None
 
@@ -68,5 +63,5 @@ class ListChanges:
 
 
 async def _notify(session: Connection) -> None:
-    with anyio.move_on_after(_SECONDS):
+    with anyio.move_on_after(5.0):
         await session.send_tool_list_changed()

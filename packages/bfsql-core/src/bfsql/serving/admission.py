@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 MINUTE = 60.0
 MOST_RATED = 10_000
 """Clients whose calls per minute are counted; beyond that, those idle longest are forgotten."""
-LONGEST_RETRY = 60
-"""Most seconds that a refused client is asked to wait."""
-_RECENT = 0.1
-"""Weight of the last call in the mean duration of calls."""
 _ROUNDING = 1e-9
 
 _Waiter: TypeAlias = "asyncio.Future[None]"
@@ -84,7 +80,8 @@ class Admission:
         try:
             yield
         finally:
-            self._mean_seconds += _RECENT * (self._clock() - began - self._mean_seconds)
+            # A mean in which the last call has a weight of a tenth.
+            self._mean_seconds += 0.1 * (self._clock() - began - self._mean_seconds)
             self._leave(client)
 
     async def _enter(self, client: str) -> None:
@@ -172,7 +169,7 @@ class Admission:
     def _refusal(self, why: str) -> Busy:
         self.refused += 1
         seconds = self._mean_seconds * (self.waiting + 1) / self.settings.max_calls
-        return Busy(why, min(LONGEST_RETRY, seconds))
+        return Busy(why, min(60, seconds))
 
 
 class _Rate:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 STOPPING = "stopping"
 """`kind` of the `ToolError` of a call that a stopping server refuses or ends."""
 
-_TICK = 0.02
-"""Seconds between two checks of a condition."""
 
 _REFUSED = (
     "This server is shutting down and accepts no new calls. Repeat the call in a few seconds: "
@@ -104,7 +102,7 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
     time = asyncio.get_running_loop().time
     end = time() + seconds
     while not condition() and time() < end:  # noqa: ASYNC110 - most conditions have no event
-        await asyncio.sleep(_TICK)
+        await asyncio.sleep(0.02)
 
 
 def expire(limit: asyncio.Timeout) -> None:

@@ -37,9 +37,6 @@ MAX_CONNECTIONS = 1_000
 BACKLOG = 128
 """Connections that wait in the system's queue to be accepted."""
 
-_FILES_OF_STORE = 64
-"""Fewest files left for the store, the logs and connections that are about to be closed."""
-
 _SWEEP_SECONDS = 0.5
 """Seconds between two checks of all connections; a timeout is late by this at most."""
 
@@ -55,7 +52,6 @@ _STALLED_SECONDS = 2.0
 _REFUSALS = 8
 """Refused connections that stay open at once, so that their clients can read the refusal."""
 
-_REFUSAL_SECONDS = 1.0
 _WITHOUT_LINGERING = struct.pack("ii", 1, 0)
 
 _logger = logging.getLogger(__name__)
@@ -115,7 +111,8 @@ def _room_for_connections() -> int | None:
     if files == resource.RLIM_INFINITY:
         return None
     quarter = max(1, files // 4)
-    return max(files - max(_FILES_OF_STORE, quarter), quarter)
+    # The store, the logs and connections that are about to be closed need files, too.
+    return max(files - max(64, quarter), quarter)
 
 
 class Connections:
@@ -189,7 +186,7 @@ class Connections:
         self._refusals += 1
         transport.set_protocol(asyncio.Protocol())  # reads, and ignores what it reads
         transport.write_eof()
-        loop.call_later(_REFUSAL_SECONDS, self._end_refusal, transport)
+        loop.call_later(1.0, self._end_refusal, transport)
 
     def _end_refusal(self, transport: asyncio.Transport) -> None:
         self._refusals -= 1

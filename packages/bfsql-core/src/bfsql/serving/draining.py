@@ -22,9 +22,6 @@ LINGER_SECONDS = 2.0
 """Seconds after the last call for requests that clients need to read its answer: the Python client
 lists the tools after its first call, to validate the answer against the tool's schema."""
 
-END_SECONDS = 2.0
-"""Seconds that calls have to end with an error once the grace period is over."""
-
 CLOSE_SECONDS = 2
 """Seconds that connections have to close; those that remain are aborted."""
 
@@ -85,7 +82,7 @@ class Server(WithoutSignals):
         if not idle():
             log.warning("%d calls had not ended in time and were cancelled.", self._calls.under_way)
             self._calls.end()
-            await until(idle, END_SECONDS)
+            await until(idle, 2.0)
         else:
             await self._until(
                 lambda: False, min(self._calls.last_ended + LINGER_SECONDS, end) - time()

@@ -35,15 +35,9 @@ log = logging.getLogger("bfsql")
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it when the context ends."""
 
-
 FOLLOW_SECONDS = 5.0
 """Seconds after a change during which calls wait for the new graph; after that, the previous graph
 answers them."""
-
-
-AGAIN_SECONDS = 10.0
-"""Seconds after which opening is tried again although the store has not changed: the reason may
-have been a lack of files or memory."""
 
 
 class OpenSessions(Protocol):
@@ -207,7 +201,8 @@ class LiveGraph:
                     why,
                 )
             self.problem, self._refused = why, change
-            self._again_at = asyncio.get_running_loop().time() + AGAIN_SECONDS
+            # Also if the store has not changed: the reason may have been a lack of files or memory.
+            self._again_at = asyncio.get_running_loop().time() + 10.0
 
     def _serve(self, opened: _Opened) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING

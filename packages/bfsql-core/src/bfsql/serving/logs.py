@@ -37,8 +37,6 @@ the same names, so they are left alone in other records."""
 _ANSWERED = ("Error handling POST request", "Exception in ASGI application")
 """Beginnings of records of requests that were answered with an internal error."""
 
-_MINUTE = 60.0
-
 _MOST_NAMES, _NAME_CHARACTERS, _VALUE_CHARACTERS = 20, 60, 1_000
 """Most logged arguments of a call, and most characters of a name and of all values."""
 
@@ -61,7 +59,7 @@ class OnceAMinute:
     def __call__(self) -> bool:
         """Return whether a record may be logged now, and count it as logged."""
         now = time.monotonic()
-        if now < self._last + _MINUTE:
+        if now < self._last + 60.0:
             return False
         self._last = now
         return True

@@ -47,7 +47,6 @@ _FORMS = (
     "of them a node or each an edge. For one object per line, name the format jsonl; for "
     "JSON-LD, jsonld"
 )
-_SHOWN = 80
 _SUBJECT, _OBJECT = ":edge source", ":edge target"
 """Keys of an edge's ends among its attributes, in forms that store them elsewhere."""
 
@@ -226,7 +225,7 @@ def _of_table(
     columns = columns_of(path, list(firsts), options)
     for column, value in firsts.items():
         meaning = columns.meanings.get(column, "metadata")
-        account.columns.append(ColumnAccount(column, meaning, str(value)[:_SHOWN]))
+        account.columns.append(ColumnAccount(column, meaning, str(value)[:80]))
     items = ((f"item {n}", row) for n, row in enumerate(rows, 1))
     records = _each(path, items, columns.record)
     if isinstance(columns, EdgeColumns):

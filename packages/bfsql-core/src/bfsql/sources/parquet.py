@@ -28,8 +28,6 @@ from bfsql.sources.headers import check_each_once
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 4096
-"""Number of rows per batch."""
 _DEEPEST = 50
 """Maximum nesting depth of types."""
 
@@ -82,7 +80,7 @@ class ParquetTable:
         self._binary.clear()
         names = self.names if only is None else [name for name in self.names if name in only]
         with _faults(self.path), pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+            for batch in file.iter_batches(4096, columns=names, use_threads=False):
                 columns = [_values(batch.column(n), self._readings[n]) for n in names]
                 for values in zip(*columns, strict=True):
                     row = zip(names, values, strict=True)

@@ -18,14 +18,9 @@ from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
 
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
-_CHUNK = 1 << 20
 _GB = 1 << 30
-_SPARE_SHARE = 10
-"""A tenth of the disk is not filled with a copy."""
 _SPARE_BYTES = _GB
 """Likewise, in bytes."""
-_LOOK_EVERY = 1 << 26
-"""Bytes between two looks at the free space; a smaller copy is made on a full disk, too."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -136,12 +131,14 @@ def _copy(pipe: Path, stream: BinaryIO, copy: BinaryIO, folder: Path) -> None:
         SourceError: Less than a tenth of the disk, or less than 1 GB, is left.
     """
     size = 0
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(1 << 20):
         copy.write(chunk)
         size += len(chunk)
-        if size % _LOOK_EVERY < len(chunk):
+        # Every 64 MB; a smaller copy is made on a full disk, too.
+        if size % (1 << 26) < len(chunk):
             disk = shutil.disk_usage(folder)
-            if disk.free < max(disk.total // _SPARE_SHARE, _SPARE_BYTES):
+            # A tenth of the disk is not filled with a copy.
+            if disk.free < max(disk.total // 10, _SPARE_BYTES):
                 raise SourceError(
                     name_of(pipe),
                     f"was copied to {folder} until, after {size / _GB:.1f} GB, less than a tenth "

@@ -46,7 +46,6 @@ _SYNONYMS = {
     "https://schema.org/alternateName",
 }
 _REMEMBERED = 1 << 16
-_XML_HEAD = 1 << 16
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
 _XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -190,7 +189,7 @@ def _declared(path: Path, format_: str, encoding: str | None) -> Any:
                     yield found[1].decode(), found[2].decode()
     elif format_ == "rdfxml":
         with open_bytes(path) as stream:
-            for prefix, namespace in _XML.findall(stream.read(_XML_HEAD)):
+            for prefix, namespace in _XML.findall(stream.read(1 << 16)):
                 yield prefix.decode(), namespace.decode()
     elif format_ == "jsonld":
         with open_utf8(path, encoding_of(path, encoding)) as stream:

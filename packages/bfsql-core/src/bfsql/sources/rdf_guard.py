@@ -48,8 +48,6 @@ _BROKEN = re.compile(
 """A text whose line ends before it does; every parser refuses it."""
 _NAME = re.compile(rb"""(?:[^\s<>#\\"']++|\\[^\r\n])++""")
 _COMMENT = re.compile(rb"#[^\r\n]*+[\r\n]")
-_LAST = 64
-"""Bytes before a long IRI that show whether it is a namespace."""
 _LINE_FORMATS = {"ntriples", "nquads"}
 
 
@@ -127,7 +125,8 @@ class TurtleGuard:
             found = self._tokens.match(text, at)
             assert found is not None  # it matches nothing, too
             start = found.end()
-            before = text[max(at, start - _LAST) : start].split()
+            # The bytes before a long IRI show whether it is a namespace.
+            before = text[max(at, start - 64) : start].split()
             self._name_before = before[-1] if before else self._name_before
             self._line += text.count(b"\n", at, start)
             at = self._after(text, start) if start < len(text) else -1

@@ -47,7 +47,6 @@ from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_utf8
 from bfsql.sources.xml_guard import open_xml
 
-_CHUNK = 1 << 16
 _WINDOW = 1 << 16
 _LONGEST_STATEMENT = 1 << 26
 _WORD = re.compile(r"\S")
@@ -417,7 +416,7 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
     parser.setContentHandler(_JoinedText(handler))
     try:
         with open_xml(path) as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(1 << 16):
                 parser.feed(chunk)
                 yield from collector.take()
         parser.close()

@@ -23,7 +23,6 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 _LONGEST = 1 << 24
 """Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
 _BLOCK = 1 << 15
-_SKIPPED = 1 << 22
 _SEPARATORS = ",;\t|"
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
@@ -205,7 +204,7 @@ def _whole_lines(text: str) -> tuple[str, str]:
 
 def _behind_line(stream: io.TextIOWrapper) -> str:
     """Read on to the next line, and return its part that has been read."""
-    while block := stream.read(_SKIPPED):
+    while block := stream.read(1 << 22):
         ends = [end for end in (block.find("\n"), block.find("\r")) if end >= 0]
         if ends:
             return block[min(ends) + 1 :]

@@ -23,7 +23,6 @@ from bfsql.sources.xml_guard import open_xml, xml_faults
 ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 """Keys of the ids among the attributes; a declared name could be `id` or `source`."""
 
-_CHUNK = 1 << 16
 _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
 _DECIMALS = {"float", "double", "bigdecimal"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -87,7 +86,7 @@ class XmlGraph(ABC):
         with open_xml(self.path, doctype=False) as stream:
             chunk = None
             while chunk != b"":
-                chunk = stream.read(_CHUNK)
+                chunk = stream.read(1 << 16)
                 self._feed(chunk)
                 ready, self.ready = self.ready, []
                 yield from ready

@@ -24,9 +24,6 @@ from bfsql_neo4j.load.rows import Batch, GraphRows
 from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import DOCUMENTS
 
-DELETED_AT_ONCE = 10_000
-"""Relationships or nodes deleted by one transaction."""
-
 # Relationships first, since deleting a hub together with them would be one huge transaction.
 _DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
 _DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
@@ -130,7 +127,7 @@ class GraphWriter:
         if there:
             self._deleting = True
             for text in (_DELETE_RELATIONSHIPS, _DELETE_NODES):
-                await (await session.run(text, rows=DELETED_AT_ONCE)).consume()
+                await (await session.run(text, rows=10_000)).consume()
         idle = [
             index_queries.drop_index(index.name)
             for index in await indexes(session)

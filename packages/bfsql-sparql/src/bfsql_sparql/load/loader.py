@@ -38,7 +38,6 @@ PATIENCE = 3_600.0
 """Seconds that the last update may take: it moves everything at once."""
 CLEANING = 60.0
 """Most seconds for removing the leftovers of a load."""
-_SHOWN = 200
 
 log = logging.getLogger("bfsql")
 
@@ -278,7 +277,7 @@ class _Load:
             if len(groups) == 1:
                 first = groups[0][0].strip()
                 raise Refused(
-                    f"{refused} It starts with: {first[:_SHOWN]}", refused.status
+                    f"{refused} It starts with: {first[:200]}", refused.status
                 ) from refused
             half = len(groups) // 2
             self._most = max(1, min(self._most, sum(map(len, groups)) // 2))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bfsql_sparql.mapping import RdfMapping
 
 _NO_LANGUAGE = text("")
-_LATER = 1_000_000  # characters; a label that begins with the text comes before all others
 
 
 def described(found: str, mapping: RdfMapping, *, marked: bool) -> str:
@@ -62,9 +61,10 @@ def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: in
     """A pattern for the best nodes whose label or alias contains a text in lower case."""
     lower = "LCASE(STR(?label))"
     begins = f"STRSTARTS({lower}, {text(wanted)})"
+    # A label that begins with the text comes before all others.
     return _best(
         f"{_called(mapping)} FILTER(CONTAINS({lower}, {text(wanted)}))",
-        f"IF({begins}, 0, {_LATER}) + STRLEN(STR(?label))",
+        f"IF({begins}, 0, 1000000) + STRLEN(STR(?label))",
         types,
         mapping,
         limit,

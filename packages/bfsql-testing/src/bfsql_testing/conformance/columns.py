@@ -29,8 +29,6 @@ from bfsql_testing.conformance.isolation import soon
 
 COLUMNS = "the backend contract: columns are a faster way to answer the same questions"
 
-SINGLY = 80
-"""Nodes whose rings are read one by one."""
 SMALL = 10_000
 """Handles up to which the order of all is checked; in a larger store, only of those reached."""
 LARGEST = BATCH_EDGES * 5 // 4
@@ -41,8 +39,6 @@ FIRST = 4
 """Batches of a large ring that are read."""
 TOGETHER = 8
 """Rings that are read at the same time."""
-ABANDONED = 40
-"""Rings that are abandoned after their first batch: more than a pool has connections."""
 
 
 class ColumnsSample(NamedTuple):
@@ -177,7 +173,7 @@ async def columns_names(trial: Trial) -> None:
 async def columns_rings(trial: Trial) -> None:
     """Node by node and of all together: self-loops, parallel predicates, edges among the asked."""
     async with _columns(trial) as (db, columns, ids):
-        for asked in (*([entity_id] for entity_id in ids[:SINGLY]), ids):
+        for asked in (*([entity_id] for entity_id in ids[:80]), ids):
             wanted = await edges_of(db.edges_batch, asked)
             edges = await _edges(columns, await _handles(columns, asked))
             short = repr(asked) if len(asked) == 1 else f"{len(asked)} ids"
@@ -219,7 +215,8 @@ async def columns_apart(trial: Trial) -> None:
         every = await _handles(columns, ids)
         parts = [every[number::TOGETHER] for number in range(TOGETHER)]
         alone = [sorted(await _edges(columns, part)) for part in parts]
-        for _ in range(ABANDONED):
+        # More than a pool has connections.
+        for _ in range(40):
             await soon(_read_one_batch(_own(db), every))
         for own in ([_own(db) for _ in parts], [columns] * TOGETHER):
             together = await asyncio.gather(*map(_edges, own, parts))

@@ -18,9 +18,6 @@ Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreacha
 FAILED: frozenset[Outcome] = frozenset(("broken", "needless", "unreachable"))
 """Outcomes with which a backend fails."""
 
-NOTE = 2_000
-"""Number of characters of a note that a reason quotes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -126,7 +123,7 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
 
 def _notes(broken: Broken) -> list[str]:
     """The notes of hypothesis: the graph that broke the rule."""
-    return [note[:NOTE] for note in getattr(broken, "__notes__", ())]
+    return [note[:2_000] for note in getattr(broken, "__notes__", ())]
 
 
 def _unexpected(fault: BaseException) -> str:

@@ -27,11 +27,6 @@ from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 
 STREAM = "the backend contract: edges_stream gives the ring of edges_batch in batches"
 
-SINGLY = 12
-"""Nodes whose rings are read one by one."""
-DEGREE = 400
-ABANDONED = 40
-"""Streams that are abandoned after their first batch: more than a pool has connections."""
 TYPED = 5
 """Columns of a row that has the types of its ends."""
 PLAIN = 3
@@ -55,7 +50,7 @@ async def _rows(db: GraphDbInterface, ids: Sequence[str]) -> list[tuple[Any, ...
 async def stream_edges(trial: Trial) -> None:
     """Node by node and of all together; unknown ids and ends without a node add nothing."""
     async with _streaming(trial, tangled()) as (db, ids):
-        for asked in (*([entity_id] for entity_id in ids[:SINGLY]), ids):
+        for asked in (*([entity_id] for entity_id in ids[:12]), ids):
             with call.scope(seconds=call.remaining()) as scope:
                 streamed = {row[:3] for row in await _rows(db, asked)}
             wanted = await edges_of(db.edges_batch, asked)
@@ -121,11 +116,12 @@ async def stream_types(trial: Trial) -> None:
 )
 async def stream_left(trial: Trial) -> None:
     """Closed and cancelled, more often than a pool has connections."""
-    records = trial.storable(hub(DEGREE))
+    records = trial.storable(hub(400))
     async with _streaming(trial, records) as (db, _):
         ids = node_ids(records)
         wanted = set(await _rows(db, ids))
-        for number in range(ABANDONED):
+        # More than a pool has connections.
+        for number in range(40):
             await soon(_leave(db, ids, number))
         for rows in await soon(asyncio.gather(*(_rows(db, ids) for _ in range(3)))):
             expect(
