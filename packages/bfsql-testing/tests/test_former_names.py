@@ -39,6 +39,7 @@ def test_a_name_that_never_existed_is_an_ordinary_import_error():
 
 RENAMED_NAMES = [
     ("bfsql.abc", "DelegatingGraphDb", "ForwardingBackend"),
+    ("bfsql.abc", "adapted", "normalized"),
     ("bfsql.cache", "GuardedGraphDb", "CircuitBreakerBackend"),
     ("bfsql.call", "begun", "start_in_call"),
     ("bfsql.integers", "Columns", "IntegerGraph"),

@@ -5,8 +5,8 @@ from bfsql.abc.delegating import (
     NormalizedBackend,
     PassThroughBackend,
     accepts,
-    adapted,
     implements,
+    normalized,
 )
 from bfsql.abc.interface import (
     CONTRACT,
@@ -30,9 +30,9 @@ __all__ = [
     "NormalizedBackend",
     "PassThroughBackend",
     "accepts",
-    "adapted",
     "each",
     "implements",
+    "normalized",
 ]
 
 __getattr__ = former_names(
@@ -41,5 +41,6 @@ __getattr__ = former_names(
         "AdaptedGraphDb": "NormalizedBackend",
         "DelegatingGraphDb": "ForwardingBackend",
         "TransparentGraphDb": "PassThroughBackend",
+        "adapted": "normalized",
     },
 )

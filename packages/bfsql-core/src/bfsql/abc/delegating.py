@@ -1,7 +1,7 @@
-"""Backends that wrap another backend: to change its answers, and to find out its abilities.
+"""Backends that wrap another backend: to change its answers, or to adapt its signatures.
 
-A backend may leave out optional methods, and optional arguments of the methods it has. `adapted`
-adds the missing ones, so that core calls every backend in the same way.
+A backend may leave out optional methods, and optional arguments of the methods that it has.
+`normalized` adapts it once, when it is opened; all other code calls full signatures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.outline import Outline
@@ -29,6 +30,17 @@ if TYPE_CHECKING:  # numpy is imported only by users of columns
 
 _Value = TypeVar("_Value")
 _P = ParamSpec("_P")
+
+_OPTIONAL_ARGUMENTS = {
+    "edges_batch": "predicates",
+    "edges_stream": "predicates",
+    "metadata_for_nodes_batch": "keys",
+    "metadata_for_edges_batch": "keys",
+}
+"""The first argument that older signatures lack, by method."""
+
+_WITH_DEFAULT = (*_OPTIONAL_ARGUMENTS, "get_nodes_batch", "provenance_for_node")
+"""Methods whose defaults call other methods of the same object."""
 
 
 def implements(db: GraphDbInterface, method: str) -> bool:
@@ -44,40 +56,32 @@ def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
 class ForwardingBackend(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
-    Backends written before this contract are called with their own signatures:
-    `search_entities` may lack `node_types` or take them only by position (chapter
-    12: "Do not filter by entity type here -- that is the caller's job"), and
-    `comprehensive` and `next_steps` may be plain methods. A batch method that the
-    inner backend lacks runs over this object, and thus over what a subclass changes.
+    A batch method that the inner backend lacks runs over this object, and thus over what a
+    subclass changes.
 
     Args:
-        inner: The backend to call.
+        inner: The backend to call, which may have older signatures.
     """
 
     def __init__(self, inner: GraphDbInterface) -> None:
-        self._inner = inner
+        self._inner = normalized(inner)
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The methods with a default that the inner backend overrides."""
+        return frozenset(method for method in _WITH_DEFAULT if implements(self._inner, method))
 
     async def _ask(
         self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
     ) -> _Value:
-        """Call a method of the inner backend, plain or async; every call passes through here."""
-        answer: Any = method(*args, **named)
-        return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
+        """Call a method of the inner backend; every call but a stream passes through here."""
+        return await method(*args, **named)
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> Iterable[EntityStub]:
-        """Candidates, filtered here if the inner backend's signature takes no types."""
-        types = list(node_types or ())
-        if not types:
-            return await self._ask(self._inner.search_entities, query)
-        by_name, by_position = _takes_node_types(self._inner)
-        if by_name:
-            return await self._ask(self._inner.search_entities, query, node_types=types)
-        if by_position:
-            return await self._ask(self._inner.search_entities, query, types)
-        found = await self._ask(self._inner.search_entities, query)
-        return [stub for stub in found if stub.entity_type in types]
+        """Candidates for a name, an alias or an id."""
+        return await self._ask(self._inner.search_entities, query, node_types)
 
     async def edges_from(self, entity_id: str) -> Iterable[Edge]:
         """All edges that leave the entity."""
@@ -109,7 +113,7 @@ class ForwardingBackend(GraphDbInterface):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
         """The nodes that exist."""
-        if not implements(self._inner, "get_nodes_batch"):
+        if "get_nodes_batch" not in self._own:
             return await super().get_nodes_batch(ids)
         return await self._ask(self._inner.get_nodes_batch, ids)
 
@@ -120,15 +124,13 @@ class ForwardingBackend(GraphDbInterface):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> Iterable[Triple]:
-        """A ring or a part of it, filtered here if the inner signature lacks the arguments."""
+        """A ring or a part of it."""
         part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        if not implements(self._inner, "edges_batch"):
+        if "edges_batch" not in self._own:
             return await super().edges_batch(ids, **part)
-        if accepts(self._inner, "edges_batch", "predicates"):
-            return await self._ask(self._inner.edges_batch, ids, **part)
-        return part_of(await self._ask(self._inner.edges_batch, ids), ids, **part)
+        return await self._ask(self._inner.edges_batch, ids, **part)
 
-    async def edges_stream(
+    def edges_stream(
         self,
         ids: Sequence[str],
         *,
@@ -137,14 +139,9 @@ class ForwardingBackend(GraphDbInterface):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it."""
         part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        if not implements(self._inner, "edges_stream"):
-            yield cast("Sequence[Triple]", list(await self.edges_batch(ids, **part)))
-            return
-        pushed = accepts(self._inner, "edges_stream", "predicates")
-        ring = self._inner.edges_stream
-        async with aclosing(ring(ids, **part) if pushed else ring(ids)) as batches:
-            async for rows in batches:
-                yield rows if pushed else part_of(cast("Sequence[Triple]", rows), ids, **part)
+        if "edges_stream" not in self._own:
+            return super().edges_stream(ids, **part)
+        return self._inner.edges_stream(ids, **part)
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; a subclass that changes the topology has to override this."""
@@ -154,21 +151,17 @@ class ForwardingBackend(GraphDbInterface):
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by id."""
-        if not implements(self._inner, "metadata_for_nodes_batch"):
+        if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
-        if accepts(self._inner, "metadata_for_nodes_batch", "keys"):
-            return only(await self._ask(self._inner.metadata_for_nodes_batch, ids, keys), keys)
-        return only(await self._ask(self._inner.metadata_for_nodes_batch, ids), keys)
+        return await self._ask(self._inner.metadata_for_nodes_batch, ids, keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by triple."""
-        if not implements(self._inner, "metadata_for_edges_batch"):
+        if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
-        if accepts(self._inner, "metadata_for_edges_batch", "keys"):
-            return only(await self._ask(self._inner.metadata_for_edges_batch, edges, keys), keys)
-        return only(await self._ask(self._inner.metadata_for_edges_batch, edges), keys)
+        return await self._ask(self._inner.metadata_for_edges_batch, edges, keys)
 
     async def outline(self) -> Outline | None:
         """An outline of the graph."""
@@ -176,7 +169,7 @@ class ForwardingBackend(GraphDbInterface):
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity."""
-        if not implements(self._inner, "provenance_for_node"):
+        if "provenance_for_node" not in self._own:
             return await super().provenance_for_node(entity_id, limit)
         return await self._ask(self._inner.provenance_for_node, entity_id, limit)
 
@@ -205,47 +198,36 @@ class ForwardingBackend(GraphDbInterface):
         await self._inner.close()
 
 
-class PassThroughBackend(ForwardingBackend):
-    """A backend that changes nothing; its optional abilities are those of the inner backend."""
-
-
-def _behind(db: GraphDbInterface) -> GraphDbInterface:
-    return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
-
-
 class NormalizedBackend(ForwardingBackend):
-    """A backend of any signature, as core calls it.
+    """A backend as core calls it: every method has its full signature.
 
-    The candidates of a search are always filtered by type, and each id occurs once.
-    The cache and the redaction are such backends; `adapted` wraps a backend that
-    core uses without either.
+    `normalized` wraps a backend of any signatures; the cache and the redaction are
+    such backends around it.
     """
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Candidates of the requested types, each once, in the backend's order."""
-        wanted = frozenset(node_types or ())
-        first: dict[str, EntityStub] = {}
-        for stub in await super().search_entities(query, node_types):
-            if not wanted or stub.entity_type in wanted:
-                first.setdefault(stub.id, stub)
-        return list(first.values())
+        return await self._ask(self._inner.search_entities, query, node_types)
 
     def forget_schema(self) -> None:
         """If there is a cache, make it request the schema again."""
-        if isinstance(self._inner, NormalizedBackend):
-            self._inner.forget_schema()
+        self._inner.forget_schema()
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself; None if it has more than `most` edges.
 
         Reading from the store stops there. No cache holds the ring.
         """
-        if isinstance(self._inner, NormalizedBackend):
-            return await self._inner.few_edges(ids, most)
+        return await self._inner.few_edges(ids, most)
+
+    @staticmethod
+    async def _up_to(
+        most: int, ring: AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]
+    ) -> set[Triple] | None:
         edges: set[Triple] = set()
-        async with aclosing(ForwardingBackend.edges_stream(self, ids)) as batches:
+        async with aclosing(ring) as batches:
             async for rows in batches:
                 edges.update((row[0], row[1], row[2]) for row in rows)
                 if len(edges) > most:
@@ -254,22 +236,139 @@ class NormalizedBackend(ForwardingBackend):
 
     def numbered(self) -> NumberedRings | None:
         """The rings that a cache holds in numbers, for one call; None if there is no cache."""
-        return self._inner.numbered() if isinstance(self._inner, NormalizedBackend) else None
+        return self._inner.numbered()
 
 
-def adapted(db: GraphDbInterface) -> NormalizedBackend:
+class PassThroughBackend(NormalizedBackend):
+    """A backend that changes nothing; its optional abilities are those of the inner backend."""
+
+    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
+        """The ring of a few nodes; None if it has more than `most` edges."""
+        return await self._up_to(most, self.edges_stream(ids))
+
+
+def _behind(db: GraphDbInterface) -> GraphDbInterface:
+    return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
+
+
+class SignatureAdapter(PassThroughBackend):
+    """A backend of any signatures, with full ones.
+
+    Signatures are inspected once, here. `search_entities` may lack `node_types` or take
+    them only by position (chapter 12: "Do not filter by entity type here -- that is the
+    caller's job"), batches may lack the arguments for a part, and any method that returns
+    a value may be a plain one.
+
+    Args:
+        inner: The backend.
+    """
+
+    _inner: Any
+
+    def __init__(self, inner: GraphDbInterface) -> None:
+        self._inner = inner
+        self._types_by = _node_types_by(type(inner).search_entities)
+        self._whole_only = frozenset(
+            method
+            for method, argument in _OPTIONAL_ARGUMENTS.items()
+            if not accepts(inner, method, argument)
+        )
+
+    async def _ask(
+        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
+    ) -> _Value:
+        answer: Any = method(*args, **named)
+        return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """Candidates of the requested types, each once, in the backend's order."""
+        search, types = self._inner.search_entities, list(node_types or ())
+        if types and self._types_by == "name":
+            found = await self._ask(search, query, node_types=types)
+        elif types and self._types_by == "position":
+            found = await self._ask(search, query, types)
+        else:
+            found = await self._ask(search, query)
+        first: dict[str, EntityStub] = {}
+        for stub in found:
+            if not types or stub.entity_type in types:
+                first.setdefault(stub.id, stub)
+        return list(first.values())
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> Iterable[Triple]:
+        """A ring or a part of it, filtered here if the backend returns only whole rings."""
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
+        if "edges_batch" not in self._whole_only:
+            return await super().edges_batch(ids, **part)
+        ring: Iterable[Triple] = await self._ask(self._inner.edges_batch, ids)
+        return part_of(ring, ids, **part)
+
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
+        """A ring in batches, or a part of it, filtered here as in `edges_batch`."""
+        part: EdgeFilter = {"predicates": predicates, "direction": direction}
+        whole = "edges_stream" in self._whole_only
+        ring = self._inner.edges_stream(ids) if whole else super().edges_stream(ids, **part)
+        async with aclosing(ring) as batches:
+            async for rows in batches:
+                yield part_of(rows, ids, **part) if whole else rows
+
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Metadata by id, of these keys only."""
+        if "metadata_for_nodes_batch" in self._whole_only:
+            found = await self._ask(self._inner.metadata_for_nodes_batch, ids)
+        else:
+            found = await super().metadata_for_nodes_batch(ids, keys)
+        return found if keys is None else only(found, keys)
+
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Metadata by triple, of these keys only."""
+        if "metadata_for_edges_batch" in self._whole_only:
+            found = await self._ask(self._inner.metadata_for_edges_batch, edges)
+        else:
+            found = await super().metadata_for_edges_batch(edges, keys)
+        return found if keys is None else only(found, keys)
+
+    def forget_schema(self) -> None:
+        """Do nothing: there is no cache."""
+
+    def numbered(self) -> None:
+        """None, because there is no cache."""
+
+
+def normalized(db: GraphDbInterface) -> NormalizedBackend:
     """The backend as core calls it, whatever its signatures."""
-    return db if isinstance(db, NormalizedBackend) else NormalizedBackend(db)
+    return db if isinstance(db, NormalizedBackend) else SignatureAdapter(db)
 
 
-def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:
-    """Whether the backend's search takes the types by name, and whether only by position.
+@cache
+def _node_types_by(search: Callable[..., Any]) -> Literal["name", "position"] | None:
+    """How a backend's search takes the types; None if it does not.
 
     A second parameter with another name may be anything, a limit for instance.
     """
-    parameters = inspect.signature(db.search_entities).parameters.values()
+    parameters = inspect.signature(search).parameters.values()
     named = {p.kind for p in parameters if p.name == "node_types"}
     kinds = {p.kind for p in parameters}
-    positional = named == {inspect.Parameter.POSITIONAL_ONLY}
-    by_name = bool(named or inspect.Parameter.VAR_KEYWORD in kinds) and not positional
-    return by_name, positional or inspect.Parameter.VAR_POSITIONAL in kinds
+    if named == {inspect.Parameter.POSITIONAL_ONLY}:
+        return "position"
+    if named or inspect.Parameter.VAR_KEYWORD in kinds:
+        return "name"
+    return "position" if inspect.Parameter.VAR_POSITIONAL in kinds else None

@@ -213,7 +213,7 @@ class CircuitBreakerBackend(PassThroughBackend):
 
     def __init__(self, inner: GraphDbInterface, max_pause: float) -> None:
         super().__init__(inner)
-        self.breaker = Breaker(inner.ping, max_pause)
+        self.breaker = Breaker(self._inner.ping, max_pause)
 
     async def _ask(self, method: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
         await self.breaker.admit()

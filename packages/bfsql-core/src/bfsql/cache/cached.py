@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from bfsql.abc import GraphDbInterface, NormalizedBackend, accepts, adapted, implements
+from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
@@ -43,15 +43,6 @@ K = TypeVar("K", str, Triple)
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
-
-BATCHES = (
-    "get_nodes_batch",
-    "edges_batch",
-    "edges_stream",
-    "metadata_for_nodes_batch",
-    "metadata_for_edges_batch",
-)
-"""Methods with a default; it runs over the cache if the backend has no version of its own."""
 
 
 class CachedGraphDb(NormalizedBackend):
@@ -85,7 +76,8 @@ class CachedGraphDb(NormalizedBackend):
     ) -> None:
         super().__init__(backend)
         self._observers = observers
-        self._own = frozenset(method for method in BATCHES if implements(backend, method))
+        batches = ("metadata_for_nodes_batch", "metadata_for_edges_batch")
+        self._by_key = frozenset(method for method in batches if accepts(backend, method, "keys"))
         lifetime = FOREVER if ttl is None else ttl
         policy = CachePolicy(CacheBudget(maxsize), lifetime, clock, observers)
         brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
@@ -126,7 +118,7 @@ class CachedGraphDb(NormalizedBackend):
         key = (query, tuple(node_types or ()))
 
         async def fetch(_: list[Any]) -> dict[Any, tuple[EntityStub, ...]]:
-            found = tuple(await NormalizedBackend.search_entities(self, query, list(key[1])))
+            found = tuple(await self._inner.search_entities(query, list(key[1])))
             return {key: found} if found else {}
 
         return list((await self._search.many([key], fetch)).get(key, ()))
@@ -223,7 +215,8 @@ class CachedGraphDb(NormalizedBackend):
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself."""
-        return await self._observers.store_call("edges_stream", super().few_edges(ids, most))
+        ring = self._up_to(most, ForwardingBackend.edges_stream(self, ids))
+        return await self._observers.store_call("edges_stream", ring)
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None if the backend returns edges one node at a time."""
@@ -236,7 +229,7 @@ class CachedGraphDb(NormalizedBackend):
 
     def _no_rings(self) -> HeldRings:
         typed = "edges_stream" in self._own
-        return HeldRings(adapted(self._inner), self._policy, **self._bounds, typed=typed)
+        return HeldRings(self._inner, self._policy, **self._bounds, typed=typed)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
@@ -244,7 +237,7 @@ class CachedGraphDb(NormalizedBackend):
         """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
-        if keys is not None and accepts(self._inner, "metadata_for_nodes_batch", "keys"):
+        if keys is not None and "metadata_for_nodes_batch" in self._by_key:
             ask = self._inner.metadata_for_nodes_batch
             return await _part(self._node_metadata, self._node_parts, ids, keys, ask)
         return only(await self._node_metadata.many(ids, self._fetch_node_metadata), keys)
@@ -256,7 +249,7 @@ class CachedGraphDb(NormalizedBackend):
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
-        if keys is not None and accepts(self._inner, "metadata_for_edges_batch", "keys"):
+        if keys is not None and "metadata_for_edges_batch" in self._by_key:
             ask = self._inner.metadata_for_edges_batch
             return await _part(self._edge_metadata, self._edge_parts, asked, keys, ask)
         return only(await self._edge_metadata.many(asked, self._fetch_edge_metadata), keys)

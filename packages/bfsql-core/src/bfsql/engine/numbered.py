@@ -13,7 +13,7 @@ from contextlib import aclosing
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, NormalizedBackend, adapted, each
+from bfsql.abc import GraphDbInterface, NormalizedBackend, each, normalized
 from bfsql.errors import StoreUnavailable
 from bfsql.integers import (
     NO_NODE,
@@ -33,7 +33,7 @@ AT_ONCE = 0.1
 
 def columns_of(db: GraphDbInterface) -> IntegerGraph:
     """The graph in integers for one call: the store's own columns, or numbered strings."""
-    return db.columns() or NumberedGraph(adapted(db))
+    return db.columns() or NumberedGraph(normalized(db))
 
 
 async def nodes_of(db: NormalizedBackend, ids: Sequence[str]) -> list[Node | None]:

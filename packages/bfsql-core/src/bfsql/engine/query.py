@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.engine.conditions import conditions_of
 from bfsql.engine.detail import with_absent_fields, with_metadata
 from bfsql.engine.intersect import intersect
@@ -40,7 +40,7 @@ async def bfs_query(
         FirstRingTooLarge: The first ring exceeds a bound.
         TypesUnread: The deadline passed before the types of the nodes were read.
     """
-    result = await _unbounded(db, query, query.max_hops, Bounds.of(db, max_nodes, max_edges))
+    result = await _answered(db, query, query.max_hops, max_nodes, max_edges)
     assert isinstance(result, BfsResult)
     return result
 
@@ -70,15 +70,22 @@ async def neighborhood_intersection(
         FirstRingTooLarge: The first ring exceeds a bound.
         TypesUnread: The deadline passed before the types of the nodes were read.
     """
-    result = await _unbounded(db, query, query.k, Bounds.of(db, max_nodes, max_edges))
+    result = await _answered(db, query, query.k, max_nodes, max_edges)
     assert isinstance(result, IntersectionResult)
     return result
 
 
-async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Bounds) -> Result:
+async def _answered(
+    db: GraphDbInterface,
+    query: Query,
+    hops: int,
+    max_nodes: int | None,
+    max_edges: int | None,
+) -> Result:
     with call.joined() as under_way:
-        db = adapted(db)
+        db = normalized(db)
         columns = columns_of(db)
+        bounds = Bounds.of(columns, max_nodes, max_edges)
         conditions = await conditions_of(db, columns, query)
         asked = list(dict.fromkeys(query.seeds))
         found = await call.within(columns.find(asked)) if asked else []

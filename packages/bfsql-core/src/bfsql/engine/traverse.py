@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.arrays import concatenated, distinct
+from bfsql.engine.numbered import NumberedGraph
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import (
     NO_NODE,
@@ -50,9 +50,9 @@ class Bounds(NamedTuple):
     edges: int
 
     @classmethod
-    def of(cls, db: GraphDbInterface, nodes: int | None, edges: int | None) -> Bounds:
+    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
         """The given bounds; for None, the defaults, which depend on the store."""
-        own = db.columns() is not None
+        own = not isinstance(columns, NumberedGraph)
         return cls(
             nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
             edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),

@@ -85,16 +85,13 @@ async def whole_schema(
     return answers.document_answer(document(share))
 
 
-async def schema_around(
-    names: Names, seeds: Sequence[str], bounds: Bounds, limits: Limits
-) -> Answer:
+async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> Answer:
     """Describe the relations of the edges that touch some entities.
 
     Args:
         names: The resolver of ids and names.
         seeds: Ids or names of the entities.
-        bounds: Limits on the nodes and edges to read.
-        limits: The limits, with the budget of the answer.
+        limits: The limits, with the bounds on nodes and edges and the budget of the answer.
 
     Raises:
         ToolError: There is no such entity.
@@ -103,6 +100,7 @@ async def schema_around(
     """
     columns = columns_of(names.db)
     found = await names.start(columns, seeds)
+    bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
     reach = await traverse(columns, found, 1, bounds)
     relations = await relations_of(reach)
     numbers = Counter(reach.types.tolist())
@@ -119,16 +117,17 @@ async def schema_around(
 
 
 async def directions(
-    db: NormalizedBackend, entity_id: str, bounds: Bounds
+    db: NormalizedBackend, entity_id: str, limits: Limits
 ) -> tuple[dict[str, int], list[str]]:
     """The edges of an entity, counted by predicate and direction, and notes on missing counts.
 
     Args:
         db: The graph.
         entity_id: The canonical id of the entity.
-        bounds: Limits on the nodes and edges to read.
+        limits: The limits, with the bounds on nodes and edges.
     """
     columns, left = columns_of(db), call.remaining()
+    bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
     seconds = COUNT_SECONDS if left is None else min(COUNT_SECONDS, left / 2)
     try:
         async with asyncio.timeout(seconds):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql import answers, call
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out, listed
 from bfsql.call import Caller, Limits
@@ -75,7 +75,7 @@ class Operations:
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
     ) -> None:
-        self.db = RedactedGraphDb(db, hooks) if hooks.redacts else adapted(db)
+        self.db = RedactedGraphDb(db, hooks) if hooks.redacts else normalized(db)
         self.known = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
@@ -138,7 +138,7 @@ class Operations:
         """Orientation: the contents of the graph, or the relations around some entities."""
         if seeds:
             names = Names(self.db, self.schema)
-            return await schema_around(names, seeds, self._traversals.bounds(), self._limits)
+            return await schema_around(names, seeds, self._limits)
         return await whole_schema(self.db, self.known, self._description, self._limits)
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
@@ -185,7 +185,7 @@ class Operations:
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
-        edges, uncounted = await directions(self.db, node.id, self._traversals.bounds())
+        edges, uncounted = await directions(self.db, node.id, self._limits)
         own = _evidence_notes(evidence, len(items))
         notes = [*names.notes, *own, *uncounted, *left_out()]
 

@@ -84,7 +84,7 @@ class Traversals:
             raise missing("bfs_query", "max_hops")
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._conditions(columns, query)
-        bounds = self.bounds()
+        bounds = self._bounds(columns)
         selection = await selected(columns, seeds, query.max_hops, bounds, conditions)
         return await self._subgraph(query, selection, names.notes, budget)
 
@@ -113,7 +113,7 @@ class Traversals:
             shown=query.shown_step,
         )
         followed = await follow(
-            columns, query, seeds, targets, conditions=conditions, bounds=self.bounds()
+            columns, query, seeds, targets, conditions=conditions, bounds=self._bounds(columns)
         )
         if query.sort_by is not None:
             followed = await in_order_of_walks(self._db, followed, query.sort_by)
@@ -167,7 +167,7 @@ class Traversals:
         columns.prefetch(arguments["seeds"])
         names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments, at_least=2)
-        bounds = self.bounds()
+        bounds = self._bounds(columns)
         for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
             query = IntersectionQuery(k=depth, **arguments)
             conditions = await self._conditions(columns, query)
@@ -204,7 +204,7 @@ class Traversals:
                 argument="to",
             )
         conditions = await self._conditions(columns, query)
-        search = ShortestPathSearch(columns, conditions, self.bounds())
+        search = ShortestPathSearch(columns, conditions, self._bounds(columns))
         found = await search.connections(seeds, targets, query.max_hops)
         notes = [*notes, *connection_notes(found.pairs, query.max_hops)]
         return await self._subgraph(query, found.selection, notes, budget)
@@ -240,9 +240,8 @@ class Traversals:
     ) -> Conditions:
         return await conditions_of(self._db, columns, query, stripped=self._limits.stripped)
 
-    def bounds(self) -> Bounds:
-        """The bounds on the nodes and edges that a traversal may hold."""
-        return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
+    def _bounds(self, columns: IntegerGraph) -> Bounds:
+        return Bounds.of(columns, self._limits.max_nodes, self._limits.max_edges)
 
     async def _prepared(
         self, columns: IntegerGraph, names: Names, arguments: dict[str, Any], at_least: int = 1

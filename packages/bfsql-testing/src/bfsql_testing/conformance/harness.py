@@ -28,7 +28,7 @@ from itertools import product
 from typing import Any, Literal, TypeAlias
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
@@ -354,7 +354,7 @@ async def _searched(trial: Trial, db: GraphDbInterface) -> list[str]:
     found: dict[str, None] = {}
     words = trial.words or (*WORDS, *list(await db.entity_types())[:10])
     for word in words:
-        found.update((stub.id, None) for stub in await adapted(db).search_entities(word))
+        found.update((stub.id, None) for stub in await normalized(db).search_entities(word))
         if len(found) >= trial.size:
             break
     for entity_id in list(found):

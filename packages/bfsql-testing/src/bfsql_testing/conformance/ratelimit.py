@@ -25,18 +25,17 @@ class RateLimitedGraphDb(ForwardingBackend):
     Args:
         inner: The backend to call.
         rate: Maximum number of requests per second; 0 for no bound.
+
+    Attributes:
+        inner: The wrapped backend.
     """
 
     def __init__(self, inner: GraphDbInterface, rate: float) -> None:
         super().__init__(inner)
+        self.inner = inner
         self._interval = 1 / rate if rate else 0.0
         self._next = 0.0
         self.requests = 0
-
-    @property
-    def inner(self) -> GraphDbInterface:
-        """The wrapped backend."""
-        return self._inner
 
     async def edges_stream(
         self,
@@ -46,7 +45,7 @@ class RateLimitedGraphDb(ForwardingBackend):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, which is one request."""
-        if implements(self._inner, "edges_stream"):
+        if implements(self.inner, "edges_stream"):
             await self._turn()
         async with aclosing(
             super().edges_stream(ids, predicates=predicates, direction=direction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers.clean import clean, clean_metadata
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, Metadata, NodeRecord
@@ -308,7 +308,7 @@ async def predicates_sorted(trial: Trial) -> None:
 
 async def _comprehensive(trial: Trial, db: GraphDbInterface) -> bool:
     """Whether the two lists have to be complete; an open-world graph may list fewer names."""
-    if await adapted(db).comprehensive():
+    if await normalized(db).comprehensive():
         return True
     trial.odd("The backend says that the two lists are not comprehensive.")
     return False

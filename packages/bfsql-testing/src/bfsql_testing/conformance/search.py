@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.graph import open_graph
 from bfsql.models import NodeRecord
 from bfsql_testing.conformance.graphs import HOSTILE, crowd, hostile, node_ids, people
@@ -34,7 +34,7 @@ _LONG_WORD = 7
 
 async def _candidate_ids(db: GraphDbInterface, query: str) -> list[str]:
     """Ids of the candidates, in order, as core requests them."""
-    return [stub.id for stub in await adapted(db).search_entities(query)]
+    return [stub.id for stub in await normalized(db).search_entities(query)]
 
 
 async def _expect_bounded(db: GraphDbInterface, query: str) -> None:
@@ -81,7 +81,7 @@ async def found_by_name(trial: Trial) -> None:
             if not isinstance(name, str) or not any(c.isalnum() for c in name):
                 continue
             named += 1
-            hits = await adapted(db).search_entities(name)
+            hits = await normalized(db).search_entities(name)
             same = sum(stub.name in (None, name) for stub in hits)
             if entity_id not in {stub.id for stub in hits} and same >= min(MOST, len(hits) or 1):
                 trial.odd(f"More nodes are named {name!r} than a search returns.")
@@ -149,7 +149,7 @@ async def search_types(trial: Trial) -> None:
             node = await db.get_node(entity_id)
             takes, own = _takes_types(db), [node.entity_type]
             direct = list(await db.search_entities(node.id, node_types=own)) if takes else []
-            for stub in (*direct, *await adapted(db).search_entities(node.id, own)):
+            for stub in (*direct, *await normalized(db).search_entities(node.id, own)):
                 expect(
                     stub.entity_type == node.entity_type,
                     f"A search for {node.id!r} of type {node.entity_type!r} gave {stub}.",
@@ -162,7 +162,7 @@ async def search_types(trial: Trial) -> None:
                 )
             none = ["no such type"]
             other = list(await db.search_entities(node.id, node_types=none)) if takes else []
-            other += await adapted(db).search_entities(node.id, none)
+            other += await normalized(db).search_entities(node.id, none)
             expect(
                 not other,
                 f"A search for {node.id!r} with a type that does not exist gave {other[:3]}.",
@@ -290,7 +290,7 @@ async def search_crowd(trial: Trial) -> None:
                 f"A search for 'Paris' of type {entity_type} gave {len(found)} candidates; thirty "
                 "have that name.",
             )
-        none = await adapted(db).search_entities("Paris", ["no such type"])
+        none = await normalized(db).search_entities("Paris", ["no such type"])
         expect(not none, f"A search for a type that does not exist gave {none[:3]}.")
 
 

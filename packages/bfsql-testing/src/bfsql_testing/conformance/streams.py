@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, adapted, implements
+from bfsql.abc import GraphDbInterface, implements, normalized
 from bfsql.models import GraphRecord
 from bfsql_testing.conformance.graphs import hub, node_ids, tangled
 from bfsql_testing.conformance.harness import (
@@ -73,7 +73,7 @@ async def stream_part(trial: Trial) -> None:
         whole = await edges_of(db.edges_batch, ids)
         for part, wanted in parts_of(whole.triples, ids):
             with call.scope(seconds=call.remaining()) as scope:
-                stream = adapted(db).edges_stream(ids, **part)
+                stream = normalized(db).edges_stream(ids, **part)
                 read = {tuple(row[:3]) async for rows in stream for row in rows}
             expect(
                 read == wanted or scope.omissions or not whole.whole,

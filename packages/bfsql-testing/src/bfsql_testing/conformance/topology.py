@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, Metadata, Node, NodeRecord, Triple
@@ -249,7 +249,7 @@ async def edges_part(trial: Trial) -> None:
         for asked in (ids[:1], ids):
             whole = await edges_of(db.edges_batch, asked)
             for part, wanted in parts_of(whole.triples, asked):
-                read = await edges_of(partial(adapted(db).edges_batch, **part), asked)
+                read = await edges_of(partial(normalized(db).edges_batch, **part), asked)
                 expect(
                     set(read.triples) == wanted or not (whole.whole and read.whole),
                     f"edges_batch of {len(asked)} ids with {part} and the same part of the whole "
@@ -294,7 +294,7 @@ async def node_metadata_keys(trial: Trial) -> None:
     """Some keys, all but one, and one that nothing has."""
     async with trial.opened() as db:
         ids = await sample(trial, db)
-        await _same_keys(partial(adapted(db).metadata_for_nodes_batch, ids))
+        await _same_keys(partial(normalized(db).metadata_for_nodes_batch, ids))
 
 
 @reading_rule(
@@ -306,7 +306,7 @@ async def edge_metadata_keys(trial: Trial) -> None:
     """Likewise."""
     async with trial.opened() as db:
         edges = await some_edges(trial, db)
-        await _same_keys(partial(adapted(db).metadata_for_edges_batch, edges))
+        await _same_keys(partial(normalized(db).metadata_for_edges_batch, edges))
 
 
 async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
