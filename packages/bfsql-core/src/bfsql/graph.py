@@ -145,6 +145,10 @@ class Graph:
         """Whether the vocabulary of the graph has been read."""
         return self.schema is not None or self._operations.known.latest is not None
 
+    async def vocabulary(self) -> Schema:
+        """The types and predicates of the graph, from the cache if it has them."""
+        return await self._operations.schema()
+
     async def reach(self) -> None:
         """Send the store itself a small request, and request the schema if it is not known.
 
@@ -153,7 +157,7 @@ class Graph:
         """
         await self.db.ping()
         if not self.knows_schema:
-            await self._operations.schema()
+            await self.vocabulary()
 
     def begin(self) -> None:
         """Start counting the contents of the graph in the background."""
@@ -248,17 +252,17 @@ async def open_graph(
         observers=watching,
     )
     try:
-        async with _rights_checked(opened, require=require_read_only):
-            schema = await _schema_in_time(Operations(db, "", limits))
         graph = Graph(
             db,
             graph_description or NO_DESCRIPTION,
             limits,
-            schema,
+            None,
             hooks=chosen,
             observers=watching,
             breaker=breaker,
         )
+        async with _rights_checked(opened, require=require_read_only):
+            graph.schema = await _schema_in_time(graph)
         try:
             yield graph
         finally:
@@ -321,14 +325,14 @@ async def _rights(db: GraphDbInterface) -> str | None:
         return f"Whether the store's account may write could not be determined: {why}."
 
 
-async def _schema_in_time(operations: Operations) -> Schema | None:
+async def _schema_in_time(graph: Graph) -> Schema | None:
     """The schema, or None if the store is too slow; serving then starts without it.
 
     Raises:
         BfsqlError: The store reports a fault for the operator, and waiting would not help.
     """
     try:
-        return await asyncio.wait_for(operations.schema(), 3.0)
+        return await asyncio.wait_for(graph.vocabulary(), 3.0)
     except StoreUnavailable as gone:
         log.warning("%s", gone)
         return None

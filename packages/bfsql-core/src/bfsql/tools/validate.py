@@ -4,40 +4,31 @@ Raw arguments are checked first. Unambiguous variants are accepted: a bare strin
 string for a list, `"2"` or `2.0` for 2. Everything else is refused, in a sentence that names
 the argument, the value, and the expected form.
 
-Ids, which must exist, and types and predicates follow. A type unknown to the graph is never an
-error, since recipes are used with different graphs: a note names it and the closest known types.
+Types and predicates follow. A type unknown to the graph is never an error, since recipes are used
+with different graphs: a note names it and the closest known types.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
 from bfsql.errors import ToolError
-from bfsql.integers import ResolvedNode
-from bfsql.models import MAX_STEPS, Node
+from bfsql.models import MAX_STEPS
 from bfsql.models.characters import escaped
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
 """Number of characters of a wrong value that a sentence repeats."""
 
-NEAR_IDS = 5
-"""Maximum number of known ids that an error suggests."""
-
 NEAR_NAMES = 3
 """Maximum number of known types or predicates that a note suggests."""
-
-N = TypeVar("N", Node, ResolvedNode)
-
-_BREAKS = re.compile(r"[:/#]")
 
 
 # --- the raw arguments --------------------------------------------------------
