@@ -1,6 +1,5 @@
 """Answers in lines: parsed by their grammar, they equal the JSON answer."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.answers import in_lines
+from bfsql.answers.notes import Substitution, sentences
 from bfsql.models import EdgeRecord, NodeRecord
 
 LINES = Limits(answer_format="lines")
@@ -101,10 +101,10 @@ def test_whatever_text_a_record_or_schema_holds_is_read_back(metadata, text, pro
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_name_of_any_text_is_read_back_as_what_was_asked_for(text):
-    shown = json.dumps(text, ensure_ascii=False)
-    notes = [f"{shown} was taken as {kind} ({kind})." for kind in ("i", text)]
-    content = walk([], []) | {"seeds": ["i", text], "notes": [*notes, "Look."]}
+def test_a_resolved_name_of_any_text_is_read_back_as_its_note(text):
+    notes = [Substitution(text, kind, kind) for kind in ("i", text)]
+    content = walk([], []) | {"seeds": ["i", text], "notes": [*sentences(notes), "Look."]}
+    assert read(in_lines(content, notes)) == content
     assert read(in_lines(content)) == content
 
 
@@ -160,6 +160,75 @@ async def test_an_answer_in_lines_looks_like_this():
         "2>1{0.9}",
         "3>1{}",
     ]
+
+
+async def first_lines(tool, arguments, count=1):
+    """The first lines of an answer."""
+    async with open_graph(MemoryBackend(RECORDS), limits=LINES) as graph:
+        return (await graph.call(tool, arguments)).text.split("\n")[:count]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "lines"),
+    [
+        ("bfs_query", {"seeds": ["Arletty"], "max_hops": 1}, ["from Arletty = person:1 (Person)"]),
+        (
+            "bfs_query",
+            {"seeds": ["person:1", "Jean Gabin"], "to": ["Arletty"]},
+            ["from person:1, Jean Gabin = person:2 (Person)", "to Arletty = person:1 (Person)"],
+        ),
+        ("describe_entity", {"id": "Arletty"}, ["entity Arletty = person:1 (Person)"]),
+        ("describe_entities", {"ids": ["Arletty"]}, ["results: 1", "taken by name"]),
+        (
+            "describe_entities",
+            {"ids": ["Arletty", "film:1"]},
+            ["results: 2", "taken Arletty = person:1 (Person)"],
+        ),
+        ("describe_schema", {"seeds": ["Arletty"]}, ["from Arletty = person:1 (Person)"]),
+    ],
+)
+async def test_a_name_of_the_call_stands_before_its_entity(tool, arguments, lines):
+    assert await first_lines(tool, arguments, len(lines)) == lines
+
+
+async def test_a_type_with_a_parenthesis_stays_with_its_name():
+    records = [NodeRecord("gene:1", "Gene (human)", {"name": "TP53"})]
+    async with open_graph(MemoryBackend(records), limits=LINES) as graph:
+        lines = (await graph.bfs_query("TP53", 1)).text.split("\n")
+    assert lines[0] == 'from TP53 = gene:1 ("Gene (human)")'
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("person:1", "from person:1"),
+        ("film 1" * 12, 'note: "\\"' + "film 1" * 9 + "film ... (74 characters) was taken as long"),
+        ("Le\u00a0Jour", 'note: "\\"Le\u00a0Jour\\" was taken as nbsp'),
+    ],
+)
+async def test_a_name_that_its_note_does_not_repeat_as_it_is_has_a_note_of_its_own(name, line):
+    records = [
+        *RECORDS,
+        NodeRecord("long", "Film", {"name": "film 1" * 12}),
+        NodeRecord("nbsp", "Film", {"name": "Le\u00a0Jour"}),
+    ]
+    async with open_graph(MemoryBackend(records), limits=LINES) as graph:
+        text = (await graph.bfs_query(name, 1)).text
+    assert [found for found in text.split("\n") if found.startswith(line)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "following"),
+    [
+        ({"max_hops": 1, "limit": 2}, "; continue offset=2, limit=2"),
+        ({"max_hops": 1, "limit": 1, "offset": 1}, "; continue offset=2, limit=1"),
+        ({"path": ["<-acted in-"], "limit": 1}, "; continue offset=1, limit=1"),
+    ],
+)
+async def test_the_counts_say_where_the_next_page_begins(arguments, following):
+    _, counts, after = await first_lines("bfs_query", {"seeds": ["film:1"], **arguments}, 3)
+    assert counts.endswith(following)
+    assert not after.startswith("note: Nodes")
 
 
 async def test_a_budget_counts_what_is_sent():

@@ -45,13 +45,13 @@ def result_with(facts: AnswerGaps, *, ids: tuple[str, ...] = ("a",), count: int 
     ],
 )
 def test_notes_count_in_good_english(facts, wanted):
-    notes = SubgraphWriter(()).document(result_with(facts))["notes"]
+    notes = SubgraphWriter(()).draft(result_with(facts)).document["notes"]
     assert any(wanted in note for note in notes)
     assert all(note.strip() and note.endswith(".") for note in notes)
 
 
 def test_an_answer_that_lacks_nothing_has_no_notes():
-    document = SubgraphWriter(()).document(result_with(AnswerGaps(), count=4))
+    document = SubgraphWriter(()).draft(result_with(AnswerGaps(), count=4)).document
     assert "notes" not in document
     summary = SchemaSummary([], [])
     empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), AnswerGaps(), k=1)

@@ -43,57 +43,51 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bfsql.answers.cells import Edge, Row, links, name, tables, tally, total, value
-from bfsql.answers.clean import encode
+from bfsql.answers.clean import encode, plain
+from bfsql.answers.notes import NextPage, Note, Substitution
 from bfsql.models.characters import is_visible
 
 _NODE = ("id", "entity_type", "metadata")
 _EDGE = ("subject", "predicate", "object", "metadata")
-_TAKEN = re.compile(r" was taken as (.+) \((.+)\)\.")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
 _ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
-_CONTINUE = re.compile(
-    r"(Shown n|N)odes \d+ to (?P<end>\d+) of \d+\. "
-    r"Continue with offset=(?P=end), limit=(?P<limit>\d+)\."
-)
 _SHORT = {"max_hops": "hops", "k": "k", "shown_count": "shown", "common_count": "common"}
 """Numeric fields of a traversal, and their names in the counts."""
 
 
-def in_lines(content: Mapping[str, Any]) -> str:
+def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
     """Write an answer in lines.
 
     Args:
         content: The structured content of any tool's answer.
+        notes: The first of its notes as data; without data, a note is a sentence in the lines.
     """
+    notes = [*notes, *content.get("notes", ())[len(notes) :]]
+    taken = list(_taken(notes))
+    rest = notes[len(taken) :]
     if "result" in content:
-        lines = _list(content)
+        lines = _list(content, taken, rest)
     elif "nodes" in content and "edges" in content:
-        lines = _walk(content)
+        lines = _walk(content, taken, rest)
     elif "id" in content and "entity_type" in content:
-        lines = _entity(content)
+        lines = _entity(content, taken, rest)
     else:
-        lines = _schema(content)
+        lines = _schema(content, taken, rest)
     return "\n".join(lines)
-
-
-def encode_in_lines(content: Mapping[str, Any]) -> bytes:
-    """Write an answer in lines, as UTF-8."""
-    return in_lines(content).encode()
 
 
 # --- the four kinds of answer -------------------------------------------------
 
 
-def _walk(content: Mapping[str, Any]) -> Iterator[str]:
-    taken, notes = _split(content.get("notes", ()))
+def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     summary = content["schema_summary"]
     yield from _start(content["seeds"], taken)
     counts = [f"{short} {content[key]}" for key, short in _SHORT.items() if key in content]
     counts.append(f"nodes {total(content['node_count'], summary['node_counts'])}")
     counts.append(f"edges {total(content['edge_count'], summary['edge_counts'])}")
-    if notes and (following := _following(content, notes[0])):
-        counts.append(following)
+    if notes and isinstance(page := notes[0], NextPage):
+        counts.append(f"continue offset={page.last}, limit={page.limit}")
         notes = notes[1:]
     yield "; ".join(counts)
     yield from _notes(notes)
@@ -107,9 +101,8 @@ def _walk(content: Mapping[str, Any]) -> Iterator[str]:
     yield from links(_by_predicate(edges, labels))
 
 
-def _list(content: Mapping[str, Any]) -> Iterator[str]:
+def _list(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     records = content["result"]
-    taken, notes = _split(content.get("notes", ()))
     yield f"results: {len(records)}"
     if taken:
         names = [_Who(r.get("name"), r["id"], r["entity_type"]) for r in records]
@@ -120,8 +113,7 @@ def _list(content: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _entity(content: Mapping[str, Any]) -> Iterator[str]:
-    taken, notes = _split(content.get("notes", ()))
+def _entity(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     who = _Who(None, content["id"], content["entity_type"])
     if taken and taken[0][1:] == who[1:]:
         who = taken.pop(0)
@@ -140,9 +132,8 @@ def _entity(content: Mapping[str, Any]) -> Iterator[str]:
     yield from links(evidence or (), apart=True)
 
 
-def _schema(content: Mapping[str, Any]) -> Iterator[str]:
+def _schema(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     """The schema of a graph or, with `seeds`, of a neighbourhood."""
-    taken, notes = _split(content.get("notes", ()))
     fields = _without(content, ("notes",))
     if "seeds" in fields:
         yield from _start(fields.pop("seeds"), taken)
@@ -186,26 +177,15 @@ class _Who(NamedTuple):
         return f"{text}{name(self.id)} ({encode(kind).decode() if ')' in kind else name(kind)})"
 
 
-def _split(notes: Sequence[str]) -> tuple[list[_Who], Sequence[str]]:
-    """The entities that the first notes say were taken, and the other notes."""
-    taken = []
+def _taken(notes: Sequence[Note]) -> Iterator[_Who]:
+    """The entities of the first notes, as far as `who` has everything that they say."""
     for note in notes:
-        if (who := _substitution(note)) is None:
-            break
-        taken.append(who)
-    return taken, notes[len(taken) :]
-
-
-def _substitution(note: str) -> _Who | None:
-    if not note.startswith('"'):
-        return None
-    try:
-        text, end = json.JSONDecoder().raw_decode(note)
-    except ValueError:  # The text was shortened.
-        return None
-    found = _TAKEN.fullmatch(note, end)
-    plain = found and is_visible(note) and json.dumps(text, ensure_ascii=False) == note[:end]
-    return _Who(text, found[1], found[2]) if found and plain else None
+        if not isinstance(note, Substitution) or note.full:
+            return
+        whole = json.dumps(note.name, ensure_ascii=False)  # which the sentence may shorten
+        if not (is_visible(str(note)) and str(note).startswith(whole)):
+            return
+        yield _Who(note.name, plain(note.id), plain(note.entity_type))
 
 
 def _start(seeds: Sequence[str], taken: list[_Who]) -> Iterator[str]:
@@ -229,22 +209,8 @@ def _listed(every: Sequence[_Who]) -> str:
     return ", ".join(map(str, every))
 
 
-def _following(content: Mapping[str, Any], note: str) -> str:
-    """The start of the next page, in the form of the counts; empty if the note does not name it."""
-    found = _CONTINUE.fullmatch(note)
-    if found is None:
-        return ""
-    walked = "shown_count" in content
-    total = content["shown_count" if walked else "node_count"]
-    shown = sum("paths" in node or not walked for node in content["nodes"])
-    nodes, end = "ShownNodes nodes" if walked else "Nodes", int(found["end"])
-    if not note.startswith(f"{nodes} {end - shown + 1} to {end} of {total}."):
-        return ""
-    return f"continue offset={end}, limit={found['limit']}"
-
-
-def _notes(notes: Sequence[str]) -> Iterator[str]:
-    return (f"note: {value(note)}" for note in notes)
+def _notes(notes: Sequence[Note]) -> Iterator[str]:
+    return (f"note: {value(str(note))}" for note in notes)
 
 
 def _field(key: str, content: Any) -> str:

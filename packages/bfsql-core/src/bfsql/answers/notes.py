@@ -1,16 +1,17 @@
-"""Sentences on everything that makes an answer incomplete or inexact (`protocol.md` 11).
+"""Notes on everything that makes an answer incomplete or inexact (`protocol.md` 11).
 
-Each sentence states what is missing and which call would get it.
+Each states what is missing and which call would get it. A note that answers in lines write in
+another form is data, whose sentence is its text (`str`); every other note is a sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bfsql import call
-from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.models import (
     MOST_PATHS,
     AnswerGaps,
@@ -38,9 +39,62 @@ TOKEN_BUDGET = SizeBound()
 """The bound of a call that may request more tokens."""
 
 
+class Substitution(NamedTuple):
+    """A name that was resolved to an entity.
+
+    Attributes:
+        name: The name, as the call contains it.
+        id: The id of the entity.
+        entity_type: The type of the entity.
+        full: Whether the search for the name was full, so that other entities may have it.
+    """
+
+    name: str
+    id: str
+    entity_type: str
+    full: bool = False
+
+    def __str__(self) -> str:
+        others = "; its search was full, so there may be others called so" if self.full else ""
+        entity = f"{plain(self.id)} ({plain(self.entity_type)})"
+        return f"{excerpt(self.name)} was taken as {entity}{others}."
+
+
+class NextPage(NamedTuple):
+    """The place of a page among all nodes, and the call for the next page.
+
+    Attributes:
+        noun: What is counted, such as `node`.
+        first: The number of the first node of the page, from 1.
+        last: The number of its last node, which is the offset of the next page.
+        total: The number of all nodes.
+        limit: The limit of the next page.
+    """
+
+    noun: str
+    first: int
+    last: int
+    total: int
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.noun.capitalize()}s {self.first} to {self.last} of {self.total}. Continue with "
+            f"offset={self.last}, limit={self.limit}."
+        )
+
+
+Note: TypeAlias = str | Substitution | NextPage
+
+
+def sentences(notes: Iterable[Note]) -> list[str]:
+    """The text of each note."""
+    return list(map(str, notes))
+
+
 def subgraph_notes(
     result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
-) -> list[str]:
+) -> list[Note]:
     """The notes on the answer to a traversal.
 
     Args:
@@ -49,7 +103,8 @@ def subgraph_notes(
     """
     facts = result.facts
     if isinstance(result, BfsResult):
-        own = chain(_traversal(facts, "max_hops"), _walks(result, bound), _pages(result, bound))
+        walks = chain(_traversal(facts, "max_hops"), _walks(result, bound))
+        own: Iterator[Note] = chain(walks, _pages(result, bound))
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
     detail = _detail(facts, bound)
@@ -206,7 +261,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield "The store left out edges, so this is no proof that there is nothing."
 
 
-def _pages(result: BfsResult, bound: SizeBound) -> Iterator[str]:
+def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
     facts, what = result.facts, "node" if result.shown is None else "shown node"
     total = result.node_count if result.shown is None else result.shown.count
     shown = len(result.page.ids if result.shown is None else result.shown.paths)
@@ -222,10 +277,7 @@ def _pages(result: BfsResult, bound: SizeBound) -> Iterator[str]:
             f"offset={end}, limit={shown}."
         )
     elif shown and end < total:
-        yield (
-            f"{what.capitalize()}s {result.offset + 1} to {end} of {total}. Continue with "
-            f"offset={end}, limit={result.limit or shown}."
-        )
+        yield NextPage(what, result.offset + 1, end, total, result.limit or shown)
     if facts.edges_to_earlier:
         yield (
             f"{counted(facts.edges_to_earlier, 'edge')} "

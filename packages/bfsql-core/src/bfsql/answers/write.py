@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
-from bfsql.answers.compact import encode_in_lines
-from bfsql.answers.notes import TOKEN_BUDGET, SizeBound, subgraph_notes
+from bfsql.answers.compact import in_lines
+from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound, sentences, subgraph_notes
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
 from bfsql.answers.tables import Part, as_networkx, as_pandas
 from bfsql.call import AnswerFormat, third_of_bytes
@@ -50,6 +50,8 @@ class Answer:
     """The answer as structured content; a list is stored under `result` (`protocol.md` 20)."""
     notes: tuple[str, ...] = ()
     """What is missing, and how to get it; also in `text` if that is an object."""
+    note_data: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+    """The first of the notes as data, from which they are written in lines."""
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -97,24 +99,24 @@ class SubgraphWriter:
 
     Args:
         stripped: Keys of edge metadata that traversals leave out.
-        notes: Sentences about the call itself, placed before those about the result.
+        notes: Notes on the call itself, placed before those on the result.
         answer_format: The format of the answer.
         bound: The bound on the size of the answer.
 
     Attributes:
         stripped: The keys of edge metadata that are left out.
-        encode: The function that writes an answer.
+        answer_format: The format of the answer.
     """
 
     def __init__(
         self,
         stripped: Sequence[str],
-        notes: Iterable[str] = (),
+        notes: Iterable[Note] = (),
         answer_format: AnswerFormat = "json",
         bound: SizeBound = TOKEN_BUDGET,
     ) -> None:
         self.stripped = frozenset(stripped)
-        self.encode = encode if answer_format == "json" else encode_in_lines
+        self.answer_format = answer_format
         self._notes = tuple(notes)
         self._bound = bound
         # Cleaning is the expensive part, so all sizes of the same answer share its results.
@@ -125,13 +127,16 @@ class SubgraphWriter:
         """The draft of an answer with a result, not written yet."""
         return Draft(self, result)
 
-    def document(self, result: Result) -> Document:
+    def notes(self, result: Result) -> list[Note]:
+        """The notes of the answer."""
+        return [*self._notes, *subgraph_notes(result, self._bound)]
+
+    def document(self, result: Result, notes: Sequence[Note]) -> Document:
         """The answer; explanations precede the parts that a host may cut off."""
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
-        notes = [*self._notes, *subgraph_notes(result, self._bound)]
         return {
             "seeds": list(result.seeds),
             name: depth,
@@ -139,7 +144,7 @@ class SubgraphWriter:
             "edge_count": result.edge_count,
             **({} if common is None else {"common_count": common}),
             **({} if shown is None else {"shown_count": shown.count}),
-            **({"notes": notes} if notes else {}),
+            **({"notes": sentences(notes)} if notes else {}),
             "schema_summary": {
                 "entity_types_found": result.schema_summary.entity_types_found,
                 "predicates_found": result.schema_summary.predicates_found,
@@ -205,39 +210,49 @@ class Draft:
     result: Result
 
     @cached_property
+    def notes(self) -> list[Note]:
+        """The notes of the answer."""
+        return self.writer.notes(self.result)
+
+    @cached_property
     def document(self) -> Document:
         """The object of the protocol."""
-        return self.writer.document(self.result)
+        return self.writer.document(self.result, self.notes)
 
     @cached_property
     def text(self) -> bytes:
         """The encoded answer."""
-        return self.writer.encode(self.document)
+        if self.writer.answer_format == "json":
+            return encode(self.document)
+        return in_lines(self.document, self.notes).encode()
 
     def answer(self) -> Answer:
         """The finished answer; it is not encoded again."""
-        if self.writer.encode is encode:
-            return document_answer(self.document, self.text)
-        return replace(document_answer(self.document), text=self.text.decode())
+        if self.writer.answer_format == "json":
+            return document_answer(self.document, self.notes, self.text)
+        return replace(document_answer(self.document, self.notes), text=self.text.decode())
 
 
-def document_answer(document: Document, text: bytes | None = None) -> Answer:
+def document_answer(
+    document: Document, notes: Sequence[Note] = (), text: bytes | None = None
+) -> Answer:
     """Create an answer that is one object.
 
     Args:
         document: The object.
-        text: The encoded object, if it is already available.
+        notes: The first of its notes, as data.
+        text: The object as JSON, if it is already available.
     """
     text = encode(document) if text is None else text
     content = as_sent(document, text)
-    return Answer(text.decode(), content, tuple(content.get("notes", ())))
+    return Answer(text.decode(), content, tuple(content.get("notes", ())), tuple(notes))
 
 
-def list_answer(records: Sequence[Document], notes: Sequence[str]) -> Answer:
+def list_answer(records: Sequence[Document], notes: Sequence[Note]) -> Answer:
     """Create an answer that is a list, with its notes beside it (`protocol.md` 20)."""
-    text = encode(records)
-    content = {"result": as_sent(records, text)} | ({"notes": list(notes)} if notes else {})
-    return Answer(text.decode(), content, tuple(notes))
+    text, written = encode(records), sentences(notes)
+    content = {"result": as_sent(records, text)} | ({"notes": written} if notes else {})
+    return Answer(text.decode(), content, tuple(written), tuple(notes))
 
 
 def search_document(
@@ -268,7 +283,7 @@ def entity_document(
     *,
     edges: Mapping[str, int] = NO_EDGES,
     provenance: dict[str, Any] | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> Document:
     """A flat record: "the id, entity_type, and all metadata fields merged at the top level".
 
@@ -282,7 +297,7 @@ def entity_document(
     """
     record: Document = {"id": entity_id, "entity_type": entity_type}
     if notes:
-        record["notes"] = list(notes)
+        record["notes"] = sentences(notes)
     for key, value in clean_metadata(metadata).items():
         record[f"metadata.{key}" if _RESERVED.fullmatch(key) else key] = value
     if edges:
@@ -318,7 +333,7 @@ def neighbourhood_document(
     node_counts: Mapping[str, int],
     relations: Mapping[tuple[str, str, str], int],
     shown: SchemaText,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> Document:
     """The schema of the edges that touch some entities.
 
@@ -333,7 +348,7 @@ def neighbourhood_document(
         "seeds": list(seeds),
         "node_count": sum(node_counts.values()),
         "edge_count": sum(relations.values()),
-        **({"notes": list(notes)} if notes else {}),
+        **({"notes": sentences(notes)} if notes else {}),
         "entity_types": sorted(node_counts),
         "predicates": sorted({predicate for _, predicate, _ in relations}),
         "node_counts": {name: node_counts[name] for name in sorted(node_counts)},

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.answers import encode, evidence_item
-from bfsql.answers.clean import clean_metadata, clean_text
+from bfsql.answers.clean import clean_metadata, clean_text, excerpt
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
 from bfsql.models import Edge, EdgeDirection, Metadata, Property, Triple
@@ -28,7 +28,6 @@ from bfsql.rest.response import Reply, context, context_document, relation_conte
 from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.hits import Hit, find
 from bfsql.tools.namesakes import contexts, namesakes
-from bfsql.tools.validate import excerpt
 
 MAX_BATCH = 10_000
 """Most ids or relations in one batch."""

@@ -19,6 +19,7 @@ from pydantic_core import core_schema, from_json
 from starlette.requests import Request
 
 from bfsql.abc import NormalizedBackend
+from bfsql.answers.clean import excerpt
 from bfsql.call import Caller, within
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
@@ -26,7 +27,6 @@ from bfsql.models import Node
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
-from bfsql.tools.validate import excerpt
 
 _READ_FACTOR = 20
 """Factor of the size limit up to which a body that is too large is read and discarded, because a

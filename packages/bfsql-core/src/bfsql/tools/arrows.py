@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from bfsql.answers.clean import excerpt
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
-from bfsql.tools.validate import excerpt
 
 GRAMMAR = (
     'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '

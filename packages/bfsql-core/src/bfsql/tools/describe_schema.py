@@ -113,7 +113,7 @@ async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> A
         return answers.neighbourhood_document(reach.seeds, node_counts, relations, shown, notes)
 
     share = Budget.of(limits).longest(_WHOLE, lambda n: answers.encode(document(n)))
-    return answers.document_answer(document(share))
+    return answers.document_answer(document(share), names.notes)
 
 
 async def directions(

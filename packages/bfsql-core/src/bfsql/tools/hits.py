@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
+from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.models import NO_METADATA, EntityStub, Metadata
 from bfsql.models.matching import Match, MatchClass, NameQuery, aliases_of, name_of
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.validate import excerpt
 
 MOST_HITS = 20
 """Maximum number of hits of a search (`protocol.md` 18)."""

@@ -16,7 +16,8 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
-from bfsql.answers.notes import counted, left_out, listed
+from bfsql.answers.clean import excerpt
+from bfsql.answers.notes import Note, counted, left_out, listed
 from bfsql.call import Caller, Limits
 from bfsql.errors import (
     BoundMet,
@@ -42,7 +43,7 @@ from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
 from bfsql.tools.traversals import Traversals, vocabulary
-from bfsql.tools.validate import checked, excerpt, without_doubts
+from bfsql.tools.validate import checked, without_doubts
 
 log = logging.getLogger("bfsql")
 
@@ -125,7 +126,7 @@ class Operations:
             answer: Answer = await getattr(self, tool)(**values)
             self.known.saw(tool, answer.content)
             if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
-                answer = replace(answer, text=answers.in_lines(answer.content))
+                answer = replace(answer, text=answers.in_lines(answer.content, answer.note_data))
             if self._limits.max_answer_bytes is not None:
                 refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer
@@ -207,7 +208,7 @@ class Operations:
         known = without_large_values(
             metadata, record, lambda part: answers.encode(document(count, part))
         )
-        return answers.document_answer(document(count, known))
+        return answers.document_answer(document(count, known), names.notes)
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
@@ -225,7 +226,7 @@ class Operations:
         ]
         budget, record = Budget.of(self._limits), Budget.for_records(self._limits)
 
-        def answer(count: int, notes: Sequence[str] = names.notes) -> Answer:
+        def answer(count: int, notes: Sequence[Note] = names.notes) -> Answer:
             cut = [node.id for node in nodes[count:]]
             left = (
                 f"{counted(len(cut), 'record')} did not fit {budget.bound.name}; ask for the rest "
@@ -260,7 +261,7 @@ def _cut_values(metadata: Metadata, known: Metadata, budget: Budget) -> list[str
     return [note]
 
 
-def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:
+def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[Note]) -> Answer:
     return answers.list_answer(records, [*notes, *left_out()])
 
 

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
-from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.clean import clean_text, excerpt, plain
+from bfsql.answers.notes import Note, Substitution
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError
 from bfsql.integers import IntegerGraph, ResolvedNode
@@ -24,7 +25,6 @@ from bfsql.models.matching import MatchClass
 from bfsql.tools.hits import Hits, find
 from bfsql.tools.namesakes import contexts
 from bfsql.tools.schema import Schema
-from bfsql.tools.validate import excerpt
 
 MOST_NAMES = 20
 """Maximum number of names that one call looks up."""
@@ -59,12 +59,12 @@ class Names:
         schema: A function that returns the vocabulary of the graph.
 
     Attributes:
-        notes: A sentence for each name that was resolved.
+        notes: A note for each name that was resolved or left out.
     """
 
     db: NormalizedBackend
     schema: Callable[[], Awaitable[Schema]]
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     _left: int = MOST_NAMES
 
     async def start(
@@ -144,7 +144,8 @@ class Names:
             for value, stub in meant.items():
                 if (one := taken[stub.id]) is not None:
                     found[value] = one
-                    self._note_substitution(names.pop(value), stub)
+                    full = names.pop(value).full
+                    self.notes.append(Substitution(value, stub.id, stub.entity_type, full))
                 else:
                     names[value] = _Name(value)
         known: dict[str, N] = {}
@@ -190,11 +191,6 @@ class Names:
         return found
 
     # --- sentences --------------------------------------------------------------
-
-    def _note_substitution(self, name: _Name, stub: EntityStub) -> None:
-        others = "; its search was full, so there may be others called so" if name.full else ""
-        kind = plain(stub.entity_type)
-        self.notes.append(f"{excerpt(name.value)} was taken as {plain(stub.id)} ({kind}){others}.")
 
     async def _error(self, argument: str, failed: Sequence[_Name]) -> ToolError:
         if several := [name for name in failed if name.candidates]:

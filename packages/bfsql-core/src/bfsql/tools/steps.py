@@ -19,13 +19,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from bfsql.answers.clean import plain
+from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import counted, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
 from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
-from bfsql.tools.validate import excerpt
 
 _NEAR = 3
 """Number of relations or names that an error suggests."""

@@ -14,7 +14,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
-from bfsql.answers.notes import connection_notes, shared_notes
+from bfsql.answers.clean import excerpt
+from bfsql.answers.notes import Note, connection_notes, shared_notes
 from bfsql.call import Limits
 from bfsql.engine.conditions import Conditions, conditions_of
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
@@ -31,7 +32,7 @@ from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import WAIT_SECONDS, GraphSchema
 from bfsql.tools.steps import PathArguments, ResolvedPath, Vocabulary, path_query, without_steps
-from bfsql.tools.validate import excerpt, matched, missing, without_doubts
+from bfsql.tools.validate import matched, missing, without_doubts
 
 MAX_PAIRS = 100
 """Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
@@ -192,7 +193,7 @@ class Traversals:
         query: BfsQuery,
         seeds: Sequence[ResolvedNode],
         targets: Sequence[ResolvedNode],
-        notes: Sequence[str],
+        notes: Sequence[Note],
         budget: Budget,
     ) -> Answer:
         """Answer a call by the shortest connections of the seeds and the targets."""
@@ -213,7 +214,7 @@ class Traversals:
         self,
         query: BfsQuery | IntersectionQuery,
         selection: Selection,
-        notes: Sequence[str],
+        notes: Sequence[Note],
         budget: Budget,
     ) -> Answer:
         """Run the steps after the selection: sort, fit, detail, answer."""
@@ -229,7 +230,7 @@ class Traversals:
         return page.answer()
 
     def _writer(
-        self, notes: Sequence[str], summary: SchemaSummary, budget: Budget
+        self, notes: Sequence[Note], summary: SchemaSummary, budget: Budget
     ) -> SubgraphWriter:
         names = {*summary.entity_types_found, *summary.predicates_found}
         notes, limits = without_doubts(notes, names), self._limits

@@ -15,17 +15,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from bfsql.answers.clean import EXCERPT_LENGTH, excerpt
 from bfsql.answers.notes import SHOWN as LISTED
-from bfsql.answers.notes import listed
+from bfsql.answers.notes import Note, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS
-from bfsql.models.characters import escaped
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
-SHOWN = 60
-"""Number of characters of a wrong value that a sentence repeats."""
+T = TypeVar("T", bound=Note)
 
 NEAR_NAMES = 3
 """Maximum number of known types or predicates that a note suggests."""
@@ -65,15 +64,6 @@ def missing(tool: str, argument: str) -> ToolError:
     return ToolError(
         f"{tool} needs {argument}. {description}", kind="missing_argument", argument=argument
     )
-
-
-def excerpt(value: Any) -> str:
-    """A value as a sentence repeats it: as JSON, shortened."""
-    try:
-        text = escaped(json.dumps(value, ensure_ascii=False))
-    except (TypeError, ValueError, RecursionError):  # no JSON, a huge number, nested too deeply
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
 def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mapping[str, Any]:
@@ -189,7 +179,7 @@ def _number(value: Any) -> float | int | None:
         return None
     if isinstance(value, int | float):
         return value
-    if isinstance(value, str) and len(value) <= SHOWN:
+    if isinstance(value, str) and len(value) <= EXCERPT_LENGTH:
         for read in (int, float):
             try:
                 return read(value)
@@ -241,7 +231,7 @@ class Doubt(str):
         return doubt
 
 
-def without_doubts(notes: Sequence[str], names: Collection[str]) -> list[str]:
+def without_doubts(notes: Sequence[T], names: Collection[str]) -> list[T]:
     """The notes, without doubts about names that an answer has."""
     return [note for note in notes if not (isinstance(note, Doubt) and note.name in names)]
 
