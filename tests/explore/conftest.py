@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 import bfsql
-from bfsql.answers import in_lines
+from bfsql.call import AnswerFormat, Caller
+from bfsql.explore.record import Recorder
 from bfsql_servers.chromium import PATIENCE, Visit, chromium, visiting
 from bfsql_servers.missing import missing
 from bfsql_servers.served import Served, exploring
@@ -72,27 +74,26 @@ def axe(node_programs: Any) -> Callable[..., Awaitable[list[str]]]:
 
 
 @pytest.fixture(scope="session")
-def recorded_lines() -> Callable[..., Awaitable[list[str]]]:
-    """Makes the lines in which a server records calls, with answers as JSON or in lines."""
+def recorded_lines(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Awaitable[list[str]]]:
+    """Makes the lines in which a server records calls, without what differs between runs."""
 
     async def lines(
         path: Path,
         calls: Iterable[tuple[str, dict[str, Any]]],
         *,
         session: str,
-        answers_in_lines: bool = False,
+        answer_format: AnswerFormat = "json",
     ) -> list[str]:
-        found = []
-        async with bfsql.open_graph("sqlite", path=path) as graph:
+        file = tmp_path_factory.mktemp("recorded") / "calls.jsonl"
+        limits, caller = bfsql.Limits(answer_format=answer_format), Caller("t", session=session)
+        observers = [Recorder(file)]
+        async with bfsql.open_graph("sqlite", path=path, limits=limits, observers=observers) as g:
             for tool, arguments in calls:
-                try:
-                    answer = await graph.call(tool, arguments)
-                    text = in_lines(answer.content) if answers_in_lines else answer.text
-                    result = {"answer": text, "error": None}
-                except bfsql.ToolError as error:
-                    result = {"answer": str(error), "error": error.kind}
-                asked = {"session": session, "client": "t", "tool": tool, "arguments": arguments}
-                found.append(json.dumps({**asked, **result, "ms": 2, "tokens": 10}))
-        return found
+                with suppress(bfsql.ToolError):
+                    await g.call(tool, arguments, caller=caller)
+        found = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+        return [json.dumps(call | {"time": None, "ms": 2, "tokens": 10}) for call in found]
 
     return lines

@@ -88,7 +88,7 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
     ]
     lines = [
         *await recorded_lines(films_db, calls, session="a"),
-        *await recorded_lines(films_db, calls, session="b", answers_in_lines=True),
+        *await recorded_lines(films_db, calls, session="b", answer_format="lines"),
     ]
     file = tmp_path / "calls.jsonl"
     file.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
@@ -106,6 +106,35 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
         await page.keyboard.press("End")
         await expect(page.locator(".step-detail .error")).to_contain_text("nobody at all")
     assert not [url for url in visit.requests if "calls.jsonl" in url]
+
+
+async def test_answers_in_lines_recorded_without_their_content_are_shown_as_text(
+    visit: Visit,
+    films: Served,
+    films_db: Path,
+    tmp_path: Path,
+    recorded_lines: Callable[..., Awaitable[list[str]]],
+) -> None:
+    """As version 0.1 recorded them."""
+    calls = [("bfs_query", {"seeds": ["Nora Ephron"], "max_hops": 1})]
+    file = tmp_path / "calls.jsonl"
+    lines = [
+        *await recorded_lines(films_db, calls, session="a", answer_format="lines"),
+        *await recorded_lines(films_db, calls, session="a"),
+    ]
+    older = [{k: v for k, v in json.loads(line).items() if k != "content"} for line in lines]
+    file.write_text("\n".join(map(json.dumps, older)), encoding="utf-8")
+
+    page = visit.page
+    await page.goto(f"{films.url}/#view=replay")
+    await page.locator("input[type=file]").set_input_files(file)
+    await expect(page.locator(".step-detail")).to_contain_text("an answer as text")
+    await page.get_by_text("The answer, ").click()
+    await expect(page.locator(".step-detail pre")).to_contain_text("from Nora Ephron = ")
+    await expect(page.locator(".status")).to_contain_text("Seen by now: 0 nodes")
+    await page.get_by_role("button", name="Next call").click()
+    await expect(page.locator(".step-detail")).not_to_contain_text("an answer as text")
+    await expect(page.locator(".status")).not_to_contain_text("Seen by now: 0 nodes")
 
 
 async def test_the_page_hides_the_characters_that_answers_escape(

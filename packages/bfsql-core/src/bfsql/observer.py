@@ -66,6 +66,8 @@ class ObservedCall:
     """Reasons for an incomplete answer: the limits `tokens`, `nodes`, `edges` and `deadline`, and
     `store` if the store left something out; sorted.
     """
+    content: Mapping[str, Any] | None = None
+    """The answer as structured content (`Answer.content`); None if there is none."""
 
 
 class Observer:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bfsql.call import Caller
+from bfsql.call import AnswerFormat, Caller, Limits
 from bfsql.errors import ConfigurationError, ToolError
 from bfsql.explore import replay
 from bfsql.explore.record import Recorder
@@ -25,14 +25,18 @@ RECORDS = [
     EdgeRecord("person:1", "ACTED_IN", "film:1"),
 ]
 FIELDS = {
-    *("time", "request_id", "session", "client", "tool", "arguments", "answer", "error"),
-    *("ms", "tokens"),
+    *("time", "request_id", "session", "client", "tool", "arguments", "answer", "content"),
+    *("error", "ms", "tokens"),
 }
 
 
-async def calls_recorded_in(file: Path, *calls: tuple[str, Any]) -> list[dict[str, Any]]:
+async def calls_recorded_in(
+    file: Path, *calls: tuple[str, Any], answer_format: AnswerFormat = "json"
+) -> list[dict[str, Any]]:
     """Make calls on a recorded graph, and return the recorded lines."""
-    async with open_graph(MemoryBackend(RECORDS), observers=[Recorder(file)]) as graph:
+    limits = Limits(answer_format=answer_format)
+    backend, observers = MemoryBackend(RECORDS), [Recorder(file)]
+    async with open_graph(backend, limits=limits, observers=observers) as graph:
         for tool, arguments in calls:
             await called(graph, tool, arguments)
     return lines_of(file)
@@ -68,6 +72,28 @@ async def test_a_line_has_the_call_and_the_answer_as_it_was_sent(file: Path) -> 
     assert line["error"] is None
     assert line["tokens"] > 0
     assert line["ms"] > 0
+
+
+async def test_the_content_of_an_answer_in_lines_is_recorded_beside_its_text(
+    file: Path, tmp_path: Path
+) -> None:
+    calls: list[tuple[str, Any]] = [
+        ("bfs_query", {"seeds": "Alien", "max_hops": 1}),
+        ("search_entities", {"query": "zzz"}),
+        ("describe_entity", {"id": "film:1"}),
+        ("describe_entity", {"id": "nobody"}),
+    ]
+    lines = await calls_recorded_in(file, *calls, answer_format="lines")
+    in_json = await calls_recorded_in(tmp_path / "json.jsonl", *calls)
+    assert lines[0]["answer"].startswith("from Alien = film:1 (Film)\n")
+    assert lines[0]["content"] == json.loads(in_json[0]["answer"])
+    [note] = lines[1]["content"]["notes"]
+    assert lines[1]["content"]["result"] == []
+    assert in_json[1]["answer"] == f"[]\n{note}"
+    assert lines[2]["content"] == json.loads(in_json[2]["answer"])
+    assert lines[3]["content"] is None
+    assert [line["content"] for line in in_json] == [None] * 4  # it is the answer itself
+    assert replay.read(file)["calls"] == lines
 
 
 async def test_notes_beside_a_list_are_recorded(file: Path) -> None:
@@ -222,7 +248,9 @@ def test_an_empty_file_has_no_calls(file: Path) -> None:
 
 
 def test_fields_of_another_kind_are_unknown(file: Path) -> None:
-    file.write_text(call(answer=1, ms="2", tokens=True, client=[], error={}), encoding="utf-8")
+    file.write_text(
+        call(answer=1, content=[], ms="2", tokens=True, client=[], error={}), encoding="utf-8"
+    )
     [one] = replay.read(file)["calls"]
     assert {name: one[name] for name in FIELDS - {"tool", "arguments"}} == dict.fromkeys(
         FIELDS - {"tool", "arguments"}

@@ -1,8 +1,10 @@
-"""The recording of tool calls: one JSON object per line, with what was asked and what was answered.
+"""The recording of tool calls: one JSON object per line, with the arguments and the answer.
 
 {"time": "2026-01-31T12:00:00.123+00:00", "request_id": "5f3a...", "session": "...",
  "client": "claude-code", "tool": "search_entities", "arguments": {"query": "Ripley"},
- "answer": "[...]", "error": null, "ms": 3.1, "tokens": 25}
+ "answer": "[...]", "content": null, "error": null, "ms": 3.1, "tokens": 25}
+
+The structured content is recorded if the answer is not JSON, so that readers need no other format.
 """
 
 from __future__ import annotations
@@ -92,6 +94,7 @@ class Recorder(Observer):
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,
+                    "content": None if seen.answer.startswith(("{", "[")) else seen.content,
                     "error": seen.error,
                     "ms": round(seen.seconds * 1_000, 1),
                     "tokens": seen.tokens,

@@ -34,6 +34,9 @@ class RecordedCall(BaseModel):
     answer: str | None = Field(
         description="The text that the client got; of an error, its sentence."
     )
+    content: dict[str, Any] | None = Field(
+        description="The answer as structured content, if the text is not JSON."
+    )
     error: str | None = Field(description="Kind of the error; null where there was none.")
     ms: float | None = Field(description="Milliseconds that the call took.")
     tokens: float | None = Field(description="Tokens of the answer, as the server counted them.")
@@ -121,6 +124,7 @@ def _call(line: bytes) -> dict[str, Any] | None:
         "tool": tool,
         "arguments": arguments,
         "answer": _of(str, known, "answer"),
+        "content": _of(dict, known, "content"),
         "error": _of(str, known, "error"),
         "ms": _of((int, float), known, "ms"),
         "tokens": _of((int, float), known, "tokens"),

@@ -45,7 +45,7 @@ def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> No
         estimator: The function that counts its tokens.
     """
     text = answer.text.encode()
-    seen.answer = "\n".join(answer.blocks)
+    seen.answer, seen.content = "\n".join(answer.blocks), answer.content
     seen.size, seen.tokens = len(text), estimator(text)
     seen.rows = _rows(seen.tool, answer.content)
 

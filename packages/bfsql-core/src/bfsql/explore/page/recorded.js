@@ -6,7 +6,6 @@
 
 import { tokensOf } from "./api.js";
 import { plural } from "./dom.js";
-import { isInLines, readLines } from "./lines.js";
 
 /**
  * @typedef {object} Recorded
@@ -16,6 +15,7 @@ import { isInLines, readLines } from "./lines.js";
  * @property {string} tool
  * @property {Record<string, any>} arguments
  * @property {string | null} answer The text as it was sent; null if it was not recorded.
+ * @property {Record<string, any> | null} content The content of an answer whose text is not JSON.
  * @property {string} error The message or kind of a failure; empty if there was none.
  * @property {number} ms
  * @property {number} tokens
@@ -80,6 +80,7 @@ export function asRecorded(line) {
     tool: line.tool,
     arguments: line.arguments,
     answer,
+    content: isObject(line.content) ? line.content : null,
     error: errorOf(line),
     ms: number(line.ms) ?? (number(line.seconds) ?? 0) * 1000,
     tokens: number(line.tokens) ?? tokensOf(size),
@@ -133,12 +134,12 @@ function begun(sessions, call) {
  * @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[], readable: boolean}}
  *   Nodes as in answers; `readable` is false if the answer can only be shown as text.
  */
-export function contentOf({ tool, answer, error }) {
+export function contentOf({ tool, answer, content: recorded, error }) {
   const nothing = { nodes: [], edges: [], seeds: [], count: "", notes: [], readable: false };
   if (answer === null || error) return nothing;
-  const content = parsed(answer);
-  if (content === null) return nothing;
-  const { list, document } = content;
+  const document = recorded ?? parsed(answer);
+  if (document === null) return nothing;
+  const list = Array.isArray(document.result) ? document.result : null;
   const notes = texts(document.notes);
   if (list) return { ...nothing, nodes: list.filter(hasIdentity).map(asNode), count: plural(list.length, tool === "search_entities" ? "hit" : "record"), notes, readable: true };
   if (Array.isArray(document.nodes) && Array.isArray(document.edges))
@@ -156,34 +157,23 @@ export function contentOf({ tool, answer, error }) {
   return { ...nothing, notes, readable: true };
 }
 
-/** @param {string} answer @returns {{list: any[] | null, document: any} | null} */
+/**
+ * The content of an answer in JSON; the notes of a list may follow on further lines.
+ *
+ * @param {string} answer
+ * @returns {Record<string, any> | null} A list is under `result`; null if the text is not JSON.
+ */
 function parsed(answer) {
-  const found = asJson(answer) ?? asLines(answer);
-  if (Array.isArray(found)) return { list: found, document: {} };
-  if (!isObject(found)) return null;
-  return { list: Array.isArray(found.result) ? found.result : null, document: found };
-}
-
-/** The JSON of an answer, whose notes may follow as a second JSON text. @param {string} answer */
-function asJson(answer) {
   for (const part of [answer, answer.slice(0, answer.indexOf("\n"))]) {
     try {
-      return JSON.parse(part);
+      const found = JSON.parse(part);
+      if (Array.isArray(found)) return { result: found };
+      return isObject(found) ? found : null;
     } catch {
       // try the next form
     }
   }
   return null;
-}
-
-/** @param {string} answer */
-function asLines(answer) {
-  if (!isInLines(answer)) return null;
-  try {
-    return readLines(answer);
-  } catch {
-    return null;
-  }
 }
 
 /** A flat record or hit as a node. @param {any} record */
