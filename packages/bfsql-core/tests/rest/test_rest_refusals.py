@@ -116,6 +116,7 @@ async def test_what_is_no_utf_8_is_refused(web: httpx2.AsyncClient, path: str) -
         ("/entities/batch", {"ids": ["x"] * 10_001}, "at most 10000"),
         ("/relations/batch", {}, "either ids"),
         ("/relations/batch", {"ids": [], "relations": []}, "either ids"),
+        ("/relations/batch", {"ids": [], "direction": ["in"]}, 'out, in, both, not ["in"]'),
         ("/relations/batch", {"relations": [["a", "b"]]}, "[subject, predicate, object]"),
         ("/relations/batch", {"relations": [["a", "b", 3]]}, "[subject, predicate, object]"),
         ("/relations/batch", {"relations": {}}, "[subject, predicate, object]"),

@@ -32,7 +32,7 @@ OPTIONAL_MAP: Any = Field(default={}, validate_default=False)
 class StrictModel(BaseModel):
     """Part of an answer; unknown fields and values of other types are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class StubNode(StrictModel):

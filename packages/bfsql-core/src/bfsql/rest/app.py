@@ -212,8 +212,9 @@ class _Endpoint:
         observers = read.api.graph.observers
         if not observers or self._route.handler is tool:
             return nullcontext()
-        given = {**read.path, **read.query}
-        return observers.observed(name, {k: v for k, v in given.items() if v is not None}, scope)
+        query = dict(read.parameters) if self._route.method == "GET" else {}
+        given = {k: v for k, v in {**read.path, **query}.items() if v is not None}
+        return observers.observed(name, given, scope)
 
 
 async def _while_connected(

@@ -22,23 +22,28 @@ from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text, excerpt
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
-from bfsql.models import Edge, EdgeDirection, Metadata, Property, Triple
-from bfsql.rest.request import Api, ApiRequest, wrong_value
+from bfsql.models import Edge, Metadata, Property, Triple
+from bfsql.rest.parameters import (
+    DIRECTIONS,
+    MAX_BATCH,
+    EntityBatch,
+    EntityQuery,
+    EvidenceQuery,
+    MetadataBatch,
+    PageQuery,
+    RelationQuery,
+    RingBatch,
+    SearchQuery,
+    wrong_value,
+)
+from bfsql.rest.request import Api, ApiRequest
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
 from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.hits import Hit, find
 from bfsql.tools.namesakes import contexts, namesakes
 
-MAX_BATCH = 10_000
-"""Most ids or relations in one batch."""
-
-_DIRECTIONS: dict[str, EdgeDirection | None] = {"out": "out", "in": "in", "both": None}
-
 _PARTS = ("subject", "predicate", "object")
 """The fields of a relation, in order."""
-
-_BATCHES = {"ids": {"ids", "predicates", "direction"}, "relations": {"relations", "keys"}}
-"""The fields of a batch of relations, by its required field."""
 
 _RESERVED = re.compile(r"id|omissions|@.*|metadata\..*", re.DOTALL)
 """Metadata keys that have another meaning in a document; they get a prefix."""
@@ -107,7 +112,9 @@ async def tool(request: ApiRequest) -> Reply:
     An object is the tool's text; a list is returned under `result`, with its notes beside it
     (`protocol.md` 20).
     """
-    answer = await request.api.graph.call(request.path["name"], request.body, caller=request.caller)
+    answer = await request.api.graph.call(
+        request.path["name"], request.parameters, caller=request.caller
+    )
     if request.api.graph.limits.answer_format != "json":
         return Reply(encode(answer.content))
     content = answer.text.encode()
@@ -122,9 +129,10 @@ async def tool(request: ApiRequest) -> Reply:
 
 async def search(request: ApiRequest) -> Reply:
     """Find entities by name."""
-    query, db = request.query, request.api.db
-    types = await _types(request.api, query["types"])
-    hits = (await find(db, query["q"], types, query["limit"])).hits
+    query: SearchQuery = request.parameters
+    db = request.api.db
+    types = await _types(request.api, query.types)
+    hits = (await find(db, query.q, types, query.limit)).hits
     facts = await contexts(db, namesakes(hit.stub for hit in hits))
     results = [_hit(hit, facts.get(hit.stub.id)) for hit in hits]
     return reply({"@context": context("./"), "results": results})
@@ -156,9 +164,9 @@ def _hit(found: Hit, facts: Sequence[str] | None) -> dict[str, Any]:
 
 async def entity(request: ApiRequest) -> Reply:
     """All that is known of an entity."""
-    db = request.api.db
+    query: EntityQuery = request.parameters
+    db, keys = request.api.db, query.keys or None
     node = await request.api.node(request.path["id"])
-    keys = request.query["keys"] or None
     if keys is None:
         known = await within(db.metadata_for_node(node.id))
     else:
@@ -170,27 +178,23 @@ async def entity(request: ApiRequest) -> Reply:
 
 async def provenance(request: ApiRequest) -> Reply:
     """The evidence that touches an entity."""
-    limit = request.query["limit"]
+    query: EvidenceQuery = request.parameters
     node = await request.api.node(request.path["id"])
-    evidence = await within(request.api.db.provenance_for_node(node.id, limit))
-    items = [evidence_item(item) for item in evidence.get("items", ())][:limit]
+    evidence = await within(request.api.db.provenance_for_node(node.id, query.limit))
+    items = [evidence_item(item) for item in evidence.get("items", ())][: query.limit]
     return reply({**evidence, "items": items})
 
 
 async def entity_batch(request: ApiRequest) -> Reply:
     """Many entities at once; unknown ids are left out."""
-    given = request.fields(("ids", "metadata", "keys"))
-    ids, detailed = _ids(given.get("ids")), given.get("metadata", False)
-    keys = _names("keys", given)
-    if not isinstance(detailed, bool):
-        raise wrong_value("metadata", "true or false", excerpt(detailed))
-    db = request.api.db
-    nodes = list(await within(db.get_nodes_batch(ids))) if ids else []
+    batch: EntityBatch = request.parameters
+    keys, db = batch.keys, request.api.db
+    nodes = list(await within(db.get_nodes_batch(batch.ids))) if batch.ids else []
     known: Mapping[str, Metadata] = {}
-    if detailed and nodes:
+    if batch.metadata and nodes:
         known = await within(db.metadata_for_nodes_batch([n.id for n in nodes], keys))
     results = [{"id": n.id, "@type": n.entity_type} for n in nodes]
-    if detailed:
+    if batch.metadata:
         for n, result in zip(nodes, results, strict=True):
             result.update(_prefixed(_of_keys({**n.metadata, **known.get(n.id, {})}, keys)))
     return reply({"results": results})
@@ -208,43 +212,15 @@ def _of_keys(metadata: Metadata, keys: Sequence[str] | None) -> Metadata:
     return metadata if keys is None else {k: v for k, v in metadata.items() if k in keys}
 
 
-def _ids(given: Any) -> list[str]:
-    """The ids of a batch, each once."""
-    return _strings("ids", given)
-
-
-def _names(field: str, given: Mapping[str, Any]) -> list[str] | None:
-    """The predicates or keys that a batch names, each once; None if it names none."""
-    return None if given.get(field) is None else _strings(field, given[field])
-
-
-def _strings(field: str, given: Any) -> list[str]:
-    if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
-        have = "nothing" if given is None else excerpt(given)
-        raise wrong_value(field, "a list of strings", have)
-    _check_size(field, given)
-    return list(dict.fromkeys(given))
-
-
-def _check_size(name: str, given: Sequence[Any]) -> None:
-    if len(given) > MAX_BATCH:
-        raise ToolError(
-            f"{name} contains {len(given)} values; at most {MAX_BATCH} are accepted. Make several "
-            "requests.",
-            kind="too_large",
-            argument=name,
-        )
-
-
 # Relations
 
 
 async def relations(request: ApiRequest) -> Reply:
     """Relations of an entity, in pages."""
-    direction, limit = request.query["direction"], request.query["limit"]
-    after = _position(request.query["cursor"])
+    query: PageQuery = request.parameters
+    direction, predicates, limit = query.direction, query.predicates, query.limit
+    after = _position(query.cursor)
     node = await request.api.node(request.path["id"])
-    predicates = request.query["predicates"]
     edges = await within(_edges(request.api, [node.id], predicates or None, direction))
     start = 0 if after is None else bisect_right(edges, after)
     page = edges[start : start + limit]
@@ -269,7 +245,7 @@ async def _edges(
     Raises:
         BoundMet: The ring has more edges than a traversal may have.
     """
-    part: dict[str, Any] = {"predicates": predicates, "direction": _DIRECTIONS[direction]}
+    part: dict[str, Any] = {"predicates": predicates, "direction": DIRECTIONS[direction]}
     most = api.graph.limits.max_edges or MAX_EDGES
     edges: set[Triple] = set()
     async with aclosing(api.db.edges_stream(ids, **part)) as batches:
@@ -301,13 +277,12 @@ def _position(cursor: str | None) -> Triple | None:
 
 async def relation(request: ApiRequest) -> Reply:
     """A relation with its metadata."""
-    subject, predicate, object_ = (request.query[part] for part in _PARTS)
-    edge, keys = Edge(subject, predicate, object_), request.query["keys"]
-    db = request.api.db
+    query: RelationQuery = request.parameters
+    subject, predicate, object_ = triple = query.subject, query.predicate, query.object
+    edge, db = Edge(*triple), request.api.db
     try:
-        if keys:
-            triple = (subject, predicate, object_)
-            metadata = (await within(db.metadata_for_edges_batch([triple], keys)))[triple]
+        if query.keys:
+            metadata = (await within(db.metadata_for_edges_batch([triple], query.keys)))[triple]
         else:
             metadata = await within(db.metadata_for_edge(edge))
     except KeyError:
@@ -323,31 +298,12 @@ async def relation(request: ApiRequest) -> Reply:
 
 async def relation_batch(request: ApiRequest) -> Reply:
     """Every relation that touches one of the ids, or the metadata of relations."""
+    batch: RingBatch | MetadataBatch = request.parameters
+    if isinstance(batch, RingBatch):
+        return reply({"relations": await _ring(request, batch)})
+    triples = list(dict.fromkeys((s, p, o) for s, p, o in batch.relations))
     db = request.api.db
-    given = request.fields(("ids", "predicates", "direction", "relations", "keys"))
-    asked = next((kind for kind, fields in _BATCHES.items() if given.keys() <= fields), "")
-    if asked not in given:
-        raise ToolError(
-            "A batch of relations needs either ids, for every relation that touches one of them "
-            "(with predicates and direction for a part of these), or relations, for their "
-            "metadata (with keys for a part of it).",
-            kind="bad_value",
-        )
-    if asked == "ids":
-        ids, predicates = _ids(given["ids"]), _names("predicates", given)
-        direction = given.get("direction", "both")
-        if direction not in _DIRECTIONS:
-            raise wrong_value("direction", f"one of {', '.join(_DIRECTIONS)}", excerpt(direction))
-        if not ids:
-            return reply({"relations": []})
-        ring = await within(_edges(request.api, ids, predicates, direction))
-        least = sum(
-            len(subject) + len(predicate) + len(object_) for subject, predicate, object_ in ring
-        )
-        refuse_if_too_large(request.api.graph.limits, request.route.subject, least)
-        return reply({"relations": ring})
-    triples, keys = _triples(given["relations"]), _names("keys", given)
-    known = await within(db.metadata_for_edges_batch(triples, keys)) if triples else {}
+    known = await within(db.metadata_for_edges_batch(triples, batch.keys)) if triples else {}
     results = [
         _relation(triple) | {"metadata": clean_metadata(known[triple])}
         for triple in triples
@@ -356,17 +312,15 @@ async def relation_batch(request: ApiRequest) -> Reply:
     return reply({"results": results})
 
 
-def _triples(given: Any) -> list[Triple]:
-    """The relations of a batch, each once."""
-    if not isinstance(given, list) or not all(_is_triple(item) for item in given):
-        right = "a list of [subject, predicate, object]"
-        raise wrong_value("relations", right, excerpt(given))
-    _check_size("relations", given)
-    return list(dict.fromkeys((s, p, o) for s, p, o in given))
-
-
-def _is_triple(item: Any) -> bool:
-    return isinstance(item, list) and list(map(type, item)) == [str, str, str]
+async def _ring(request: ApiRequest, batch: RingBatch) -> list[Triple]:
+    if not batch.ids:
+        return []
+    ring = await within(_edges(request.api, batch.ids, batch.predicates, batch.direction))
+    least = sum(
+        len(subject) + len(predicate) + len(object_) for subject, predicate, object_ in ring
+    )
+    refuse_if_too_large(request.api.graph.limits, request.route.subject, least)
+    return ring
 
 
 def _relation(edge: Triple) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from bfsql.answers import encode
 from bfsql.plugins.distributions import __version__
-from bfsql.rest.request import ApiRequest, ApiRoute, JsonSchema, PublishedSchema, query_schema
+from bfsql.rest.parameters import JsonSchema, PublishedSchema
+from bfsql.rest.request import ApiRequest, ApiRoute
 from bfsql.rest.response import JSON, JSON_LD, PROBLEM_JSON, Reply
 from bfsql.tools import ToolDefinition
 
@@ -176,7 +177,7 @@ def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = No
 
 
 def _query_parameters(route: ApiRoute) -> Iterator[JsonSchema]:
-    described = query_schema(route)
+    described = route.takes.model_json_schema(schema_generator=PublishedSchema)
     for name, schema in described["properties"].items():
         yield {
             "name": name,

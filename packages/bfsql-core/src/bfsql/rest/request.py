@@ -6,24 +6,21 @@ and the OpenAPI document are generated from it.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema, from_json
+from pydantic_core import from_json
 from starlette.requests import Request
 
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.clean import excerpt
 from bfsql.call import Caller, within
-from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
+from bfsql.rest.parameters import NoParameters, body_parameters, query_parameters
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
@@ -33,7 +30,6 @@ _READ_FACTOR = 20
 client that sends before it reads would otherwise not see the refusal; beyond that, its connection
 is closed."""
 
-JsonSchema: TypeAlias = dict[str, Any]
 Handler: TypeAlias = "Callable[[ApiRequest], Awaitable[Reply]]"
 
 
@@ -50,36 +46,12 @@ class ApiRoute:
     """What the route returns, as the subject of a sentence about a wrong parameter."""
     answer: Any = None
     """Type of the answer; None if the tools' own schemas describe it."""
-    takes: Any = None
-    """Model of a GET's query parameters, or type of a POST's body."""
+    takes: Any = NoParameters
+    """Model of a GET's query parameters, or type of a POST's body; None for any JSON."""
     exact: bool = False
     """Whether a GET is for one thing, which may be missing."""
-
-
-class PublishedSchema(GenerateJsonSchema):
-    """JSON Schema without titles of fields.
-
-    Optional fields have no default, except for fields of requests whose default has a meaning.
-    """
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchema:
-        """The schema of a field with a default."""
-        if self.mode == "serialization" or schema.get("default") is None:
-            return self.generate_inner(schema["schema"])
-        return super().default_schema(schema)
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
-        """Whether a field's name is repeated as its title."""
-        return False
-
-
-@cache
-def query_schema(route: ApiRoute) -> JsonSchema:
-    """The JSON Schema of a route's query parameters, as one object."""
-    if route.method == "POST" or route.takes is None:
-        return {"properties": {}}
-    schema: JsonSchema = route.takes.model_json_schema(schema_generator=PublishedSchema)
-    return schema
+    choice: str = ""
+    """The sentence of a body that is none of several types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +88,10 @@ class ApiRequest:
     route: ApiRoute
     path: Mapping[str, str]
     """Values of the path's parameters."""
-    query: Mapping[str, Any]
-    """Values of the query's parameters, defaults filled in."""
-    body: Any
-    """The JSON of a POST; None where it is empty."""
+    parameters: Any
+    """The parameters of the query or of the body, an instance of the route's `takes`; the JSON of
+    a POST that takes any, None where it is empty."""
     caller: Caller
-
-    def fields(self, known: Collection[str]) -> Mapping[str, Any]:
-        """The fields of a body that has to be one object of known fields."""
-        if not isinstance(self.body, Mapping):
-            have = "nothing" if self.body is None else excerpt(self.body)
-            raise ToolError(
-                f"{self.route.subject} takes a JSON object with {' or '.join(known)}, not {have}.",
-                kind="bad_value",
-            )
-        _refuse_unknown(self.route.subject, self.body, known)
-        return self.body
 
 
 async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiRequest:
@@ -143,85 +103,33 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
         ClientDisconnect: The client left while it was sending.
     """
     body = await _json_body(request, api.max_request_bytes) if route.method == "POST" else None
-    given = _query(request)
+    query = _query(request)
+    if route.method == "GET":
+        parameters: Any = query_parameters(route.takes, route.subject, query)
+    elif route.takes is None:
+        query_parameters(NoParameters, route.subject, query)
+        parameters = body
+    else:  # a batch takes all its parameters from the body
+        parameters = body_parameters(route.takes, route.subject, route.choice, body)
     caller = Caller(
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
         address=request.client.host if request.client else None,
     )
-    return ApiRequest(api, route, request.path_params, _parameters(route, given), body, caller)
+    return ApiRequest(api, route, request.path_params, parameters, caller)
 
 
-def _query(request: Request) -> list[tuple[str, str]]:
-    """Names and values of a request's query, as often as they were given."""
+def _query(request: Request) -> dict[str, str | list[str]]:
+    """The values of a request's query: a text, or a list of those of a repeated name."""
     text = request.scope["query_string"].decode("latin-1")
     try:
-        return parse_qsl(text, keep_blank_values=True, errors="strict")
+        values = parse_qs(text, keep_blank_values=True, errors="strict")
     except ValueError:
         raise Problem(
             HTTPStatus.BAD_REQUEST,
             "The query cannot be read: its values have to be percent-encoded UTF-8 text.",
         ) from None
-
-
-def _parameters(route: ApiRoute, given: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The values of a query's parameters, read according to the published schemas."""
-    if route.method == "POST" and route.takes is not None:
-        return {}  # a batch takes all its parameters from the body
-    schema = query_schema(route)
-    known, required = schema["properties"], schema.get("required", ())
-    _refuse_unknown(route.subject, [name for name, _ in given], known)
-    values = {name: [value for other, value in given if other == name] for name in known}
-    return {n: _value(n, known[n], values[n], required=n in required) for n in known}
-
-
-def _value(name: str, schema: JsonSchema, values: list[str], *, required: bool) -> Any:
-    if schema["type"] == "array":
-        return values
-    if len(values) > 1:
-        times = f"{name} is given {len(values)} times; give it once."
-        raise ToolError(times, kind="bad_value", argument=name)
-    if not values and required:
-        missing = f"The parameter {name} is missing."
-        raise ToolError(missing, kind="missing_argument", argument=name)
-    if not values:
-        return schema.get("default")
-    [text] = values
-    if schema["type"] == "integer":
-        return _whole(name, text, schema["maximum"])
-    if "enum" in schema:
-        text = text or schema["default"]
-        if text not in schema["enum"]:
-            raise wrong_value(name, f"one of {', '.join(schema['enum'])}", excerpt(text))
-    return text
-
-
-def _whole(name: str, text: str, maximum: int) -> int:
-    """A number from 1 to the maximum."""
-    digits = text.isascii() and text.isdigit() and len(text) < len(f"{maximum}0")
-    number = int(text) if digits else 0
-    if not 1 <= number <= maximum:
-        raise wrong_value(name, f"a whole number from 1 to {maximum}", excerpt(text))
-    return number
-
-
-def wrong_value(name: str, right: str, have: str) -> ToolError:
-    """An error about a value: what it has to be, and what it is."""
-    return ToolError(f"{name} must be {right}, not {have}.", kind="bad_value", argument=name)
-
-
-def _refuse_unknown(subject: str, names: Collection[str], known: Collection[str]) -> None:
-    """Refuse the first unknown name, and suggest the closest known one."""
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            have = f"It takes: {', '.join(known)}." if known else "It takes none."
-            raise ToolError(
-                f"{subject} has no parameter {excerpt(name)}.{hint} {have}",
-                kind="unknown_argument",
-                argument=name,
-            )
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
 
 
 async def _json_body(request: Request, maximum: int) -> Any:

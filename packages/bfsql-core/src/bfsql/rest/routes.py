@@ -1,4 +1,4 @@
-"""All routes of the web API in one table, and the schemas of their documents.
+"""All routes of the web API in one table, and the shapes of their answers.
 
 The router, the check of parameters and the OpenAPI document are made from the table.
 """
@@ -11,99 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from bfsql.answers import shapes
+from bfsql.answers.shapes import StrictModel
 from bfsql.models.matching import MatchClass
 from bfsql.models.outline import Kind
 from bfsql.models.records import Direction
-from bfsql.rest import handlers, openapi
+from bfsql.rest import handlers, openapi, parameters
+from bfsql.rest.parameters import optional
 from bfsql.rest.request import ApiRoute
 
-_Triple = Annotated[
-    list[str], Field(min_length=3, max_length=3, description="[subject, predicate, object]")
-]
 _Type = Annotated[str, Field(alias="@type", description="The entity type.")]
-
-
-def _optional(description: str | None = None, **about: Any) -> Any:
-    """A field that may be absent."""
-    return Field(default=None, description=description, **about)
-
-
-_KEYS = "Metadata keys to return, repeated; all if none is given."
-
-
-def _limit(default: int, maximum: int) -> Any:
-    return Field(default, ge=1, le=maximum, description="The maximum number.")
-
-
-class StrictModel(BaseModel):
-    """Part of a request or of an answer; unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-
-class SearchQuery(StrictModel):
-    """Parameters of a search."""
-
-    q: str = Field(description="A name, an alias, a part of a name, or an id.")
-    types: list[str] = _optional("Entity types to keep: repeated, or one text separated by commas.")
-    limit: int = _limit(20, 100)
-
-
-class PageQuery(StrictModel):
-    """Parameters of a page of relations."""
-
-    direction: Literal["out", "in", "both"] = Field(
-        "both", description="Relations that leave the entity, enter it, or both."
-    )
-    predicates: list[str] = _optional("Predicates to keep, repeated; all if none is given.")
-    limit: int = _limit(1_000, 10_000)
-    cursor: str = _optional("From `next` of the previous page; opaque.")
-
-
-class EvidenceQuery(StrictModel):
-    """Parameters of evidence."""
-
-    limit: int = _limit(20, 1_000)
-
-
-class EntityQuery(StrictModel):
-    """The metadata of an entity to return."""
-
-    keys: list[str] = _optional(_KEYS)
-
-
-class RelationQuery(StrictModel):
-    """The three parts of a relation."""
-
-    subject: str = Field(description="Exact.")
-    predicate: str = Field(description="Exact.")
-    object: str = Field(description="Exact.")
-    keys: list[str] = _optional(_KEYS)
-
-
-class EntityBatch(StrictModel):
-    """Entities by their ids."""
-
-    ids: list[str] = Field(max_length=handlers.MAX_BATCH)
-    metadata: bool = False
-    keys: list[str] = _optional("Metadata keys to return; all if absent.")
-
-
-class RingBatch(StrictModel):
-    """The ring around ids, or a part of it."""
-
-    ids: list[str] = Field(max_length=handlers.MAX_BATCH)
-    predicates: list[str] = _optional("Predicates to keep; all if absent.")
-    direction: Literal["out", "in", "both"] = Field(
-        "both", description="Relations that leave the ids, enter them, or both."
-    )
-
-
-class MetadataBatch(StrictModel):
-    """Metadata of relations."""
-
-    relations: list[_Triple] = Field(max_length=handlers.MAX_BATCH)
-    keys: list[str] = _optional("Metadata keys to return; all if absent.")
 
 
 class Omission(StrictModel):
@@ -114,13 +30,13 @@ class Omission(StrictModel):
         description="Edges that leave, enter or both; hits of a search; or the metadata of a "
         "record that could not be redacted."
     )
-    at_least: int = _optional("The minimum number of missing edges.")
-    reason: str = _optional()
-    lasting: Literal[True] = _optional("Whether no request can show it.")
+    at_least: int = optional("The minimum number of missing edges.")
+    reason: str = optional()
+    lasting: Literal[True] = optional("Whether no request can show it.")
 
 
 class _Document(StrictModel):
-    omissions: list[Omission] = _optional("What is missing; absent if nothing is.")
+    omissions: list[Omission] = optional("What is missing; absent if nothing is.")
 
 
 class _JsonLd(_Document):
@@ -154,10 +70,10 @@ class Hit(StrictModel):
 
     id: str
     type: _Type
-    name: str = _optional()
+    name: str = optional()
     match: MatchClass = Field(description="How the text matches.")
-    score: float = _optional("Vector similarity, 0 to 1.")
-    context: list[str] = _optional("What tells it apart from other hits of its name and type.")
+    score: float = optional("Vector similarity, 0 to 1.")
+    context: list[str] = optional("What tells it apart from other hits of its name and type.")
 
 
 class RelationInBatch(shapes.FullEdge):
@@ -173,7 +89,7 @@ class Relations(_JsonLd):
 
     id: str
     relations: list[shapes.StubEdge] = Field(description="Sorted.")
-    next: str = _optional(
+    next: str = optional(
         "The next page, relative to this one; absent on the last.",
         json_schema_extra={"format": "uri-reference"},
     )
@@ -192,7 +108,7 @@ class Provenance(_Document):
 
     total: int | None = Field(description="Null if not all edges were examined.")
     items: list[Evidence]
-    edges_read: int = _optional()
+    edges_read: int = optional()
 
 
 class Batches(StrictModel):
@@ -214,7 +130,7 @@ class Schema(_Document):
     comprehensive: bool = Field(description="Whether the two lists are complete.")
     entity_types: list[str]
     predicates: list[str]
-    node_counts: dict[str, int] = _optional(
+    node_counts: dict[str, int] = optional(
         "Number of nodes by type; absent if they are not counted."
     )
     next_steps: str
@@ -228,7 +144,7 @@ class Relation(StrictModel):
     subject_type: str
     predicate: str
     object_type: str
-    edges: int = _optional("Number of edges; absent if the relations come from a sample.")
+    edges: int = optional("Number of edges; absent if the relations come from a sample.")
 
 
 class Property(StrictModel):
@@ -236,8 +152,8 @@ class Property(StrictModel):
 
     name: str
     kind: Kind
-    minimum: float | str = _optional("Of numbers and ISO dates.")
-    maximum: float | str = _optional("Likewise.")
+    minimum: float | str = optional("Of numbers and ISO dates.")
+    maximum: float | str = optional("Likewise.")
     values: list[str] = Field(description="The most frequent values where they repeat.")
     further_values: int = Field(description="How many values beside these were read.")
 
@@ -246,14 +162,14 @@ class Outline(_Document):
     """What the graph consists of, in counts; only `counting` while that is unknown."""
 
     counting: bool = Field(description="Whether the graph is still being counted.")
-    relations_from: Literal["all", "sample"] = _optional(
+    relations_from: Literal["all", "sample"] = optional(
         "Whether the relations are those of the whole graph or of a sample."
     )
-    node_counts: dict[str, int] = _optional("Nodes by type; empty if they are not counted.")
-    relations: list[Relation] = _optional("The most frequent first.")
-    relations_left_out: int = _optional("Relations beyond the thousand most frequent.")
-    node_properties: dict[str, list[Property]] = _optional("Properties of nodes by type.")
-    edge_properties: dict[str, list[Property]] = _optional("Properties of edges by predicate.")
+    node_counts: dict[str, int] = optional("Nodes by type; empty if they are not counted.")
+    relations: list[Relation] = optional("The most frequent first.")
+    relations_left_out: int = optional("Relations beyond the thousand most frequent.")
+    node_properties: dict[str, list[Property]] = optional("Properties of nodes by type.")
+    edge_properties: dict[str, list[Property]] = optional("Properties of edges by predicate.")
 
 
 def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
@@ -264,7 +180,7 @@ def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
 
 Entities = _answer("Entities", _Document, results=list[EntityInBatch])
 Hits = _answer("Hits", _JsonLd, results=list[Hit])
-Ring = _answer("Ring", _Document, relations=list[_Triple])
+Ring = _answer("Ring", _Document, relations=list[parameters.Triple])
 RelationsWithMetadata = _answer("RelationsWithMetadata", _Document, results=list[RelationInBatch])
 Context = _answer("Context", _Document, context=Annotated[dict[str, Any], Field(alias="@context")])
 
@@ -275,20 +191,43 @@ ROUTES = (
     _get("/schema", handlers.schema, "The schema", Schema),
     _get("/outline", handlers.outline, "The outline", Outline),
     _get("/context", handlers.json_ld_context, "The context", Context),
-    _get("/entities", handlers.search, "A search", Hits, SearchQuery),
-    _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
-    _one("/entities/{id}", handlers.entity, "An entity", Entity, EntityQuery),
-    _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
-    _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Provenance, EvidenceQuery),
-    _one("/relations", handlers.relation, "A relation", RelationWithMetadata, RelationQuery),
+    _get("/entities", handlers.search, "A search", Hits, parameters.SearchQuery),
+    _post(
+        "/entities/batch",
+        handlers.entity_batch,
+        "A batch of entities",
+        Entities,
+        parameters.EntityBatch,
+    ),
+    _one("/entities/{id}", handlers.entity, "An entity", Entity, parameters.EntityQuery),
+    _one(
+        "/entities/{id}/relations", handlers.relations, "Relations", Relations, parameters.PageQuery
+    ),
+    _one(
+        "/entities/{id}/provenance",
+        handlers.provenance,
+        "Provenance",
+        Provenance,
+        parameters.EvidenceQuery,
+    ),
+    _one(
+        "/relations",
+        handlers.relation,
+        "A relation",
+        RelationWithMetadata,
+        parameters.RelationQuery,
+    ),
     _post(
         "/relations/batch",
         handlers.relation_batch,
         "A batch of relations",
         Ring | RelationsWithMetadata,
-        RingBatch | MetadataBatch,
+        parameters.RingBatch | parameters.MetadataBatch,
+        choice="A batch of relations needs either ids, for every relation that touches one of them "
+        "(with predicates and direction for a part of these), or relations, for their metadata "
+        "(with keys for a part of it).",
     ),
-    _post("/tools/{name}", handlers.tool, "A tool's path"),
+    _post("/tools/{name}", handlers.tool, "A tool's path", takes=None),
     _get("/openapi.json", openapi.document, "The description", dict[str, Any]),
     _get("/docs", openapi.page, "The description", str),
 )
