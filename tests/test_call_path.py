@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -12,6 +12,33 @@ from bfsql import open_graph
 
 MOST_MODULES = {"cold": 35, "warm": 33}
 MOST_CROSSINGS = {"cold": 230, "warm": 86}
+MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 420, 120
+MOST_SEARCH_CALLS, MOST_SEARCH_CROSSINGS = 140, 45
+CO_STARS = ["-ACTED_IN->", "<-ACTED_IN-"]
+
+
+class Course:
+    """The calls of functions while it is entered: how many, in which modules, between which."""
+
+    def __init__(self) -> None:
+        self.entered, self.crossings = Counter[str](), Counter[tuple[str, str]]()
+
+    def __enter__(self) -> Self:
+        self._profiler = sys.getprofile()
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self._profiler)
+
+    def _count(self, frame: FrameType, event: str, _: Any) -> None:
+        callee = project_module(frame)
+        if event != "call" or callee is None:
+            return
+        self.entered[callee] += 1
+        caller = project_module(frame.f_back)
+        if caller is not None and caller != callee:
+            self.crossings[caller, callee] += 1
 
 
 def project_module(frame: FrameType | None) -> str | None:
@@ -24,29 +51,41 @@ def project_module(frame: FrameType | None) -> str | None:
 async def test_a_traversal_enters_few_modules_and_seldom_crosses_between_them(
     films_db: Path, state: str
 ):
-    entered, crossings = Counter[str](), Counter[tuple[str, str]]()
-
-    def count(frame: FrameType, event: str, _: Any) -> None:
-        callee = project_module(frame)
-        if event != "call" or callee is None:
-            return
-        entered[callee] += 1
-        caller = project_module(frame.f_back)
-        if caller is not None and caller != callee:
-            crossings[caller, callee] += 1
-
     # Without the conformance kit, a hook plugin that the tests' environment has.
     async with open_graph("sqlite", path=films_db, hooks=()) as graph:
         found = await graph.search_entities("Tom Hanks")
         seeds = [found.content["result"][0]["id"]]
         before = await graph.bfs_query(seeds=seeds, max_hops=2 if state == "warm" else 1)
-        profiler = sys.getprofile()
-        sys.setprofile(count)
-        try:
+        with Course() as course:
             answer = await graph.bfs_query(seeds=seeds, max_hops=2)
-        finally:
-            sys.setprofile(profiler)
     assert (answer.text == before.text) == (state == "warm")
     assert answer.content["edge_count"] > MOST_CROSSINGS[state], "calls a record would be seen"
-    assert len(entered) <= MOST_MODULES[state], sorted(entered)
-    assert crossings.total() <= MOST_CROSSINGS[state], crossings.most_common(10)
+    assert len(course.entered) <= MOST_MODULES[state], sorted(course.entered)
+    assert course.crossings.total() <= MOST_CROSSINGS[state], course.crossings.most_common(10)
+
+
+async def test_a_path_walked_before_makes_few_calls_and_seldom_crosses_between_modules(
+    films_db: Path,
+):
+    # Without the conformance kit, a hook plugin that the tests' environment has.
+    async with open_graph("sqlite", path=films_db, hooks=()) as graph:
+        found = await graph.search_entities("Tom Hanks")
+        asked = {"seeds": [found.content["result"][0]["id"]], "path": CO_STARS}
+        before = await graph.bfs_query(**asked, topology_only=True)
+        with Course() as course:
+            answer = await graph.bfs_query(**asked, topology_only=True)
+    assert answer.text == before.text
+    assert answer.content["edge_count"] > MOST_PATH_CROSSINGS, "calls a record would be seen"
+    assert course.entered.total() <= MOST_PATH_CALLS, course.entered.most_common(10)
+    assert course.crossings.total() <= MOST_PATH_CROSSINGS, course.crossings.most_common(10)
+
+
+async def test_a_search_makes_few_calls_and_seldom_crosses_between_modules(films_db: Path):
+    # Without the conformance kit, a hook plugin that the tests' environment has.
+    async with open_graph("sqlite", path=films_db, hooks=()) as graph:
+        before = await graph.search_entities("Tom Hanks")
+        with Course() as course:
+            answer = await graph.search_entities("Tom Hanks")
+    assert answer.text == before.text
+    assert course.entered.total() <= MOST_SEARCH_CALLS, course.entered.most_common(10)
+    assert course.crossings.total() <= MOST_SEARCH_CROSSINGS, course.crossings.most_common(10)

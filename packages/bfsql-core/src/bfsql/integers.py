@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,12 @@ from bfsql.models.records import EdgeDirection, Metadata
 IntArray: TypeAlias = npt.NDArray[np.int32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-Number = TypeVar("Number", np.int32, np.int64)
-
 BATCH_EDGES = 250_000
 """Approximate number of edges in a batch of a ring, read between two checks of a call's bounds."""
 NO_NODE = -1
 """Type of a handle that is not a node but only an end of edges."""
 TYPE_UNREAD = -2
 """Type of a handle whose type has not been requested."""
-_SMALL, _SPARSE = 65_536, 1_000
-"""An array is sparse if it has more places than `_SMALL` and over `_SPARSE` times the handles."""
-_FEWEST = 4
-"""Handles with which others are compared one by one, faster than by any look-up."""
 TRIPLE, ROW = 3, 5
 """Numbers per edge, without and with the types of its two ends."""
 
@@ -138,105 +132,6 @@ class IntegerGraph(ABC):
         return np.sort(handles)
 
 
-def is_sparse(count: int, size: int) -> bool:
-    """Whether an array with a place for each handle costs more than sorting and searching.
-
-    Args:
-        count: Number of handles that would be sorted or searched for.
-        size: Upper bound (exclusive) of the handles.
-    """
-    return size > _SMALL and count * _SPARSE < size
-
-
-def numbers_of(names: Collection[str], known: Sequence[str]) -> IntArray:
-    """The numbers of some names, ascending; a name without a number is left out."""
-    wanted = frozenset(names)
-    return np.array([n for n, name in enumerate(known) if name in wanted], np.int32)
-
-
-def distinct_numbers(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The distinct numbers in ascending order."""
-    in_order = np.sort(numbers)  # `np.unique` hashes them, which is many times slower
-    new = np.ones(len(in_order), bool)
-    np.not_equal(in_order[1:], in_order[:-1], out=new[1:])
-    return in_order.compress(new)
-
-
-def marked(ring: Ring, kept: BoolArray) -> Ring:
-    """The edges of a ring that are marked."""
-    return at(ring, np.flatnonzero(kept))  # which takes a quarter of the time of `column[kept]`
-
-
-def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:
-    """The edges at the given places, in the order of the places."""
-    return Ring(*(column.take(places) for column in ring))
-
-
-def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
-    """The position of each wanted number in an ascending array; -1 if it does not occur."""
-    if not len(ordered):
-        return np.full(len(wanted), -1, np.int32)
-    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return np.where(ordered[place] == wanted, place, -1).astype(np.int32)
-
-
-class Handles:
-    """A set of handles: a few as an ascending array, more as a mark for each handle.
-
-    Args:
-        size: Upper bound (exclusive) of the handles; `cover` raises it.
-        handles: The handles in the set.
-    """
-
-    def __init__(self, size: int, handles: IntArray | None = None) -> None:
-        self._size = size
-        self._few: IntArray = np.empty(0, np.int32)
-        self._marks: BoolArray | None = None
-        if handles is not None:
-            self.add(handles)
-
-    def __bool__(self) -> bool:
-        return len(self._few) > 0 or self._marks is not None
-
-    def add(self, handles: IntArray) -> None:
-        """Add handles to the set."""
-        if not len(handles):
-            return
-        if self._marks is None:
-            self._few = np.sort(np.concatenate([self._few, handles]))
-            self._mark(len(self._few))
-        else:
-            self._marks[handles] = True
-
-    def has(self, handles: IntArray) -> BoolArray:
-        """Whether each handle is in the set."""
-        if len(self._few) > _FEWEST:
-            self._mark(len(self._few) + len(handles))
-        if self._marks is not None:
-            return self._marks.take(handles)  # in two thirds of the time of `self._marks[handles]`
-        if 0 < len(self._few) <= _FEWEST:
-            found: BoolArray = np.logical_or.reduce([handles == one for one in self._few])
-            return found
-        return places_in(self._few, handles) >= 0
-
-    def _mark(self, count: int) -> None:
-        """Turn an array of a few handles into marks, if `count` of them are worked on."""
-        if self._marks is None and not is_sparse(count, self._size):
-            marks = np.zeros(self._size, bool)
-            marks[self._few] = True
-            self._marks = marks
-
-    def cover(self, size: int) -> None:
-        """Make room for all handles below a size."""
-        if size <= self._size:
-            return
-        self._size = max(size, 2 * self._size)
-        if self._marks is not None:
-            marks = np.zeros(self._size, bool)
-            marks[: len(self._marks)] = self._marks
-            self._marks = marks
-
-
 class Numbering(dict[str, int]):
     """A mapping from strings to numbers, in the order of their first use.
 
@@ -326,5 +221,17 @@ class NumberedRings(Protocol):
 
 
 __getattr__ = former_names(
-    __name__, {"Columns": "IntegerGraph", "Found": "ResolvedNode", "UNTOLD": "TYPE_UNREAD"}
+    __name__,
+    {
+        "Columns": "IntegerGraph",
+        "Found": "ResolvedNode",
+        "UNTOLD": "TYPE_UNREAD",
+        "Handles": "bfsql.arrays.Handles",
+        "at": "bfsql.arrays.at",
+        "distinct_numbers": "bfsql.arrays.distinct_numbers",
+        "is_sparse": "bfsql.arrays.is_sparse",
+        "marked": "bfsql.arrays.marked",
+        "numbers_of": "bfsql.arrays.numbers_of",
+        "places_in": "bfsql.arrays.places_in",
+    },
 )

@@ -44,7 +44,8 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
     Args:
         module: The module's `__name__`.
-        names: Former names and today's. Using a former one is a DeprecationWarning.
+        names: Former names and today's, with the module if that is another one. Using a former
+            name is a DeprecationWarning.
     """
 
     def get(name: str) -> Any:
@@ -53,7 +54,8 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         from warnings import warn
 
         warn(f"{module}.{name} is now {names[name]}", DeprecationWarning, stacklevel=2)
-        return getattr(sys.modules[module], names[name])
+        home, _, today = names[name].rpartition(".")
+        return getattr(import_module(home or module), today)
 
     return get
 

@@ -61,6 +61,55 @@ async def test_the_same_neighbourhood_is_searched_once_whatever_is_shown_of_it()
     assert Counted.rings_read == 1
 
 
+async def test_the_same_path_is_walked_once_whatever_is_shown_of_it() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    path = {"seeds": ["n1"], "path": ["<-knows-", "-knows->"]}
+    calls = [
+        {},
+        {"topology_only": True},
+        {"limit": 5},
+        {"limit": 5, "offset": 30},
+        {"limit": 5, "offset": 30, "show": "ends"},
+        {"limit": 5, "offset": 30, "sort_by": "-rank"},
+        {"limit": 5, "offset": 30, "max_tokens": 500},
+        {"limit": 5, "show": "ends", "sort_by": "-rank"},
+        {},
+    ]
+    for shown in calls:
+        cached = await graph.bfs_query(**path, **shown)
+        read = Counted.rings_read
+        assert cached.text == (await plain.bfs_query(**path, **shown)).text
+        Counted.rings_read = read
+    assert Counted.rings_read == 2
+
+
+async def test_another_path_is_walked_anew() -> None:
+    graph = opened()
+    path = ["<-knows-", "-knows->"]
+    for asked, read in (
+        ({"path": path}, 2),
+        ({"path": path, "show": "1"}, 2),
+        ({"path": path, "count_distinct": 1}, 2),
+        ({"path": path, "to": ["n2"]}, 2),
+        ({"path": path, "to": ["n3"]}, 2),
+        ({"path": path, "where": ["rank<9"]}, 2),
+        ({"path": ["<-knows- thing", "-knows->"]}, 2),
+        ({"path": path[:1]}, 1),
+    ):
+        before = Counted.rings_read
+        await graph.bfs_query(seeds=["n1"], **asked)
+        assert Counted.rings_read == before + read, asked
+
+
+async def test_a_path_without_a_walk_is_walked_anew() -> None:
+    graph = opened()
+    for _ in range(2):
+        before = Counted.rings_read
+        found = await graph.bfs_query(seeds=["n1"], path=["-knows->"])
+        assert found.content["node_count"] == 0
+        assert Counted.rings_read > before
+
+
 async def test_another_question_is_searched_anew() -> None:
     graph = opened()
     for asked in (

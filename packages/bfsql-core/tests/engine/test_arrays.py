@@ -5,9 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.engine import arrays
-from bfsql.engine.arrays import distinct, places_of, within
-from bfsql.integers import Handles, Ring, distinct_numbers, is_sparse, places_in
+from bfsql import arrays
+from bfsql.arrays import (
+    Handles,
+    distinct,
+    distinct_numbers,
+    is_sparse,
+    places_in,
+    places_of,
+    within,
+)
+from bfsql.integers import Ring
 
 SIZES = [50, 100_000, 3_000_000]
 

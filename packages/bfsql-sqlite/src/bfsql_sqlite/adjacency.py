@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.integers import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring, marked
+from bfsql.arrays import Handles, marked
+from bfsql.integers import BATCH_EDGES, NO_NODE, TRIPLE, IntArray, Ring
 from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
 from bfsql_sqlite.edge_tables import width as width_of

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from bfsql.abc import BatchGraphDb
-from bfsql.integers import BATCH_EDGES, Ring, numbers_of
+from bfsql.arrays import numbers_of
+from bfsql.integers import BATCH_EDGES, Ring
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline

@@ -19,8 +19,9 @@ from uuid import uuid4
 import numpy as np
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.arrays import Handles, distinct_numbers
 from bfsql.errors import StoreError
-from bfsql.integers import NO_NODE, Handles, distinct_numbers
+from bfsql.integers import NO_NODE
 from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
 from bfsql.loading.statements import PRAGMAS

@@ -10,14 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bfsql.integers import (
-    NO_NODE,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    Ring,
-    numbers_of,
-)
+from bfsql.arrays import numbers_of
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.integers import IntArray, IntegerGraph, Ring, distinct_numbers
+from bfsql.arrays import distinct_numbers
+from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import Triple
 

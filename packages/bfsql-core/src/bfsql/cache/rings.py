@@ -17,18 +17,10 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.arrays import Handles, distinct_numbers, places_in
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.errors import BoundMet
-from bfsql.integers import (
-    BATCH_EDGES,
-    ROW,
-    Handles,
-    IntArray,
-    Numbering,
-    Ring,
-    distinct_numbers,
-    places_in,
-)
+from bfsql.integers import BATCH_EDGES, ROW, IntArray, Numbering, Ring
 from bfsql.models import EdgeDirection, EdgeFilter, Triple
 
 _Key: TypeAlias = tuple[str, frozenset[str] | None, EdgeDirection | None]

@@ -18,10 +18,10 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.arrays import are_named
+from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
 from bfsql.engine.traverse import off_loop
-from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring, at, distinct_numbers
+from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ConditionTally, Metadata
 from bfsql.models.condition import Condition, Names, condition
 

@@ -18,22 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.engine.arrays import concatenated, distinct, within
+from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, marked, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.select import Selection, all_of, summarized
 from bfsql.engine.traverse import Bounds, TraversalResult, distances_from, off_loop
 from bfsql.errors import BoundMet
-from bfsql.integers import (
-    NO_NODE,
-    BoolArray,
-    Handles,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    Ring,
-    distinct_numbers,
-    marked,
-)
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import Triple
 
 Ranks: TypeAlias = npt.NDArray[np.int8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bfsql.engine.arrays import places_of
+from bfsql.arrays import places_of
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
 from bfsql.integers import IntArray, IntegerGraph, ResolvedNode
 

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 from bfsql import call
-from bfsql.engine.arrays import concatenated, within
+from bfsql.arrays import Handles, concatenated, marked, within
 from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, off_loop
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
-from bfsql.integers import BoolArray, Handles, IntArray, Ring, marked
+from bfsql.integers import BoolArray, IntArray, Ring
 
 
 async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:

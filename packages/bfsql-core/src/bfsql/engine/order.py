@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.arrays import places_of
-from bfsql.engine.path.answer import Followed
+from bfsql.arrays import places_of
+from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.traverse import off_loop
@@ -146,32 +146,32 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
     )
 
 
-async def in_order_of_walks(db: GraphDbInterface, followed: Followed, text: str) -> Followed:
+async def in_order_of_walks(db: GraphDbInterface, result: PathResult, text: str) -> PathResult:
     """Sort the shown nodes of a path's answer.
 
     Args:
         db: The graph.
-        followed: The whole answer.
+        result: The whole answer.
         text: `sort_by` as given in the call.
 
     Raises:
         ToolError: The text names a number that this answer does not have.
         TimeoutError: The deadline passed while metadata was read.
     """
-    selection, shown = followed.selection, followed.shown
-    counts = {PATHS: followed.paths}
-    if followed.distinct is not None:
-        counts[DISTINCT] = followed.distinct
+    selection, shown = result.selection, result.shown
+    counts = {PATHS: result.paths}
+    if result.distinct is not None:
+        counts[DISTINCT] = result.distinct
     by = sort_by(text, (DEGREE, *counts))
     numbers = _degrees(selection, shown) if by.key == DEGREE else counts.get(by.key)
     places, facts = await in_order(db, selection.columns, shown, by, numbers)
     facts_of_all = replace(selection.facts, order=facts if len(shown) else None)
     return replace(
-        followed,
-        selection=replace(selection, facts=facts_of_all),
+        result,
+        selection=replace(selection, facts=facts_of_all, last_page=[]),
         shown=shown[places],
-        paths=followed.paths[places],
-        distinct=None if followed.distinct is None else followed.distinct[places],
+        paths=result.paths[places],
+        distinct=None if result.distinct is None else result.distinct[places],
     )
 
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring, distinct_numbers
+from bfsql.arrays import distinct_numbers
+from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition

@@ -17,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.engine.arrays import FEW, counted_numbers, places_of, within
-from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
-from bfsql.integers import (
+from bfsql.arrays import (
+    FEW,
     Handles,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    Ring,
     at,
+    counted_numbers,
     distinct_numbers,
     marked,
+    places_of,
+    within,
 )
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
+from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import (
     AnswerGaps,
     BfsQuery,
@@ -67,10 +67,8 @@ class Selection:
     """What the traversal and the filters left out."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
-    last_page: list[tuple[int, _Placed | None, _Prefix]] = field(
-        default_factory=list, compare=False
-    )
-    """The start of the last page looked up and the data found for it; at most one entry."""
+    last_page: list[LastPage] = field(default_factory=list, compare=False)
+    """The last page looked up; at most one entry."""
 
 
 async def selected(
@@ -196,36 +194,30 @@ class Pages:
         least: The smallest number of nodes that makes a useful answer.
     """
 
+    walks: bool | None = None
+    """Whether the page of a path contains walks; None for an answer without a path."""
+
     def __init__(self, query: Query, selection: Selection) -> None:
         self.query = query
         self.selection = selection
         paged = not isinstance(query, IntersectionQuery)
-        self._start, self.wanted = window(query, len(selection.nodes))
+        self._start, self.wanted = window(query, len(self._listed))
         self.least = 1 if paged else 0
-        self._placed: _Placed | None = None
+        self._places: PagePlaces | None = None
         self._prefix: _Prefix | None = None
-        for start, placed, prefix in selection.last_page:
-            if start == self._start:
-                self._placed, self._prefix = placed, prefix
+        for last in selection.last_page:
+            if (last.start, last.walks) == (self._start, self.walks):
+                self._places, self._prefix = last.places, last.prefix
 
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count the nodes cut off."""
-        query, selection, start = self.query, self.selection, self._start
+        query, selection = self.query, self.selection
         assert not isinstance(query, PathQuery)
-        total = len(selection.nodes)
         prefix = await self._prefix_of(count)
         page = prefix.page(count)
-        bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
-        facts = replace(
-            selection.facts,
-            past_the_end=start >= total > 0,
-            edges_to_earlier=prefix.edges_to_earlier(count),
-            cut_nodes=self.wanted - count,
-            bare_nodes=len(bare[0]),
-            bare_edges=len(bare[1]),
-        )
+        facts = replace(self._facts(count, page), edges_to_earlier=prefix.edges_to_earlier(count))
+        total, edge_count = len(selection.nodes), len(selection.edges.subjects)
         seeds, summary = query.seeds, selection.summary
-        edge_count = len(selection.edges.subjects)
         if isinstance(query, BfsQuery):
             return BfsResult(
                 seeds,
@@ -260,36 +252,76 @@ class Pages:
             [t for t in page.triples if not full_predicates or t[1] in full_predicates],
         )
 
+    @property
+    def _listed(self) -> IntArray:
+        """The nodes that pages count, of all pages and in order."""
+        return self.selection.nodes
+
+    def _facts(self, count: int, page: Subgraph) -> AnswerGaps:
+        """The facts of the answer and of a page with the first `count` nodes."""
+        bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
+        return replace(
+            self.selection.facts,
+            past_the_end=self._start >= len(self._listed) > 0,
+            cut_nodes=self.wanted - count,
+            bare_nodes=len(bare[0]),
+            bare_edges=len(bare[1]),
+        )
+
     async def _prefix_of(self, count: int) -> _Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
         if known is None or not count <= known.length <= 2 * length:
-            selection, start = self.selection, self._start
-            edges, crossing = await self._edges_of(length)
-            part = slice(start, start + length)
-            nodes, types = selection.nodes[part], selection.types[part]
-            named = await in_strings(selection.columns, nodes, types, edges)
-            self._prefix = known = _Prefix(*named[:3], crossing)
-            selection.last_page[:] = [(start, self._placed, known)]
+            places = await self._places_of(length)
+            self._prefix = known = await self._read(places, length)
+            last = LastPage(self._start, self.walks, places, known)
+            self.selection.last_page[:] = [last]
         return known
 
-    async def _edges_of(self, length: int) -> tuple[Ring, IntArray]:
-        """The edges of a beginning, and the places of the ends of crossing edges."""
-        if length == len(self.selection.nodes):
-            return self.selection.edges, self.selection.nodes[:0]
-        placed = await self._placed_of(length)
-        return marked(placed.edges, placed.later_ends < length), placed.crossing
+    async def _read(self, places: PagePlaces, length: int) -> _Prefix:
+        """The beginning of the page in strings."""
+        columns, listed = self.selection.columns, self._listed[self._start : self._start + length]
+        node_mask, edge_mask = places.of_nodes < length, places.of_edges < length
+        nodes, types = places.nodes[node_mask], places.types[node_mask]
+        edges = places.edges if edge_mask.all() else marked(places.edges, edge_mask)
+        ids, type_of, triples, order = await in_strings(columns, nodes, types, edges)
+        others: list[tuple[str, int]] = []
+        if self.walks:
+            id_of = dict(zip(nodes.tolist(), ids, strict=True))
+            others = sorted(zip(ids, places.of_nodes[node_mask].tolist(), strict=True))
+            ids = [id_of[handle] for handle in listed.tolist()]
+        of_triples = places.of_edges[edge_mask][order].tolist()
+        return _Prefix(ids, type_of, others, triples, of_triples, places.crossing)
 
-    async def _placed_of(self, length: int) -> _Placed:
-        """The edges of a longer beginning, since finding them visits all edges."""
-        if self._placed is None or self._placed.length < length:
+    async def _places_of(self, length: int) -> PagePlaces:
+        """The content of a longer beginning, since finding it visits all edges."""
+        if self._places is None or self._places.length < length:
             longer = min(self.wanted, max(PLACED, 4 * length))
             size = len(self.selection.edges.subjects)
-            self._placed = await off_loop(
-                size, lambda: _placed(self.selection, self._start, longer)
-            )
-        return self._placed
+            self._places = await off_loop(size, lambda: self._find_places(longer))
+        return self._places
+
+    def _find_places(self, length: int) -> PagePlaces:
+        """The content of a beginning with `length` nodes."""
+        selection, start, stop = self.selection, self._start, self._start + length
+        size, edges, until = selection.columns.size, selection.edges, selection.nodes[:stop]
+        if stop < len(selection.nodes):
+            edges = within(edges, Handles(size, until))
+        ends = places_of(until, np.concatenate([edges.subjects, edges.objects]), size)
+        one, other = ends.reshape(2, -1)
+        first, last = np.minimum(one, other), np.maximum(one, other)
+        inside = first >= start
+        crossing = last[(first < start) & (last >= start)] - start
+        return PagePlaces(
+            length,
+            until[start:],
+            selection.types[start:stop],
+            np.arange(length),
+            edges if inside.all() else marked(edges, inside),
+            last.compress(inside) - start,
+            np.sort(crossing),
+        )
 
 
 def window(query: Query, count: int) -> tuple[int, int]:
@@ -300,65 +332,74 @@ def window(query: Query, count: int) -> tuple[int, int]:
     return query.offset, after if query.limit is None else min(query.limit, after)
 
 
-class _Prefix:
-    """The beginning of a page in strings, from which shorter pages are cut.
+class PagePlaces(NamedTuple):
+    """The content of pages of any length, by the page on which it first is.
 
-    Args:
-        ids: Its nodes, in order.
-        types: Their types.
-        triples: Its edges, sorted.
-        crossing: Places of the ends of edges that lead to earlier pages, ascending.
+    The place of a node or an edge is a number: pages with more nodes than it contain it.
     """
 
-    def __init__(
-        self,
-        ids: list[str],
-        types: dict[str, str],
-        triples: list[Triple],
-        crossing: IntArray,
-    ) -> None:
-        self.length = len(ids)
-        self._ids = ids
-        self._types = types
-        self._triples = triples
-        self._crossing = crossing
+    length: int
+    """Number of nodes on the longest of these pages; those that they add to it do not count."""
+    nodes: IntArray
+    """Handles of the nodes, each once."""
+    types: IntArray
+    """Numbers of their types."""
+    of_nodes: npt.NDArray[np.integer]
+    """The place of each node."""
+    edges: Ring
+    """The edges, each once, in no order."""
+    of_edges: npt.NDArray[np.integer]
+    """The place of each edge."""
+    crossing: IntArray
+    """Places of the ends of edges that lead to nodes before the page, ascending."""
+
+
+class _Prefix(NamedTuple):
+    """The beginning of a page in strings, from which shorter pages are cut."""
+
+    ids: Sequence[str]
+    """The nodes that pages count, in order."""
+    types: dict[str, str]
+    others: Sequence[tuple[str, int]]
+    """The ids of all nodes on the walks of a path, sorted, and their places."""
+    triples: Sequence[Triple]
+    """The edges, sorted."""
+    of_triples: Sequence[int]
+    """The place of each edge."""
+    crossing: IntArray
+    """As in `PagePlaces`."""
+
+    @property
+    def length(self) -> int:
+        """The number of nodes that count."""
+        return len(self.ids)
 
     def page(self, count: int) -> Subgraph:
-        """The first `count` nodes, and the edges between them."""
-        if count == self.length:
-            return Subgraph(self._ids, self._types, self._triples)
-        ids = self._ids[:count]
-        kept = frozenset(ids)
-        inside = [t for t in self._triples if t[0] in kept and t[2] in kept]
-        return Subgraph(ids, self._types, inside)
+        """The first `count` nodes, and what is on the page with them."""
+        ids, triples = self.ids[:count], self.triples
+        if count < self.length:
+            places = zip(triples, self.of_triples, strict=True)
+            triples = [triple for triple, place in places if place < count]
+        if self.others:
+            listed = frozenset(ids)
+            more = [i for i, place in self.others if place < count and i not in listed]
+            ids = [*ids, *more]
+        return Subgraph(ids, self.types, triples)
 
     def edges_to_earlier(self, count: int) -> int:
         """The number of edges that lead from the first `count` nodes to earlier pages."""
-        return int(np.searchsorted(self._crossing, count))
+        return int(np.searchsorted(self.crossing, count))
 
 
-class _Placed(NamedTuple):
-    """The edges of a part of the answer; places are counted from its first node."""
+class LastPage(NamedTuple):
+    """The last page that was looked up."""
 
-    length: int
-    """Number of nodes in the part."""
-    edges: Ring
-    """The edges between nodes of the part, in no order."""
-    later_ends: IntArray
-    """For each edge, the place of the end that comes later."""
-    crossing: IntArray
-    """Places of the ends of edges that lead to nodes before the part, ascending."""
-
-
-def _placed(selection: Selection, start: int, length: int) -> _Placed:
-    size, stop = selection.columns.size, start + length
-    until = selection.nodes[:stop]
-    edges = within(selection.edges, Handles(size, until))
-    one, other = (places_of(until, ends, size) for ends in (edges.subjects, edges.objects))
-    first, last = np.minimum(one, other), np.maximum(one, other)
-    inside = first >= start
-    crossing = last[(first < start) & (last >= start)] - start
-    return _Placed(length, marked(edges, inside), last.compress(inside) - start, np.sort(crossing))
+    start: int
+    """The place of its first node in the answer."""
+    walks: bool | None
+    """As in `Pages`."""
+    places: PagePlaces
+    prefix: _Prefix
 
 
 async def in_strings(
@@ -397,9 +438,8 @@ async def in_strings(
 async def _order(columns: IntegerGraph, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
-    subjects, objects = (
-        places_of(in_order, ends, columns.size) for ends in (edges.subjects, edges.objects)
-    )
+    ends = np.concatenate([edges.subjects, edges.objects])
+    subjects, objects = places_of(in_order, ends, columns.size).reshape(2, -1)
     used = distinct_numbers(edges.predicates).tolist()
     numbers = sorted(used, key=columns.predicate_names.__getitem__)
     rank = np.empty(max(numbers, default=-1) + 1, np.int32)

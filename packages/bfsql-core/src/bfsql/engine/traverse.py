@@ -17,21 +17,11 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from bfsql import call
+from bfsql.arrays import Handles, at, concatenated, distinct, distinct_numbers, marked
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.engine.arrays import concatenated, distinct
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
-from bfsql.integers import (
-    NO_NODE,
-    Handles,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    Ring,
-    at,
-    distinct_numbers,
-    marked,
-)
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, SkipJsonSchema
 from pydantic_core import core_schema
 
+from bfsql.answers.clean import excerpt
 from bfsql.answers.shapes import StrictModel
 from bfsql.errors import ToolError
 from bfsql.models import EdgeDirection
-from bfsql.tools.validate import excerpt
 
 MAX_BATCH = 10_000
 """Most values of a list in a body."""

@@ -113,16 +113,16 @@ class Traversals:
             steps=len(query.path.steps),
             shown=query.shown_step,
         )
-        followed = await follow(
+        result = await follow(
             columns, query, seeds, targets, conditions=conditions, bounds=self._bounds(columns)
         )
         if query.sort_by is not None:
-            followed = await in_order_of_walks(self._db, followed, query.sort_by)
-        notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
-        writer = self._writer(notes, followed.selection.summary, budget)
+            result = await in_order_of_walks(self._db, result, query.sort_by)
+        notes = [*names.notes, *taken, *(() if len(result.shown) else doubts)]
+        writer = self._writer(notes, result.selection.summary, budget)
         try:
             for walks in (True, False) if query.walks else (False,):
-                pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
+                pages = PathPages(query, result, walks=walks, too_large=query.walks and not walks)
                 try:
                     stubs = await fit(pages, writer, budget)
                 except NothingFits:

@@ -11,7 +11,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.integers import BATCH_EDGES, NO_NODE, IntArray, IntegerGraph, Ring, distinct_numbers
+from bfsql.arrays import distinct_numbers
+from bfsql.integers import BATCH_EDGES, NO_NODE, IntArray, IntegerGraph, Ring
 from bfsql.models import Triple
 from bfsql.models.parts import EdgeFilter
 from bfsql_testing.conformance.graphs import broad, smallest, tangled

@@ -9,25 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bfsql import call
-from bfsql.engine.arrays import LongArray, are_named, distinct, places_of
+from bfsql.arrays import Handles, LongArray, are_named, distinct, distinct_numbers, places_of
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import Walked, walk
-from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
+from bfsql.engine.select import PagePlaces, Pages, Selection, summarized
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet
-from bfsql.integers import (
-    NO_NODE,
-    Handles,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    Ring,
-    distinct_numbers,
-    marked,
-)
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import (
     MOST_PATHS,
     AnswerGaps,
@@ -36,16 +27,15 @@ from bfsql.models import (
     PathQuery,
     ShownNodes,
     Step,
-    Subgraph,
-    Triple,
 )
+
+_NOTHING: IntArray = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class PathResult:
     """The whole answer of a path, before its page is cut."""
 
-    query: PathQuery
     walks: Walks
     selection: Selection
     """All nodes and edges of the answer."""
@@ -66,8 +56,10 @@ async def follow(
     *,
     conditions: Conditions,
     bounds: Bounds,
-) -> Followed:
+) -> PathResult:
     """Walk a path and keep the nodes and edges on complete walks.
+
+    A result found earlier without any filter is reused.
 
     Args:
         columns: The graph.
@@ -82,8 +74,26 @@ async def follow(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
-    walked = await walk(columns, query.path, seeds, targets, conditions=conditions, bounds=bounds)
-    size = sum(map(len, walked.arcs))
+    cache = None if conditions else columns.kept
+    ends = [None if nodes is None else tuple(n.handle for n in nodes) for nodes in (seeds, targets)]
+    request = (query.path, *ends, query.shown_step, query.count_distinct, bounds)
+    result: PathResult | None = None if cache is None else cache.find(request)
+    if result is None:
+        walked = await walk(
+            columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
+        )
+        result = await _result(walked, query, conditions)
+        # What is known of a dead end depends on the time that was left to look at it.
+        if cache is not None and result.dead_end is None:
+            arcs = sum(map(len, result.walks.arcs))
+            selection = result.selection
+            cache.keep(request, result, len(selection.nodes) + len(selection.edges.subjects) + arcs)
+    return result
+
+
+async def _result(walked: Walked, query: PathQuery, conditions: Conditions) -> PathResult:
+    """The complete walks among those that were read, and what they show."""
+    columns, size = walked.columns, sum(map(len, walked.arcs))
     walks = await off_loop(size, lambda: Walks.of(walked))
     types = await types_of(columns, walks.nodes)
     missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
@@ -92,20 +102,19 @@ async def follow(
         types = await types_of(columns, walks.nodes)
     dead_end = None if len(walks.nodes) else await _dead_end(walked)
     shown = await columns.ordered(walks.nodes_of(query.shown_step))
+    facts = replace(facts, conditions=conditions.facts)
 
-    told = replace(facts, conditions=conditions.facts)
-
-    def followed() -> Followed:
+    def result() -> PathResult:
         summary = summarized(columns, types, walks.edges)
-        selection = Selection(columns, walks.nodes, types, walks.edges, summary, told)
+        selection = Selection(columns, walks.nodes, types, walks.edges, summary, facts)
         paths = walks.paths(query.shown_step, shown)
         counted = query.count_distinct
         distinct = None
         if counted is not None:
             distinct = different_nodes(walks, query.shown_step, shown, counted)
-        return Followed(query, walks, selection, shown, paths, distinct, dead_end)
+        return PathResult(walks, selection, shown, paths, distinct, dead_end)
 
-    return await off_loop(size, followed)
+    return await off_loop(size, result)
 
 
 def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
@@ -196,53 +205,44 @@ class PathPages(Pages):
     """The pages of a path's answer that begin at the same shown node, of any length.
 
     Args:
-        followed: The whole answer.
+        query: The query, with existing seeds.
+        result: The whole answer.
         walks: Whether a page contains the walks of its nodes.
         too_large: Whether the walks are left out because they do not fit.
     """
 
-    def __init__(self, followed: Followed, *, walks: bool, too_large: bool = False) -> None:
-        super().__init__(followed.query, followed.selection)
-        self.query: PathQuery = followed.query
-        self._followed = followed
-        self._start, self.wanted = window(followed.query, len(followed.shown))
-        self._walks = walks
+    def __init__(
+        self, query: PathQuery, result: PathResult, *, walks: bool, too_large: bool = False
+    ) -> None:
+        self.walks, self._result = walks, result
+        super().__init__(query, result.selection)
+        self.query: PathQuery = query
         self._too_large = too_large
-        self._first: _Firsts | None = None
-        self._beginning: _Beginning | None = None
 
     async def of(self, count: int) -> BfsResult:
         """The first `count` shown nodes as stubs; the facts count the nodes cut off."""
-        query, followed, start = self.query, self._followed, self._start
-        total = len(followed.shown)
-        page, ids = (await self._beginning_of(count)).page(count)
-        bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
-        facts = replace(
-            self.selection.facts,
-            past_the_end=start >= total > 0,
-            cut_nodes=self.wanted - count,
-            bare_nodes=len(bare[0]),
-            bare_edges=len(bare[1]),
-        )
-        part = slice(start, start + count)
-        paths = followed.paths[part]
-        numbers = None if followed.distinct is None else followed.distinct[part].tolist()
+        query, selection, result = self.query, self.selection, self._result
+        prefix = await self._prefix_of(count)
+        page, ids = prefix.page(count), prefix.ids[:count]
+        part = slice(self._start, self._start + count)
+        paths = result.paths[part]
+        numbers = None if result.distinct is None else result.distinct[part].tolist()
         shown = ShownNodes(
-            total,
+            len(result.shown),
             query.shown_step,
             dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
             None if numbers is None else dict(zip(ids, numbers, strict=True)),
             bool((paths > MOST_PATHS).any()),
-            "shown" if self._walks else "too large" if self._too_large else "left out",
-            followed.dead_end,
+            "shown" if self.walks else "too large" if self._too_large else "left out",
+            result.dead_end,
         )
         return BfsResult(
             query.seeds,
-            len(self.selection.nodes),
-            len(self.selection.edges.subjects),
-            self.selection.summary,
+            len(selection.nodes),
+            len(selection.edges.subjects),
+            selection.summary,
             page,
-            facts,
+            self._facts(count, page),
             query.path.longest,
             query.offset,
             query.limit,
@@ -251,103 +251,23 @@ class PathPages(Pages):
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` shown nodes take."""
-        if not self._walks or not count:
+        if not self.walks or not count:
             return count * NODE_BYTES
-        firsts = await self._firsts_of(count)
-        nodes, edges = ((part < count).sum() for part in (firsts.by_node, firsts.by_edge))
+        places = await self._places_of(count)
+        nodes, edges = ((part < count).sum() for part in (places.of_nodes, places.of_edges))
         return int(nodes * NODE_BYTES + edges * EDGE_BYTES)
 
-    async def _beginning_of(self, count: int) -> _Beginning:
-        """A beginning of the page with at least `count` shown nodes, and at most twice as many."""
-        length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
-        known = self._beginning
-        if known is None or not count <= known.length <= 2 * length:
-            self._beginning = known = await self._first_rows(length)
-        return known
-
-    async def _first_rows(self, length: int) -> _Beginning:
-        columns, every = self.selection.columns, self.selection.nodes
-        shown = self._followed.shown[self._start : self._start + length]
-        if not self._walks:
-            no_edges = Ring(*(np.empty(0, np.int32) for _ in range(3)))
-            types = self._types(shown)
-            ids, type_of, _, _ = await in_strings(columns, shown, types, no_edges)
-            return _Beginning(ids, type_of, [], [], [], [])
-        firsts = await self._firsts_of(length)
-        passed = firsts.by_node < length
-        nodes = await columns.ordered(every[passed])
-        firsts_of_nodes = firsts.by_node[places_of(every, nodes, columns.size)]
-        inside = firsts.by_edge < length
-        edges = marked(firsts.edges, inside)
-        ids, type_of, triples, order = await in_strings(columns, nodes, self._types(nodes), edges)
-        id_of = dict(zip(nodes.tolist(), ids, strict=True))
-        return _Beginning(
-            [id_of[handle] for handle in shown.tolist()],
-            type_of,
-            ids,
-            firsts_of_nodes.tolist(),
-            triples,
-            firsts.by_edge[inside][order].tolist(),
-        )
-
-    def _types(self, nodes: IntArray) -> IntArray:
-        """The types of some nodes of the answer."""
-        selection = self.selection
-        return selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
-
-    async def _firsts_of(self, length: int) -> _Firsts:
-        """The `_Firsts` of a longer beginning, since computing them visits all arcs."""
-        if self._first is None or self._first.length < length:
-            longer = min(self.wanted, max(PLACED, 4 * length))
-            shown = self._followed.shown[self._start : self._start + longer]
-            walks, step = self._followed.walks, self.query.shown_step
-            size = len(self.selection.edges.subjects)
-            found = await off_loop(size, lambda: walks.firsts(step, shown))
-            self._first = _Firsts(longer, *found)
-        return self._first
-
-
-@dataclass(frozen=True, slots=True)
-class _Firsts:
-    """For each node and edge, the first of the shown nodes that its walks pass."""
-
-    length: int
-    """Number of shown nodes that were examined."""
-    by_node: LongArray
-    edges: Ring
-    by_edge: LongArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """The beginning of a page in strings, from which shorter beginnings are cut."""
-
-    shown: Sequence[str]
-    """Ids of the shown nodes, in order."""
-    types: dict[str, str]
-    nodes: Sequence[str]
-    """Ids of all nodes on their walks, sorted; empty if walks are not shown."""
-    firsts: Sequence[int]
-    """For each node, the place of the first shown node that its walks pass."""
-    triples: Sequence[Triple]
-    """The edges on the walks, sorted."""
-    edge_firsts: Sequence[int]
-    """For each edge, the place of the first shown node that its walks pass."""
-
     @property
-    def length(self) -> int:
-        """The number of shown nodes."""
-        return len(self.shown)
+    def _listed(self) -> IntArray:
+        return self._result.shown
 
-    def page(self, count: int) -> tuple[Subgraph, Sequence[str]]:
-        """The first shown nodes with their walks, and the ids of these shown nodes."""
-        shown = self.shown[:count]
-        listed = frozenset(shown)
-        others = [
-            i
-            for i, first in zip(self.nodes, self.firsts, strict=True)
-            if first < count and i not in listed
-        ]
-        inside = zip(self.triples, self.edge_firsts, strict=True)
-        triples = [t for t, first in inside if first < count]
-        return Subgraph([*shown, *others], self.types, triples), shown
+    def _find_places(self, length: int) -> PagePlaces:
+        """The first of the shown nodes that the walks through each node and edge pass."""
+        selection, walks = self.selection, self._result.walks
+        nodes, nothing = self._listed[self._start : self._start + length], _NOTHING
+        if self.walks:
+            firsts = walks.firsts(self.query.shown_step, nodes)
+            return PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)
+        types = selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
+        no_edges = Ring(nothing, nothing, nothing)
+        return PagePlaces(length, nodes, types, np.arange(length), no_edges, nothing, nothing)

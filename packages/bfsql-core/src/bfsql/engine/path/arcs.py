@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.engine.arrays import LongArray, places_of, ranges, runs
-from bfsql.integers import BoolArray, Handles, IntArray, Ring, distinct_numbers
+from bfsql.arrays import Handles, LongArray, distinct_numbers, places_of, ranges, runs
+from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import MOST_PATHS, EdgeDirection
 
 MANY = MOST_PATHS + 1

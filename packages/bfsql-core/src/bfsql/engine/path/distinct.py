@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfsql import call
-from bfsql.engine.arrays import LongArray, places_of
+from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.arcs import Junction, united
 from bfsql.engine.path.junctions import PAIRS, Meeting, Side
 from bfsql.engine.path.prune import Walks
 from bfsql.errors import NodesUncounted
-from bfsql.integers import IntArray, distinct_numbers
+from bfsql.integers import IntArray
 
 Pairs = tuple[LongArray, LongArray]
 """Numbers of sources and the arcs or nodes that they reach, each pair once."""

@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from bfsql.engine.arrays import LongArray, ranges
-from bfsql.integers import IntArray, distinct_numbers
+from bfsql.arrays import LongArray, distinct_numbers, ranges
+from bfsql.integers import IntArray
 
 PAIRS = 4_000_000
 """The approximate number of pairs that are made at once."""

@@ -12,10 +12,19 @@ from functools import cached_property
 
 import numpy as np
 
-from bfsql.engine.arrays import LongArray, concatenated, distinct, places_of, runs
+from bfsql.arrays import (
+    Handles,
+    LongArray,
+    at,
+    concatenated,
+    distinct,
+    distinct_numbers,
+    places_of,
+    runs,
+)
 from bfsql.engine.path.arcs import MANY, Arcs, Junction, summed
 from bfsql.engine.path.read import Layer, Walked
-from bfsql.integers import BoolArray, Handles, IntArray, IntegerGraph, Ring, at, distinct_numbers
+from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 
 
 class Walks:

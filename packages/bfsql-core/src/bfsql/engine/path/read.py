@@ -16,20 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.engine.arrays import are_named
+from bfsql.arrays import Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.traverse import RING_SHARE, Bounds, EdgeCollector, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
-from bfsql.integers import (
-    NO_NODE,
-    BoolArray,
-    Handles,
-    IntArray,
-    IntegerGraph,
-    ResolvedNode,
-    distinct_numbers,
-)
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode
 from bfsql.models import Path, Step
 
 _NOTHING: IntArray = np.empty(0, np.int32)
