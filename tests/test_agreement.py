@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bfsql_trials import asking, drawn, walking
+from bfsql_trials import asking, graph_strategies, walking
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import Strings
 from hypothesis import given, settings
@@ -40,9 +40,9 @@ async def every_way(records, **limits) -> AsyncIterator[list[Graph]]:
 
 
 @given(
-    case=drawn.graphs_with_seeds(seeds=2) | drawn.hubs_with_seeds(),
+    case=graph_strategies.graphs_with_seeds(seeds=2) | graph_strategies.hubs_with_seeds(),
     depth=st.integers(1, 4),
-    filters=drawn.narrowing(),
+    filters=graph_strategies.narrowing(),
     limit=st.integers(1, 8),
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,
@@ -59,10 +59,12 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
         await assert_same_answers(
             graphs, "intersect_subgraphs", seeds=seeds, k=depth, **filters, max_tokens=max_tokens
         )
-        await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+        await assert_same_answers(
+            graphs, "describe_entities", ids=[*graph.ids, *graph_strategies.GONE]
+        )
         for entity_id in graph.ids:
             await assert_same_answers(graphs, "describe_entity", id=entity_id)
-            if entity_id in drawn.BLANK:
+            if entity_id in graph_strategies.BLANK:
                 continue
             # Stores may rank candidates differently, but an id must find its node.
             found = [
@@ -73,9 +75,9 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
 
 @settings(max_examples=40)
 @given(
-    case=drawn.graphs_with_seeds(seeds=2, least=2) | drawn.hubs_with_seeds(),
+    case=graph_strategies.graphs_with_seeds(seeds=2, least=2) | graph_strategies.hubs_with_seeds(),
     steps=walking.steps(),
-    filters=drawn.filtering(),
+    filters=graph_strategies.filtering(),
     ends=st.booleans(),
     limit=st.integers(0, 4),
 )
@@ -107,7 +109,9 @@ async def test_every_way_gives_the_same_bytes_when_thousands_of_ids_are_asked_at
     ids = [f"n:{number}" for number in range(5000)]
     records = [
         *(
-            NodeRecord(i, draw.choice(drawn.TYPES), {"total_mentions": draw.randint(1, 4)})
+            NodeRecord(
+                i, draw.choice(graph_strategies.TYPES), {"total_mentions": draw.randint(1, 4)}
+            )
             for i in ids
         ),
         *(EdgeRecord("n:0", "TREATS", i, {"confidence": 0.5}) for i in ids),

@@ -3,7 +3,7 @@
 import json
 from contextlib import asynccontextmanager
 
-from bfsql_trials import drawn
+from bfsql_trials import graph_strategies
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.hooking import Failing, Hiding
 from hypothesis import HealthCheck, given, settings
@@ -37,9 +37,9 @@ async def both(server, records, hooks=()):
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
-    case=drawn.graphs_with_seeds(seeds=2),
+    case=graph_strategies.graphs_with_seeds(seeds=2),
     depth=st.integers(1, 3),
-    filters=drawn.filtering(),
+    filters=graph_strategies.filtering(),
     max_tokens=st.sampled_from([0, 700, 20_000]),
 )
 async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
@@ -51,14 +51,16 @@ async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
         asked = {**filters, "max_tokens": max_tokens}
         await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
         await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
-        await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+        await assert_same_answers(
+            graphs, "describe_entities", ids=[*graph.ids, *graph_strategies.GONE]
+        )
         for entity_id in graph.ids:
             await assert_same_answers(graphs, "describe_entity", id=entity_id)
             await assert_same_answers(graphs, "search_entities", query=entity_id)
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
-@given(case=drawn.graphs_with_seeds(seeds=2))
+@given(case=graph_strategies.graphs_with_seeds(seeds=2))
 async def test_one_by_one_and_in_batches_it_reads_the_same(web, case):
     graph, _ = case
     memory = MemoryBackend(graph.records)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from bfsql_trials import drawn
+from bfsql_trials import graph_strategies
 from bfsql_trials.agreement import values
 from bfsql_trials.reading_lines import read
 from hypothesis import given, settings
@@ -42,7 +42,7 @@ NODES = st.lists(
 
 
 @settings(max_examples=12)
-@given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 3), drawn.narrowing())
+@given(graph_strategies.graphs_with_seeds(seeds=2), st.integers(1, 3), graph_strategies.narrowing())
 async def test_every_answer_is_read_back(case, hops, filters):
     graph, seeds = case
     backend = MemoryBackend(graph.records)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
 from bfsql.models.merge import merge_node_records
-from bfsql_trials import drawn
+from bfsql_trials import graph_strategies
 
 Walk = tuple[tuple[tuple[str, ...], tuple[Triple, ...]], ...]
 """For each step, the nodes that it reaches, in order, and the edges that it takes."""
@@ -24,7 +24,7 @@ class Walker:
     triples: frozenset[Triple]
 
     @classmethod
-    def of(cls, graph: drawn.Drawn) -> Walker:
+    def of(cls, graph: graph_strategies.Drawn) -> Walker:
         described: dict[str, list[NodeRecord]] = {}
         for record in graph.records:
             if isinstance(record, NodeRecord):
@@ -114,8 +114,12 @@ def node_at(seed: str, walk: Walk, step: int) -> str:
 @st.composite
 def steps(draw: st.DrawFn, most: int = 3, *, times: bool = True) -> list[Step]:
     """Steps with the predicates and types of drawn graphs."""
-    names = st.none() | st.frozensets(st.sampled_from(drawn.PREDICATES), min_size=1, max_size=2)
-    kinds = st.none() | st.none() | st.frozensets(st.sampled_from(drawn.TYPES), min_size=1)
+    names = st.none() | st.frozensets(
+        st.sampled_from(graph_strategies.PREDICATES), min_size=1, max_size=2
+    )
+    kinds = (
+        st.none() | st.none() | st.frozensets(st.sampled_from(graph_strategies.TYPES), min_size=1)
+    )
     found = []
     for _ in range(draw(st.integers(1, most), label="steps")):
         least = draw(st.integers(1, 2)) if times and draw(st.booleans()) else 1
@@ -126,17 +130,19 @@ def steps(draw: st.DrawFn, most: int = 3, *, times: bool = True) -> list[Step]:
 
 
 @st.composite
-def tangles(draw: st.DrawFn) -> drawn.Drawn:
+def tangles(draw: st.DrawFn) -> graph_strategies.Drawn:
     """A graph of few nodes and many edges: loops, parallel and opposite edges."""
-    ids = drawn.PLAIN[: draw(st.integers(1, 5), label="nodes")]
-    ends = st.sampled_from([*ids, *ids, drawn.GONE[0]])
-    edge = st.tuples(ends, st.sampled_from(drawn.PREDICATES), ends)
+    ids = graph_strategies.PLAIN[: draw(st.integers(1, 5), label="nodes")]
+    ends = st.sampled_from([*ids, *ids, graph_strategies.GONE[0]])
+    edge = st.tuples(ends, st.sampled_from(graph_strategies.PREDICATES), ends)
     triples = draw(st.frozensets(edge, max_size=14), label="triples")
-    nodes = [NodeRecord(i, draw(st.sampled_from(drawn.TYPES)), {}) for i in ids]
-    nodes += [NodeRecord(f"apart:{name}", name, {}) for name in drawn.TYPES]
-    one, other, *_ = drawn.TYPES  # so that every name is in use
-    triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
-    return drawn.Drawn((*nodes, *(EdgeRecord(*t) for t in sorted(triples))), ids, triples)
+    nodes = [NodeRecord(i, draw(st.sampled_from(graph_strategies.TYPES)), {}) for i in ids]
+    nodes += [NodeRecord(f"apart:{name}", name, {}) for name in graph_strategies.TYPES]
+    one, other, *_ = graph_strategies.TYPES  # so that every name is in use
+    triples |= {(f"apart:{one}", name, f"apart:{other}") for name in graph_strategies.PREDICATES}
+    return graph_strategies.Drawn(
+        (*nodes, *(EdgeRecord(*t) for t in sorted(triples))), ids, triples
+    )
 
 
 def arguments(found: Sequence[Step]) -> dict[str, Any]:

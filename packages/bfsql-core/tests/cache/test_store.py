@@ -54,7 +54,7 @@ def generous() -> Any:
     """A backend whose nodes include metadata, and which returns its own objects."""
 
     class Generous(MemoryBackend):
-        brought = {"a": {"name": "Ay", "list": [[1]]}, "b": {}}  # noqa: RUF012 - shared on purpose
+        node_metadata = {"a": {"name": "Ay", "list": [[1]]}, "b": {}}  # noqa: RUF012 - shared on purpose
 
         async def get_node(self, entity_id: str) -> Node:
             return Node(entity_id, "Drug", self.node_metadata[entity_id])

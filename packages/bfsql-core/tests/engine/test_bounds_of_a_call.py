@@ -1,7 +1,7 @@
 """The deadline and the node bound stop after a whole ring, with a note (`protocol.md` 10)."""
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.backends import LateBackend
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ def stopped(answer, depth, finished, asked):
     return without(answer, depth, "notes") | ({"notes": rest} if rest else {})
 
 
-@given(drawn.graphs_with_seeds(), st.integers(2, 5), st.data())
+@given(graph_strategies.graphs_with_seeds(), st.integers(2, 5), st.data())
 async def test_a_ring_too_late_leaves_exactly_the_answer_of_the_depth_before(case, hops, data):
     graph, seeds = case
     late = data.draw(st.integers(2, hops))
@@ -50,7 +50,7 @@ async def test_a_ring_too_late_leaves_exactly_the_answer_of_the_depth_before(cas
         assert answer == whole, "all rings there are were read before"
 
 
-@given(drawn.graphs_with_seeds(seeds=2), st.integers(2, 5), st.data())
+@given(graph_strategies.graphs_with_seeds(seeds=2), st.integers(2, 5), st.data())
 async def test_an_intersection_too_late_is_exactly_that_of_a_smaller_k(case, k, data):
     graph, seeds = case
     late = data.draw(st.integers(3, k + 1))
@@ -69,7 +69,7 @@ async def test_an_intersection_too_late_is_exactly_that_of_a_smaller_k(case, k, 
     assert without(stopped(answer, "k", finished, k), "notes") == without(exact, "k", "notes")
 
 
-@given(drawn.graphs_with_seeds(), st.integers(1, 5), st.integers(1, 25))
+@given(graph_strategies.graphs_with_seeds(), st.integers(1, 5), st.integers(1, 25))
 async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hops, max_nodes):
     graph, seeds = case
     wanted = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
@@ -127,7 +127,11 @@ async def test_types_too_late_are_an_error_that_says_how_many():
 
 
 @pytest.mark.slow
-@given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 3), st.sampled_from(["nodes", "edges"]))
+@given(
+    graph_strategies.graphs_with_seeds(seeds=2),
+    st.integers(1, 3),
+    st.sampled_from(["nodes", "edges"]),
+)
 async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops, late):
     graph, seeds = case
     methods = {"nodes": "metadata_for_nodes_batch", "edges": "metadata_for_edges_batch"}
@@ -144,7 +148,12 @@ async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops
         assert sum(f"The metadata of all {late} is missing" in n for n in answer["notes"]) == 1
 
 
-@given(drawn.graphs_with_seeds(least=6), st.integers(1, 4), st.integers(500, 3000), st.booleans())
+@given(
+    graph_strategies.graphs_with_seeds(least=6),
+    st.integers(1, 4),
+    st.integers(500, 3000),
+    st.booleans(),
+)
 async def test_an_answer_that_is_late_keeps_its_budget_too(case, hops, max_tokens, nodes_too):
     graph, seeds = case
     late = {"metadata_for_edges_batch": 1} | ({"metadata_for_nodes_batch": 1} if nodes_too else {})

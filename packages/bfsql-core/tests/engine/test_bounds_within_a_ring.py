@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import ColumnsOverMemory, PlainColumns, TypedStream
 from hypothesis import given
@@ -211,7 +211,7 @@ async def test_a_bound_that_is_just_kept_stops_nothing(way: str, bound: str) -> 
 
 
 @given(
-    case=drawn.hubs_with_seeds(),
+    case=graph_strategies.hubs_with_seeds(),
     depth=st.integers(1, 4),
     bound=st.sampled_from(["nodes", "edges"]),
     most=st.integers(2, 40),

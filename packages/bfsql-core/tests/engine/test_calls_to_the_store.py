@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.backends import CountingBackend
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, Node, NodeRecord
 
-FILTERS = drawn.filtering()
+FILTERS = graph_strategies.filtering()
 
 
 def tree(width: int, depth: int):
@@ -36,13 +36,13 @@ async def batches(graph, tool, **arguments):
     return backend.batches
 
 
-@given(drawn.graphs_with_seeds(), st.integers(1, 5), FILTERS)
+@given(graph_strategies.graphs_with_seeds(), st.integers(1, 5), FILTERS)
 async def test_a_traversal_takes_at_most_four_batches_more_than_hops(case, hops, filters):
     graph, seeds = case
     assert await batches(graph, "bfs_query", seeds=seeds, max_hops=hops, **filters) <= hops + 4
 
 
-@given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 5), FILTERS)
+@given(graph_strategies.graphs_with_seeds(seeds=2), st.integers(1, 5), FILTERS)
 async def test_an_intersection_takes_at_most_five_batches_more_than_k(case, k, filters):
     graph, seeds = case
     assert await batches(graph, "intersect_subgraphs", seeds=seeds, k=k, **filters) <= k + 5
@@ -57,7 +57,7 @@ async def test_the_number_of_batches_does_not_grow_with_the_answer(width, filter
     assert backend.batches <= 2 + 4
 
 
-@given(drawn.graphs_with_seeds(), st.integers(1, 5))
+@given(graph_strategies.graphs_with_seeds(), st.integers(1, 5))
 async def test_the_same_call_again_takes_none(case, hops):
     graph, seeds = case
     backend = CountingBackend(graph.records)
@@ -68,7 +68,12 @@ async def test_the_same_call_again_takes_none(case, hops):
     assert backend.batches == before
 
 
-@given(drawn.graphs_with_seeds(), st.integers(1, 3), st.integers(1, 6), drawn.detailing())
+@given(
+    graph_strategies.graphs_with_seeds(),
+    st.integers(1, 3),
+    st.integers(1, 6),
+    graph_strategies.detailing(),
+)
 async def test_metadata_is_read_of_what_the_page_shows_in_full_and_of_nothing_else(
     case, hops, limit, detailing
 ):
@@ -84,7 +89,7 @@ async def test_metadata_is_read_of_what_the_page_shows_in_full_and_of_nothing_el
     assert backend.asked["metadata_for_edges_batch"] == full
 
 
-@given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 3))
+@given(graph_strategies.graphs_with_seeds(seeds=2), st.integers(1, 3))
 async def test_a_survey_of_topology_reads_no_metadata(case, hops):
     graph, seeds = case
     backend = CountingBackend(graph.records)

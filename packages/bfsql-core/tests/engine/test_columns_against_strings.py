@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import ColumnsOverMemory, TypedStream
 from bfsql_trials.oracle import Oracle
@@ -36,9 +36,9 @@ async def every_way(records: Sequence[GraphRecord], batch: int) -> AsyncIterator
 
 
 @given(
-    case=drawn.graphs_with_seeds(seeds=2) | drawn.hubs_with_seeds(),
+    case=graph_strategies.graphs_with_seeds(seeds=2) | graph_strategies.hubs_with_seeds(),
     depth=HOPS,
-    filters=drawn.narrowing(),
+    filters=graph_strategies.narrowing(),
     limit=st.integers(1, 8),
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,
@@ -58,7 +58,7 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
 
 
 @settings(max_examples=20)
-@given(drawn.hubs_with_seeds(), st.integers(1, 3), st.integers(3, 8), BATCHES)
+@given(graph_strategies.hubs_with_seeds(), st.integers(1, 3), st.integers(3, 8), BATCHES)
 async def test_every_way_gives_the_same_pages(case, hops, limit, batch):
     graph, seeds = case
     async with every_way(graph.records, batch) as graphs:
@@ -70,7 +70,7 @@ async def test_every_way_gives_the_same_pages(case, hops, limit, batch):
             following = asking.continuation(page)
 
 
-@given(drawn.hubs_with_seeds(), HOPS, drawn.removing(), BATCHES)
+@given(graph_strategies.hubs_with_seeds(), HOPS, graph_strategies.removing(), BATCHES)
 async def test_columns_are_walked_as_networkx_walks(case, hops, removing, batch):
     graph, seeds = case
     oracle = Oracle(graph)

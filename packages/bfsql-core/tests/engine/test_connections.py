@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.columns import ColumnsOverMemory, TypedStream
 from bfsql_trials.oracle import Oracle
 from hypothesis import given, settings
@@ -23,7 +23,11 @@ NO_BUDGET = Limits(max_tokens=0)
 
 
 def connected(
-    graph: drawn.Drawn, ends: Sequence[str], pairs: list[tuple[str, str]], most: int, **removed: Any
+    graph: graph_strategies.Drawn,
+    ends: Sequence[str],
+    pairs: list[tuple[str, str]],
+    most: int,
+    **removed: Any,
 ) -> tuple[set[str], set[Triple], list[int]]:
     """Nodes, edges and lengths of all shortest connections between some pairs."""
     oracle = Oracle(graph)
@@ -62,10 +66,10 @@ def triples(answer: dict[str, Any]) -> set[Triple]:
 
 
 @given(
-    drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(),
+    graph_strategies.graphs_with_seeds(2) | graph_strategies.hubs_with_seeds(),
     st.integers(1, 3),
     st.none() | st.integers(1, 5),
-    drawn.removing(),
+    graph_strategies.removing(),
 )
 async def test_shortest_connections_of_every_pair(case, starts, hops, removed):
     graph, ends = case
@@ -90,7 +94,11 @@ async def test_shortest_connections_of_every_pair(case, starts, hops, removed):
 
 
 @settings(max_examples=40)
-@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), st.integers(1, 3), drawn.narrowing())
+@given(
+    graph_strategies.graphs_with_seeds(2) | graph_strategies.hubs_with_seeds(),
+    st.integers(1, 3),
+    graph_strategies.narrowing(),
+)
 async def test_pages_of_shortest_connections_are_parts_of_the_whole(case, limit, filters):
     graph, (seed, *to) = case
     backend = MemoryBackend(graph.records)
@@ -112,7 +120,11 @@ async def test_pages_of_shortest_connections_are_parts_of_the_whole(case, limit,
         offset = further["offset"]
 
 
-@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), st.integers(1, 4), drawn.removing())
+@given(
+    graph_strategies.graphs_with_seeds(2) | graph_strategies.hubs_with_seeds(),
+    st.integers(1, 4),
+    graph_strategies.removing(),
+)
 async def test_connect_adds_the_shortest_connections_to_every_seed(case, k, removed):
     graph, seeds = case
     common, induced = Oracle(graph).intersection(seeds, k, **removed)
@@ -129,7 +141,10 @@ async def test_connect_adds_the_shortest_connections_to_every_seed(case, k, remo
         assert triples(answer) == edges | set(induced)
 
 
-@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), drawn.removing())
+@given(
+    graph_strategies.graphs_with_seeds(2) | graph_strategies.hubs_with_seeds(),
+    graph_strategies.removing(),
+)
 async def test_k_left_out_is_the_smallest_with_another_node_in_common(case, removed):
     graph, seeds = case
     oracle = Oracle(graph)

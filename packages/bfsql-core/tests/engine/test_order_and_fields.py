@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.backends import CountingBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +62,7 @@ async def test_an_answer_is_sorted_before_its_page_is_cut(values, descending, li
 
 
 @settings(max_examples=30)
-@given(drawn.graphs_with_seeds(), st.integers(1, 3), st.booleans())
+@given(graph_strategies.graphs_with_seeds(), st.integers(1, 3), st.booleans())
 async def test_degree_is_the_number_of_edges_within_the_answer(case, hops, descending):
     graph, seeds = case
     sort_by = "-degree" if descending else "degree"
@@ -132,9 +132,9 @@ async def test_a_large_answer_is_filtered_and_sorted_by_one_key_each():
 
 @settings(max_examples=50)
 @given(
-    drawn.graphs_with_seeds(),
-    st.lists(st.sampled_from(drawn.FIELDS), min_size=1, max_size=3, unique=True),
-    drawn.detailing(),
+    graph_strategies.graphs_with_seeds(),
+    st.lists(st.sampled_from(graph_strategies.FIELDS), min_size=1, max_size=3, unique=True),
+    graph_strategies.detailing(),
 )
 async def test_fields_show_a_part_of_the_whole_answer(case, fields, detailing):
     graph, seeds = case

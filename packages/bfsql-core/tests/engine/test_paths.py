@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from bfsql_trials import asking, drawn, walking
+from bfsql_trials import asking, graph_strategies, walking
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import ColumnsOverMemory, TypedStream
 from bfsql_trials.recording_backend import watched
@@ -376,9 +376,9 @@ async def test_a_step_takes_three_round_trips_at_the_most(steps):
 
 
 @given(
-    case=drawn.graphs_with_seeds(seeds=2, least=2) | drawn.hubs_with_seeds(),
+    case=graph_strategies.graphs_with_seeds(seeds=2, least=2) | graph_strategies.hubs_with_seeds(),
     steps=walking.steps(),
-    filters=drawn.filtering(),
+    filters=graph_strategies.filtering(),
     page=st.tuples(st.integers(0, 4), st.integers(0, 4)),
     ends=st.booleans(),
     batch=st.sampled_from([1, 3, 1000]),

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql_trials import asking, drawn, walking
+from bfsql_trials import asking, graph_strategies, walking
 from bfsql_trials.columns import ColumnsOverMemory
 from bfsql_trials.state_graph import Layered
 from hypothesis import given, settings
@@ -55,8 +55,8 @@ def _known(**value: int | None) -> dict[str, Any]:
 @st.composite
 def graphs(draw: st.DrawFn) -> Drawn:
     """A hub with parallel and opposite edges and loops, and some other edges."""
-    ids = drawn.PLAIN[: draw(st.integers(2, 9), label="nodes")]
-    ends, predicates = st.sampled_from(ids), st.sampled_from(drawn.PREDICATES)
+    ids = graph_strategies.PLAIN[: draw(st.integers(2, 9), label="nodes")]
+    ends, predicates = st.sampled_from(ids), st.sampled_from(graph_strategies.PREDICATES)
     number = st.none() | st.integers(1, 3)
     spokes = st.frozensets(st.tuples(st.booleans(), predicates, ends), max_size=20)
     triples = {
@@ -64,10 +64,12 @@ def graphs(draw: st.DrawFn) -> Drawn:
         for leaves, p, end in draw(spokes, label="spokes")
     }
     triples |= draw(st.frozensets(st.tuples(ends, predicates, ends), max_size=10), label="others")
-    types = {i: draw(st.sampled_from(drawn.TYPES)) for i in ids}
-    types |= {f"apart:{name}": name for name in drawn.TYPES}  # so that every name is in use
-    one, other, *_ = drawn.TYPES
-    triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
+    types = {i: draw(st.sampled_from(graph_strategies.TYPES)) for i in ids}
+    types |= {
+        f"apart:{name}": name for name in graph_strategies.TYPES
+    }  # so that every name is in use
+    one, other, *_ = graph_strategies.TYPES
+    triples |= {(f"apart:{one}", name, f"apart:{other}") for name in graph_strategies.PREDICATES}
     return Drawn(
         types,
         {i: draw(number) for i in types},
@@ -180,7 +182,9 @@ FILTERS = st.fixed_dictionaries(
     {},
     optional={
         "where": st.lists(st.sampled_from(WHERE), min_size=1, max_size=2, unique=True),
-        "exclude_node_types": st.lists(st.sampled_from(drawn.TYPES), min_size=1, max_size=1),
+        "exclude_node_types": st.lists(
+            st.sampled_from(graph_strategies.TYPES), min_size=1, max_size=1
+        ),
         "min_mentions": st.integers(2, 3),
     },
 )

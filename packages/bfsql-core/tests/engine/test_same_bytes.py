@@ -7,7 +7,7 @@ from pathlib import Path
 
 import bfsql_trials
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.backends import BareBackend
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,9 +53,9 @@ async def answers(graph, seeds, hops, filters):
 
 
 @given(
-    drawn.graphs_with_seeds(),
+    graph_strategies.graphs_with_seeds(),
     st.integers(1, 4),
-    st.one_of(drawn.detailing(), drawn.removing()),
+    st.one_of(graph_strategies.detailing(), graph_strategies.removing()),
 )
 async def test_a_bare_backend_and_one_with_batches_agree_cold_warm_and_without_a_cache(
     case, hops, filters
@@ -71,7 +71,7 @@ async def test_a_bare_backend_and_one_with_batches_agree_cold_warm_and_without_a
             assert given_now == wanted
 
 
-@given(drawn.graphs_with_seeds())
+@given(graph_strategies.graphs_with_seeds())
 async def test_a_description_is_the_same_cold_warm_and_without_a_cache(case):
     drawn_graph, seeds = case
     for backend in (MemoryBackend(drawn_graph.records), BareBackend(drawn_graph.records)):
@@ -82,7 +82,7 @@ async def test_a_description_is_the_same_cold_warm_and_without_a_cache(case):
             assert (await asking.asked(cached, "describe_entity", id=seeds[0])).text == wanted
 
 
-@given(drawn.graphs_with_seeds(), st.permutations(range(8)))
+@given(graph_strategies.graphs_with_seeds(), st.permutations(range(8)))
 async def test_what_was_asked_before_changes_no_answer(case, order):
     drawn_graph, seeds = case
     warm = Graph(CachedGraphDb(MemoryBackend(drawn_graph.records)), "", Limits(), None)

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from bfsql_trials.oracle import Oracle
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,12 @@ def joining(answer: dict[str, Any]) -> int:
     return sum(int(match[1]) for match in found if match)
 
 
-@given(drawn.graphs_with_seeds(), HOPS, drawn.removing(), drawn.detailing())
+@given(
+    graph_strategies.graphs_with_seeds(),
+    HOPS,
+    graph_strategies.removing(),
+    graph_strategies.detailing(),
+)
 async def test_a_traversal_is_what_networkx_says(case, hops, removing, detailing):
     graph, seeds = case
     expected = Oracle(graph).bfs(seeds, hops, **removing)
@@ -59,7 +64,7 @@ async def test_a_traversal_is_what_networkx_says(case, hops, removing, detailing
     }
 
 
-@given(drawn.graphs_with_seeds(), HOPS)
+@given(graph_strategies.graphs_with_seeds(), HOPS)
 async def test_edges_to_ends_without_a_node_are_left_out_and_counted(case, hops):
     graph, seeds = case
     expected = Oracle(graph).bfs(seeds, hops)
@@ -68,21 +73,21 @@ async def test_edges_to_ends_without_a_node_are_left_out_and_counted(case, hops)
     assert result.facts.dangling_ids == expected.dangling_ids
 
 
-@given(drawn.graphs_with_seeds(), HOPS, drawn.detailing())
+@given(graph_strategies.graphs_with_seeds(), HOPS, graph_strategies.detailing())
 async def test_filters_of_detail_choose_what_is_full_and_nothing_else(case, hops, detailing):
     graph, seeds = case
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
         answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops, **detailing)
     bare = detailing.get("topology_only", False)
-    wanted = detailing.get("node_types", drawn.TYPES)
+    wanted = detailing.get("node_types", graph_strategies.TYPES)
     for node in answer["nodes"]:
         assert ("metadata" in node) == (not bare and node["entity_type"] in wanted)
-    wanted = detailing.get("predicates", drawn.PREDICATES)
+    wanted = detailing.get("predicates", graph_strategies.PREDICATES)
     for edge in answer["edges"]:
         assert ("metadata" in edge) == (not bare and edge["predicate"] in wanted)
 
 
-@given(drawn.graphs_with_seeds(), HOPS, drawn.removing())
+@given(graph_strategies.graphs_with_seeds(), HOPS, graph_strategies.removing())
 async def test_a_removed_seed_is_named(case, hops, removing):
     graph, seeds = case
     result = await bfs_query(
@@ -92,7 +97,12 @@ async def test_a_removed_seed_is_named(case, hops, removing):
     assert result.facts.removed_seeds == tuple(s for s in seeds if s not in kept)
 
 
-@given(drawn.graphs_with_seeds(seeds=2), HOPS, drawn.removing(), drawn.detailing())
+@given(
+    graph_strategies.graphs_with_seeds(seeds=2),
+    HOPS,
+    graph_strategies.removing(),
+    graph_strategies.detailing(),
+)
 async def test_an_intersection_is_what_networkx_says(case, k, removing, detailing):
     graph, seeds = case
     nodes, edges = Oracle(graph).intersection(seeds, k, **removing)
@@ -105,7 +115,7 @@ async def test_an_intersection_is_what_networkx_says(case, k, removing, detailin
     assert (answer["node_count"], answer["edge_count"]) == (len(nodes), len(edges))
 
 
-@given(drawn.graphs_with_seeds(), HOPS)
+@given(graph_strategies.graphs_with_seeds(), HOPS)
 async def test_the_intersection_of_one_neighbourhood_is_the_neighbourhood(case, k):
     graph, seeds = case
     nodes, edges = Oracle(graph).intersection(seeds[:1], k)
@@ -116,7 +126,7 @@ async def test_the_intersection_of_one_neighbourhood_is_the_neighbourhood(case, 
     assert [tuple(edge) for edge in result.page.triples] == edges
 
 
-@given(drawn.graphs_with_seeds(), HOPS)
+@given(graph_strategies.graphs_with_seeds(), HOPS)
 async def test_an_unknown_seed_shares_nothing_and_adds_nothing(case, hops):
     graph, seeds = case
     backend = MemoryBackend(graph.records)
@@ -137,9 +147,9 @@ async def test_no_seeds_give_an_empty_answer():
 
 
 @given(
-    drawn.graphs_with_seeds(),
+    graph_strategies.graphs_with_seeds(),
     st.integers(1, 3),
-    drawn.removing(),
+    graph_strategies.removing(),
     st.integers(1, 9),
     st.integers(0, 9),
 )
@@ -170,7 +180,7 @@ async def test_pages_make_up_the_whole(case, hops, removing, limit, first):
         assert any("past the end" in note for note in beyond["notes"])
 
 
-@given(drawn.graphs_with_seeds(), st.integers(1, 3), st.integers(1, 9))
+@given(graph_strategies.graphs_with_seeds(), st.integers(1, 3), st.integers(1, 9))
 async def test_every_page_but_the_last_names_the_next(case, hops, limit):
     graph, seeds = case
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:

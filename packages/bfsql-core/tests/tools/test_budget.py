@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from bfsql.tools.budget import largest
 
 ESTIMATORS = st.sampled_from([third_of_bytes, len])
 BUDGETS = st.integers(500, 4000)
-FILTERS = drawn.filtering()
+FILTERS = graph_strategies.filtering()
 BARE = re.compile(
     r"^(?:(\d+) nodes?)?(?: and )?(?:(\d+) edges?)? (?:was|were) left without metadata"
 )
@@ -69,7 +69,7 @@ def fitted(answer, whole, estimator, max_tokens):
 
 
 @given(
-    case=drawn.graphs_with_seeds(least=6),
+    case=graph_strategies.graphs_with_seeds(least=6),
     hops=st.integers(1, 4),
     filters=FILTERS,
     max_tokens=BUDGETS,
@@ -96,7 +96,7 @@ async def test_a_traversal_keeps_within_its_budget_and_says_what_it_left_out(
         assert numbers(CUT, answer.content) == [left]
 
 
-@given(drawn.graphs_with_seeds(2, 6), st.integers(2, 5), FILTERS, BUDGETS, ESTIMATORS)
+@given(graph_strategies.graphs_with_seeds(2, 6), st.integers(2, 5), FILTERS, BUDGETS, ESTIMATORS)
 async def test_an_intersection_keeps_within_its_budget_and_counts_what_is_missing_by_type(
     case, k, filters, max_tokens, estimator
 ):
@@ -119,9 +119,9 @@ async def test_an_intersection_keeps_within_its_budget_and_counts_what_is_missin
 
 
 @given(
-    drawn.graphs_with_seeds(least=6),
+    graph_strategies.graphs_with_seeds(least=6),
     st.integers(1, 4),
-    drawn.detailing(),
+    graph_strategies.detailing(),
     st.integers(500, 1500),
     st.none() | st.integers(1, 12),
 )
@@ -144,7 +144,7 @@ async def test_following_the_notes_leads_to_every_node(case, hops, detailing, ma
     assert joined == whole["edge_count"]
 
 
-@given(drawn.graphs_with_seeds(least=6), st.integers(1, 4), BUDGETS, st.integers(0, 500))
+@given(graph_strategies.graphs_with_seeds(least=6), st.integers(1, 4), BUDGETS, st.integers(0, 500))
 async def test_a_larger_budget_never_shows_less(case, hops, max_tokens, more):
     graph, seeds = case
 

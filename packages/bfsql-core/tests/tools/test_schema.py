@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, graph_strategies
 from hypothesis import given, settings
 
 from bfsql.answers.schema_text import relations_around
@@ -303,7 +303,7 @@ async def test_an_entity_without_edges_has_a_schema_of_itself():
     assert refused.value.argument == "seeds"
 
 
-@given(drawn.graphs_with_seeds(seeds=3))
+@given(graph_strategies.graphs_with_seeds(seeds=3))
 @settings(max_examples=30)
 async def test_relations_around_entities_are_those_of_their_edges(case):
     drawn_graph, seeds = case
