@@ -18,7 +18,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, outline_of
-from bfsql.tools import orientation
+from bfsql.tools import describe_schema
 from bfsql.tools import schema as schemas
 from bfsql.tools.describe_schema import COUNTING, MOST_DIRECTIONS, UNCOUNTED
 
@@ -336,7 +336,7 @@ async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(
 
 
 async def test_edges_that_cannot_be_counted_in_time_are_said(monkeypatch):
-    monkeypatch.setattr(orientation, "COUNT_SECONDS", 0.01)
+    monkeypatch.setattr(describe_schema, "COUNT_SECONDS", 0.01)
 
     class Slow(MemoryBackend):
         async def edges_batch(self, ids, *, predicates=None, direction=None):

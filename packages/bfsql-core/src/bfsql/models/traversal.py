@@ -73,7 +73,7 @@ class PathQuery(_Filters):
         default=None, ge=0, description="A step whose different nodes are counted."
     )
     limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
-    offset: int = Field(default=0, ge=0, description="ShownNodes nodes to skip before the page.")
+    offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
 
     @property
     def shown_step(self) -> int:
