@@ -51,7 +51,7 @@ async def test_degrees_are_those_of_networkx() -> None:
 async def test_an_empty_graph_has_counts() -> None:
     async with open_graph(ColumnsOverMemory([]), hooks=()) as graph:
         found = await stats_of(graph)
-    assert (found.nodes, found.edges) == ({}, {})
+    assert (found.nodes, found.outline.edge_counts) == ({}, {})
     assert found.degrees is None or found.degrees.hubs == ()
 
 
@@ -75,7 +75,7 @@ async def test_a_store_without_columns_has_means_from_its_counts() -> None:
     async with open_graph(Counted([*nodes, *edges]), hooks=()) as graph:
         found = await stats_of(graph)
     assert found.degrees is None
-    assert list((found.mean_degrees or {}).items()) == [("Genre", 3.0), ("Film", 0.75)]
+    assert list((found.outline.mean_degrees or {}).items()) == [("Genre", 3.0), ("Film", 0.75)]
 
 
 async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,9 +85,10 @@ async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[st
 
     async with open_graph(Sampled([NodeRecord("f", "Film")]), hooks=()) as graph:
         found = await stats_of(graph)
-    assert (found.nodes, found.edges, found.mean_degrees) == ({}, {}, None)
+    document = found.document()
+    assert [document[key] for key in ("nodes", "edges", "mean_degrees")] == [{}, {}, None]
     relation = {"subject_type": "Film", "predicate": "HAS_GENRE", "object_type": "Genre"}
-    assert (found.relations_from, found.relations) == ("sample", [relation])
+    assert (document["relations_from"], document["relations"]) == ("sample", [relation])
     show_stats(found)
     text = capsys.readouterr().out
     assert "7" not in text

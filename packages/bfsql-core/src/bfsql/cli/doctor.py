@@ -28,14 +28,15 @@ from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
 from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
-from bfsql.cli.stats import size_text, stats_of
+from bfsql.cli.stats import degrees_of, size_text
 from bfsql.errors import BfsqlError, ToolError
+from bfsql.models import Outline
 from bfsql.plugins import hook_states, states
 from bfsql.settings import UnreadableFile, read_text, spelled
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 
 if TYPE_CHECKING:
-    from bfsql.cli.stats import Stats
+    from bfsql.cli.stats import Degrees
     from bfsql.graph import Graph
 
 State: TypeAlias = Literal["wrong", "warning", "ok"]
@@ -196,18 +197,17 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
         )
         return
     with call.scope(seconds=STORE_SECONDS):
-        try:
-            counts = await stats_of(graph)
-        except TimeoutError:
-            counts = None
-    if counts is not None and (counts.nodes or counts.relations):
-        for finding in _counts(counts):
-            yield finding
-    with call.scope(seconds=STORE_SECONDS):
-        outline = await graph.shown.outline()
-    properties = outline.node_properties if outline else {}
+        outline = await graph.shown.outline() or Outline()
+    counts: list[Finding] = []
+    if outline.node_counts or outline.relations:
+        with call.scope(seconds=STORE_SECONDS), suppress(TimeoutError):
+            counts = list(_counts(outline, await degrees_of(graph)))
+    for finding in counts:
+        yield finding
     nameless = [
-        type_ for type_, known in properties.items() if all(one.name != "name" for one in known)
+        type_
+        for type_, known in outline.node_properties.items()
+        if all(one.name != "name" for one in known)
     ]
     if nameless:
         yield Finding(
@@ -219,12 +219,12 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
     yield await _search(graph, types)
 
 
-def _counts(counts: Stats) -> Iterator[Finding]:
-    types = f", {len(counts.nodes)} types" if counts.nodes else ""
-    edges, degrees = sum(counts.edges.values()), counts.degrees
-    yield Finding("ok", "graph", size_text(counts) + types)
+def _counts(outline: Outline, degrees: Degrees | None) -> Iterator[Finding]:
+    types = f", {len(outline.node_counts)} types" if outline.node_counts else ""
+    edges = sum(outline.edge_counts.values())
+    yield Finding("ok", "graph", size_text(outline) + types)
     if degrees is None:
-        for name, mean in list((counts.mean_degrees or {}).items())[:1]:
+        for name, mean in list((outline.mean_degrees or {}).items())[:1]:
             if mean >= LARGE_HUB:
                 yield Finding("ok", "hubs", f"nodes of {name} have {mean:,g} edges on average")
         return

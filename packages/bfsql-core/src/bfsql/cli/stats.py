@@ -12,7 +12,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -64,19 +64,26 @@ class Degrees:
 class Stats:
     """The counts of a graph."""
 
-    nodes: dict[str, int]
-    """By type, the most frequent first; empty if they are not counted."""
-    edges: dict[str, int]
-    """By predicate, likewise."""
-    relations: list[dict[str, Any]]
-    """By subject type, predicate and object type, likewise; from a sample without numbers."""
-    relations_from: Literal["all", "sample"]
-    """Whether the relations are those of the whole graph."""
-    mean_degrees: dict[str, float] | None
-    """Mean number of edges per node by type, the largest first; None if the edges are not
-    counted."""
+    outline: Outline
     degrees: Degrees | None
     """None if the backend has no columns."""
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """The number of nodes by type, the most frequent first; empty if they are not counted."""
+        return dict(Counter(self.outline.node_counts).most_common())
+
+    def document(self) -> dict[str, Any]:
+        """The counts as JSON."""
+        outline = self.outline
+        return {
+            "nodes": self.nodes,
+            "edges": outline.edge_counts,
+            "relations": [relation.fields() for relation in outline.relations],
+            "relations_from": outline.relations_from,
+            "mean_degrees": outline.mean_degrees,
+            "degrees": self.degrees and asdict(self.degrees),
+        }
 
 
 @click.command("stats", cls=ConfiguredCommand, graph=True)
@@ -89,7 +96,7 @@ def stats(configuration: Configuration, *, as_json: bool) -> None:
     """
     found = asyncio.run(_counted(configuration))
     if as_json or not sys.stdout.isatty():
-        click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(found.document(), ensure_ascii=False, indent=2))
         return
     show_stats(found)
 
@@ -103,35 +110,18 @@ async def _counted(configuration: Configuration) -> Stats:
 async def stats_of(graph: Graph) -> Stats:
     """The counts of an open graph."""
     outline = await graph.shown.outline() or Outline()
-    edges: Counter[str] = Counter()
-    for relation in outline.relations:
-        edges[relation.predicate] += relation.edges or 0
-    columns = graph.shown.columns()
-    return Stats(
-        nodes=dict(Counter(outline.node_counts).most_common()),
-        edges={} if outline.sampled else dict(edges.most_common()),
-        relations=[relation.fields() for relation in outline.relations],
-        relations_from=outline.relations_from,
-        mean_degrees=None if outline.sampled else _mean_degrees(outline),
-        degrees=None if columns is None else await _degrees(graph, columns),
-    )
+    return Stats(outline, await degrees_of(graph))
 
 
-def _mean_degrees(outline: Outline) -> dict[str, float]:
-    """Computed from the counts, without a further query. A loop counts twice."""
-    ends: Counter[str] = Counter()
-    for relation in outline.relations:
-        ends[relation.subject_type] += relation.edges or 0
-        ends[relation.object_type] += relation.edges or 0
-    means = {name: round(ends[name] / n, 2) for name, n in outline.node_counts.items() if n}
-    return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
-
-
-async def _degrees(graph: Graph, columns: IntegerGraph) -> Degrees:
+async def degrees_of(graph: Graph) -> Degrees | None:
+    """The numbers of edges of the nodes of an open graph; None if the backend has no columns."""
     import numpy as np
 
     from bfsql.integers import NO_NODE
 
+    columns = graph.shown.columns()
+    if columns is None:
+        return None
     every = np.arange(columns.size, dtype=np.int32)
     types = await columns.types(every)
     is_node = types != NO_NODE
@@ -169,12 +159,12 @@ async def _hubs(graph: Graph, columns: IntegerGraph, handles: Any, degrees: Any)
     )
 
 
-def size_text(found: Stats) -> str:
+def size_text(outline: Outline) -> str:
     """The numbers of nodes and edges in words, as far as they are counted."""
-    nodes, edges = sum(found.nodes.values()), sum(found.edges.values())
-    if found.relations_from == "all":
+    nodes, edges = sum(outline.node_counts.values()), sum(outline.edge_counts.values())
+    if not outline.sampled:
         return f"{nodes:,} nodes, {edges:,} edges"
-    counted = f"{nodes:,} nodes" if found.nodes else "nodes not counted"
+    counted = f"{nodes:,} nodes" if outline.node_counts else "nodes not counted"
     return f"{counted}, edges not counted: the relations come from a sample of the graph"
 
 
@@ -182,25 +172,21 @@ def show_stats(found: Stats) -> None:
     """Print the counts as tables."""
     from bfsql.cli.render import print_table
 
-    click.echo(size_text(found))
-    if found.nodes:
-        print_table(("type", "nodes"), [(name, f"{n:,}") for name, n in found.nodes.items()])
-    if found.edges:
-        print_table(("predicate", "edges"), [(name, f"{n:,}") for name, n in found.edges.items()])
-    # The first of the table only; JSON has all of them.
-    shown = found.relations[:20]
-    rows = [
-        (one["subject_type"], one["predicate"], one["object_type"], f"{one.get('edges', 0):,}")
-        for one in shown
-    ]
-    columns = 3 if found.relations_from == "sample" else 4
-    heads = ("from", "predicate", "to", "edges")
-    print_table(heads[:columns], [row[:columns] for row in rows])
-    if len(found.relations) > len(shown):
-        click.echo(f"{len(found.relations) - len(shown):,} more relations; --json has all.")
+    outline = found.outline
+    click.echo(size_text(outline))
+    tables = (("type", "nodes"), found.nodes), (("predicate", "edges"), outline.edge_counts)
+    for heads, counts in tables:
+        if counts:
+            print_table(heads, [(name, f"{n:,}") for name, n in counts.items()])
+    shown = outline.relations[:20]  # the first only; JSON has all of them
+    rows = [(*relation[:3], f"{relation.edges or 0:,}") for relation in shown]
+    columns = 3 if outline.sampled else 4
+    print_table(("from", "predicate", "to", "edges")[:columns], [row[:columns] for row in rows])
+    if len(outline.relations) > len(shown):
+        click.echo(f"{len(outline.relations) - len(shown):,} more relations; --json has all.")
     if found.degrees is None:
-        if found.mean_degrees:
-            means = list(found.mean_degrees.items())[:HUBS]
+        if outline.mean_degrees:
+            means = list(outline.mean_degrees.items())[:HUBS]
             print_table(("type", "edges per node"), [(name, f"{mean:g}") for name, mean in means])
         click.echo(UNCOUNTED)
         return

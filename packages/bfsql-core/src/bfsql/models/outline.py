@@ -103,6 +103,29 @@ class Outline:
         """Where the relations come from, in the words of answers."""
         return "sample" if self.sampled else "all"
 
+    @property
+    def edge_counts(self) -> dict[str, int]:
+        """Number of edges by predicate, the most frequent first; empty in a sample."""
+        edges: Counter[str] = Counter()
+        for relation in self.relations:
+            edges[relation.predicate] += relation.edges or 0
+        return {} if self.sampled else dict(edges.most_common())
+
+    @property
+    def mean_degrees(self) -> dict[str, float] | None:
+        """Mean number of edges per node by type, the largest first; None in a sample.
+
+        A loop counts twice.
+        """
+        if self.sampled:
+            return None
+        ends: Counter[str] = Counter()
+        for relation in self.relations:
+            ends[relation.subject_type] += relation.edges or 0
+            ends[relation.object_type] += relation.edges or 0
+        means = {name: round(ends[name] / n, 2) for name, n in self.node_counts.items() if n}
+        return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
+
 
 def outline_of(
     node_counts: Mapping[str, int],
