@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, marked, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.select import Selection, all_of, summarized
-from bfsql.engine.traverse import Bounds, TraversalResult, distances_from, off_loop
+from bfsql.engine.traverse import (
+    Bounds,
+    EdgeCollector,
+    Ranks,
+    TraversalResult,
+    next_level,
+    off_loop,
+    ranks_from,
+)
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import Triple
-
-Ranks: TypeAlias = npt.NDArray[np.int8]
 
 
 class Connection(NamedTuple):
@@ -100,7 +104,7 @@ def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
 
     Args:
         edges: All edges that such a way may use.
-        rank: By handle: the distance plus one; 0 if the distance is unknown.
+        rank: The rank of each handle.
         ends: Handles of the nodes; those without a rank are skipped.
     """
     on = np.zeros(len(edges.subjects), bool)
@@ -127,18 +131,22 @@ class _EdgesRead:
         self, columns: IntegerGraph, ends: IntArray, conditions: Conditions, bounds: Bounds
     ) -> None:
         self.columns = columns
-        self.count = 0
-        self._edges: list[Ring] = []
+        self._found = EdgeCollector(columns, bounds.edges)
         self._conditions, self._bounds = conditions, bounds
         self._read = Handles(columns.size)
         self._judged = Handles(columns.size, ends)
         self._removed = Handles(columns.size)
         self._nodes = len(ends)
 
+    @property
+    def count(self) -> int:
+        """The number of edges read so far."""
+        return self._found.count
+
     def edges(self) -> Ring:
         """All edges read so far; some may occur twice."""
-        self._edges = [concatenated(self._edges)]
-        return self._edges[0]
+        self._found.rings = [concatenated(self._found.rings)]
+        return self._found.rings[0]
 
     async def read(self, nodes: IntArray) -> None:
         """Read the edges of those nodes whose edges have not been read yet.
@@ -150,21 +158,16 @@ class _EdgesRead:
         unread = nodes[~self._read.has(nodes)]
         if not len(unread):
             return
-        async with (
-            asyncio.timeout(call.remaining()),
-            aclosing(self.columns.rings(unread)) as batches,
-        ):
-            async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                self._conditions.learn(batch.predicates[:0], batch.predicates)
-                kept = marked(batch, await self._conditions.keeps_edges(batch, None))
-                self._edges.append(kept)
-                self.count += len(kept.subjects)
-                if self.count > self._bounds.edges:
-                    raise BoundMet("edges", self._bounds.edges)
+        async with asyncio.timeout(call.remaining()):
+            await self._found.read(self.columns.rings(unread), self._select)
         for handles in (self._read, self._judged, self._removed):
             handles.cover(self.columns.size)
         self._read.add(unread)
+
+    async def _select(self, batch: Ring) -> Ring:
+        """The edges of a batch that the conditions keep."""
+        self._conditions.learn(batch.predicates[:0], batch.predicates)
+        return marked(batch, await self._conditions.keeps_edges(batch, None))
 
     async def passable(self, nodes: IntArray) -> IntArray:
         """Those of some nodes that exist and are not removed.
@@ -195,7 +198,7 @@ class _Side:
         end: The handle of a seed or a target.
 
     Attributes:
-        rank: By handle: the distance plus one; 0 if the node was not reached.
+        rank: The rank of each handle, by its distance from the end.
         levels: The nodes at each distance.
     """
 
@@ -235,11 +238,7 @@ class _Side:
     def _beyond(self) -> IntArray:
         """The nodes directly beyond the last level."""
         edges, last = self.known.edges(), len(self.levels)
-        found = [
-            other[(self.rank[one] == last) & (self.rank[other] == 0)]
-            for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects))
-        ]
-        return distinct_numbers(np.concatenate(found))
+        return distinct_numbers(np.concatenate(next_level(edges, self.rank, last)))
 
     def _cover(self) -> None:
         """Extend the ranks to all handles."""
@@ -270,8 +269,7 @@ async def connected(
         on = np.zeros(len(edges.subjects), bool)
         for seed in reach.handles:
             start = np.array([seed], np.int32)
-            distance = distances_from(columns.size, start, edges, reach.depth)
-            on |= towards(edges, (distance + 1).astype(np.int8), common)
+            on |= towards(edges, ranks_from(columns.size, start, edges, reach.depth), common)
         ways = marked(edges, on)
         here = Handles(columns.size, common)
         ends = distinct_numbers(np.concatenate([ways.subjects, ways.objects]))
@@ -332,8 +330,8 @@ async def _reach(
     """The connections as a `TraversalResult`: nodes by distance within them, then by id."""
     every = Handles(columns.size, nodes)
     starts = np.array([seed.handle for seed in seeds], np.int32)
-    distance = distances_from(columns.size, starts[every.has(starts)], edges, most)
-    levels = [await columns.ordered(nodes[distance[nodes] == far]) for far in range(most + 1)]
+    rank = ranks_from(columns.size, starts[every.has(starts)], edges, most)[nodes]
+    levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
     nodes = np.concatenate(levels)
     return TraversalResult(
         columns,

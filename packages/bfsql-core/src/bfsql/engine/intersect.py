@@ -10,7 +10,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, marked, within
-from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, off_loop
+from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, off_loop, ranks_from
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 from bfsql.integers import BoolArray, IntArray, Ring
 
@@ -67,9 +67,9 @@ async def _among(reach: TraversalResult, outermost: IntArray, bounds: Bounds) ->
     members = Handles(reach.columns.size, outermost)
     found = EdgeCollector(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
 
-    def among(batch: Ring) -> Ring:
+    async def among(batch: Ring) -> Ring:
         members.cover(reach.columns.size)
-        return within(batch, members)
+        return await off_loop(len(batch.subjects), partial(within, batch, members))
 
     await found.read(reach.columns.rings(outermost, direction="out"), among)
     return await found.whole()
@@ -79,21 +79,12 @@ async def _within_every(reach: TraversalResult) -> BoolArray:
     """Which nodes of a traversal are within its depth of every seed."""
     edges, size, hops = reach.edges, reach.columns.size, reach.depth
     common = np.ones(len(reach.nodes), bool)
-    for seed in reach.handles.tolist():
-        near = await off_loop(hops * len(edges.subjects), partial(_near, edges, seed, hops, size))
-        common &= near[reach.nodes]
+    for place in range(len(reach.handles)):
+        seed = reach.handles[place : place + 1]
+        search = partial(ranks_from, size, seed, edges, hops)
+        rank = await off_loop(hops * len(edges.subjects), search)
+        common &= rank[reach.nodes] > 0
     return common
-
-
-def _near(edges: Ring, seed: int, hops: int, size: int) -> BoolArray:
-    """By handle: whether the node is within `hops` hops of a seed."""
-    near = np.zeros(size, bool)
-    near[seed] = True
-    for _ in range(hops):
-        leaving, entering = near[edges.subjects], near[edges.objects]
-        near[edges.objects[leaving]] = True
-        near[edges.subjects[entering]] = True
-    return near
 
 
 async def _narrowed(

@@ -8,13 +8,14 @@ edges either, so the traversal does not continue from it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import Handles, at, concatenated, distinct, distinct_numbers, marked
@@ -24,6 +25,9 @@ from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, Types
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 
 T = TypeVar("T")
+
+Ranks: TypeAlias = npt.NDArray[np.int8]
+"""By handle: a distance in edges plus one; 0 if the distance is unknown."""
 
 RING_SHARE = 0.7
 """Share of the remaining time that a ring may take; the types are read after it."""
@@ -124,13 +128,15 @@ async def traverse(
     )
     depth = len(rings) - 1
     if missing and columns.repeats:
-        distance = distances_from(columns.size, handles, edges, depth)
-        by_distance = [np.flatnonzero(distance == d).astype(np.int32) for d in range(depth + 1)]
-        rings = [await columns.ordered(ring) for ring in by_distance]
+        # A backend may return edges for an id that is no node, and so does a cache of rings if
+        # such an id was requested together with its neighbours. It connects nothing.
+        rank = ranks_from(columns.size, handles, edges, depth)
+        levels = [np.flatnonzero(rank == d + 1).astype(np.int32) for d in range(depth + 1)]
+        rings = [await columns.ordered(level) for level in levels]
         nodes = np.concatenate(rings)
         types = await types_of(columns, nodes)
         real = types != NO_NODE
-        expanded = (distance >= 0) & (distance < depth)
+        expanded = (rank > 0) & (rank <= depth)
         edges, dangling = (
             marked(part, expanded[part.subjects] | expanded[part.objects])
             for part in (edges, dangling)
@@ -152,19 +158,31 @@ async def traverse(
     )
 
 
-def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntArray:
-    """The distance of each handle over edges that have nodes at both ends; -1 for none.
+def ranks_from(size: int, starts: IntArray, edges: Ring, depth: int) -> Ranks:
+    """Search breadth-first outward from a set of nodes, over edges that have been read.
 
-    A backend may return edges for an id that is no node, and so does a cache of rings if such
-    an id was requested together with its neighbours. Nothing is reached through it.
+    Args:
+        size: Upper bound (exclusive) of the handles.
+        starts: Handles of the nodes at distance 0.
+        edges: The edges, which are followed in both directions.
+        depth: The largest distance.
+
+    Returns:
+        By handle: the distance plus one; 0 for a node that is not reached.
     """
-    distance = np.full(size, -1, np.int32)
-    distance[seeds] = 0
-    for near in range(depth):
-        for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects)):
-            found = other[distance[one] == near]
-            distance[found[distance[found] < 0]] = near + 1
-    return distance
+    rank: Ranks = np.zeros(size, np.int8)
+    rank[starts] = 1
+    for level in range(1, depth + 1):
+        for beyond in next_level(edges, rank, level):
+            rank[beyond] = level + 1
+    return rank
+
+
+def next_level(edges: Ring, rank: Ranks, level: int) -> list[IntArray]:
+    """The nodes without a rank that edges join to those of rank `level`, from both ends."""
+    ways = ((edges.subjects, edges.objects), (edges.objects, edges.subjects))
+    ends = [far.compress(rank.take(near) == level) for near, far in ways]
+    return [nodes.compress(rank.take(nodes) == 0) for nodes in ends]
 
 
 class EdgeCollector:
@@ -178,6 +196,7 @@ class EdgeCollector:
 
     Attributes:
         rings: The edges; each once, unless the rings of the graph repeat some.
+        count: The number of these edges.
     """
 
     def __init__(
@@ -186,30 +205,31 @@ class EdgeCollector:
         self.rings = list(rings)
         self._columns = columns
         self._most, self._room = most, most - elsewhere
-        self._count = _count(rings)
+        self.count = _count(rings)
 
     async def read(
-        self, rings: AsyncGenerator[Ring], kept: Callable[[Ring], Ring] | None = None
+        self,
+        rings: AsyncGenerator[Ring],
+        select: Callable[[Ring], Awaitable[Ring]] | None = None,
     ) -> None:
         """Read a ring of the graph.
 
         Args:
             rings: Its batches, as `IntegerGraph.rings` yields them.
-            kept: A function that returns the edges of a batch to keep; None to keep all.
+            select: A function that returns the edges of a batch to keep; None to keep all.
 
         Raises:
             BoundMet: The number of edges exceeds the bound.
         """
         async with aclosing(rings) as batches:
             async for batch in batches:
-                size = len(batch.subjects)
-                call.has_read(edges=size)
-                ring = batch if kept is None else await off_loop(size, partial(kept, batch))
+                call.has_read(edges=len(batch.subjects))
+                ring = batch if select is None else await select(batch)
                 self.rings.append(ring)
-                self._count += len(ring.subjects)
-                if self._count > self._room and self._columns.repeats:
+                self.count += len(ring.subjects)
+                if self.count > self._room and self._columns.repeats:
                     await self.whole()
-                if self._count > self._room:
+                if self.count > self._room:
                     raise BoundMet("edges", self._most)
 
     async def whole(self) -> Ring:
@@ -220,8 +240,8 @@ class EdgeCollector:
             ring = concatenated(rings)
             return distinct(ring, columns.size) if columns.repeats else ring
 
-        ring = await off_loop(self._count, joined)
-        self.rings, self._count = [ring], len(ring.subjects)
+        ring = await off_loop(self.count, joined)
+        self.rings, self.count = [ring], len(ring.subjects)
         return ring
 
 
@@ -259,8 +279,8 @@ class _Search:
         edges = EdgeCollector(columns, self._bounds.edges, self.edges)
         reached = [np.empty(0, np.int32)]
 
-        def fresh(batch: Ring) -> Ring:
-            ring, found = self._fresh(batch)
+        async def fresh(batch: Ring) -> Ring:
+            ring, found = await off_loop(len(batch.subjects), partial(self._fresh, batch))
             reached.append(found)
             if sum(map(len, reached)) > self._room:
                 raise BoundMet("nodes", self._bounds.nodes)
