@@ -1,23 +1,24 @@
 """The exact shapes of answers, for clients and tests (Appendix A, "Response format").
 
-A server publishes coarse schemas, because clients check every answer against
-them and a detailed one costs them dearly; these models say all of it. Nothing
-is coerced and no field is taken that the protocol does not give, so reading an
-answer with them proves its form:
+These models are the only description of answers. Nothing is coerced, and a field that the
+protocol does not have is an error, so reading an answer with them proves its form:
 
     answer = await graph.bfs_query(seeds=["film:1"], max_hops=1)
     subgraph = shapes.ANSWERS["bfs_query"].validate_json(answer.text)
 
-The MCP server never imports this module; the web API describes its answers with it.
+A server publishes coarse schemas, made from them by `coarse`: clients check every answer against
+these, and detailed ones cost them 0.7 s per megabyte. The web API describes its answers with the
+models.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from bfsql.models import MAX_HOPS, MAX_STEPS
+from bfsql.models.matching import MatchClass
 
 Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 """Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""
@@ -27,6 +28,8 @@ Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
 _NOT_STATED: Any = Field(default=None, validate_default=False)
 OPTIONAL_MAP: Any = Field(default={}, validate_default=False)
+_NODES: Any = Field(description="Full {id, entity_type, metadata} or stub {id, entity_type}.")
+_JSON_TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", list: "array"}
 
 
 class StrictModel(BaseModel):
@@ -102,10 +105,14 @@ class _Subgraph(StrictModel):
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
-    notes: Notes = OPTIONAL_LIST
+    notes: Notes = Field(
+        default=[], validate_default=False, description="What is missing, and how to get it."
+    )
     schema_summary: SchemaSummary
-    nodes: list[StubNode | FullNode]
-    edges: list[StubEdge | FullEdge]
+    nodes: list[StubNode | FullNode] = _NODES
+    edges: list[StubEdge | FullEdge] = Field(
+        description="{subject, predicate, object}, and metadata where it is full."
+    )
 
 
 class BfsAnswer(_Subgraph):
@@ -115,7 +122,7 @@ class BfsAnswer(_Subgraph):
     """At most 5 without a path."""
     shown_count: Count = 0
     """Only with a path."""
-    nodes: list[StubNode | FullNode | ShownNode | FullShownNode]
+    nodes: list[StubNode | FullNode | ShownNode | FullShownNode] = _NODES
 
 
 class IntersectionAnswer(_Subgraph):
@@ -125,7 +132,7 @@ class IntersectionAnswer(_Subgraph):
     k: Depth
     common_count: Count = 0
     """Only with `connect`."""
-    nodes: list[StubNode | FullNode | ViaNode | FullViaNode]
+    nodes: list[StubNode | FullNode | ViaNode | FullViaNode] = _NODES
 
 
 class SearchHit(StrictModel):
@@ -136,10 +143,20 @@ class SearchHit(StrictModel):
     name: str = ""
     score: Annotated[float, Field(ge=0, le=1)] | None
     """Vector similarity; null where text was matched."""
-    match: Literal["id", "name", "alias", "prefix", "words", "part", "similar", "meaning", "other"]
+    match: MatchClass
     """How the text matches; hits come in this order."""
     context: Annotated[list[str], Field(min_length=1, max_length=3)] = OPTIONAL_LIST
     """What tells a hit from those of the same name and type."""
+
+
+Hits = Annotated[list[SearchHit], Field(max_length=20)]
+
+
+class SearchAnswer(StrictModel):
+    """What `search_entities` gives as structured content; its text is `result` alone."""
+
+    result: Hits = Field(description="{id, entity_type, name, score, match, context}, best first.")
+    notes: Notes = OPTIONAL_LIST
 
 
 class EvidenceItem(StubEdge):
@@ -173,9 +190,23 @@ class EntityAnswer(EntityRecord):
     """What `describe_entity` gives: the record, and the evidence that touches the entity."""
 
     notes: Notes = OPTIONAL_LIST
-    edges: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(min_length=1)] = OPTIONAL_MAP
-    """Its edges by predicate and direction, as steps of a path: `-inhibits->` to 3."""
-    provenance: Provenance = Provenance(total=0, items=[])
+    edges: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(min_length=1)] = Field(
+        default={}, validate_default=False, description="Counts by predicate and direction."
+    )
+    """Keys are steps of a path: `-inhibits->` to 3."""
+    provenance: Provenance = Field(
+        default_factory=lambda: Provenance(total=0, items=[]),
+        description="{total, items}: evidence.",
+    )
+
+
+class EntitiesAnswer(StrictModel):
+    """What `describe_entities` gives as structured content; its text is `result` alone."""
+
+    result: list[EntityRecord] = Field(
+        description="Flat records: id, entity_type, metadata fields."
+    )
+    notes: Notes = OPTIONAL_LIST
 
 
 class SchemaAnswer(StrictModel):
@@ -212,10 +243,35 @@ class NeighbourhoodSchema(StrictModel):
 
 ANSWERS: dict[str, TypeAdapter[Any]] = {
     "describe_schema": TypeAdapter(SchemaAnswer | NeighbourhoodSchema),
-    "search_entities": TypeAdapter(Annotated[list[SearchHit], Field(max_length=20)]),
+    "search_entities": TypeAdapter(Hits),
     "bfs_query": TypeAdapter(BfsAnswer),
     "describe_entity": TypeAdapter(EntityAnswer),
     "describe_entities": TypeAdapter(list[EntityRecord]),
     "intersect_subgraphs": TypeAdapter(IntersectionAnswer),
 }
 """Tool to the shape of its first text block."""
+
+
+def coarse(answer: type[BaseModel], without: str = "") -> dict[str, Any]:
+    """The JSON type of each field of an answer; words describe what lists and objects contain.
+
+    Args:
+        answer: The shape.
+        without: A field that is not published.
+    """
+    return {
+        name: _json_type(field.annotation)
+        | ({"description": field.description} if field.description else {})
+        for name, field in answer.model_fields.items()
+        if name != without
+    }
+
+
+def _json_type(annotation: Any) -> dict[str, Any]:
+    kind, of = get_origin(annotation) or annotation, get_args(annotation)
+    if kind is Literal:
+        return {"enum": list(of)}
+    texts = kind is list and str in (of[0], *get_args(of[0]))
+    return {"type": _JSON_TYPES.get(kind, "object")} | (
+        {"items": {"type": "string"}} if texts else {}
+    )
