@@ -34,9 +34,8 @@ from bfsql.rest.parameters import (
     RelationQuery,
     RingBatch,
     SearchQuery,
-    wrong_value,
 )
-from bfsql.rest.request import Api, ApiRequest
+from bfsql.rest.request import Api, ApiRequest, wrong_value
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
 from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.hits import Hit, find

@@ -6,21 +6,25 @@ and the OpenAPI document are generated from it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import difflib
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 from urllib.parse import parse_qs
 
+from pydantic import ValidationError
 from pydantic_core import from_json
 from starlette.requests import Request
 
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.clean import excerpt
+from bfsql.answers.shapes import StrictModel
 from bfsql.call import Caller, within
+from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
-from bfsql.rest.parameters import NoParameters, body_parameters, query_parameters
+from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
@@ -46,7 +50,7 @@ class ApiRoute:
     """What the route returns, as the subject of a sentence about a wrong parameter."""
     answer: Any = None
     """Type of the answer; None if the tools' own schemas describe it."""
-    takes: Any = NoParameters
+    takes: Any = StrictModel
     """Model of a GET's query parameters, or type of a POST's body; None for any JSON."""
     exact: bool = False
     """Whether a GET is for one thing, which may be missing."""
@@ -104,13 +108,11 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
     """
     body = await _json_body(request, api.max_request_bytes) if route.method == "POST" else None
     query = _query(request)
-    if route.method == "GET":
-        parameters: Any = query_parameters(route.takes, route.subject, query)
-    elif route.takes is None:
-        query_parameters(NoParameters, route.subject, query)
+    if route.takes is None:
+        _refuse_unknown(route.subject, query, ())
         parameters = body
     else:  # a batch takes all its parameters from the body
-        parameters = body_parameters(route.takes, route.subject, route.choice, body)
+        parameters = _checked(route, query if route.method == "GET" else body)
     caller = Caller(
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
@@ -130,6 +132,81 @@ def _query(request: Request) -> dict[str, str | list[str]]:
             "The query cannot be read: its values have to be percent-encoded UTF-8 text.",
         ) from None
     return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
+
+
+def _checked(route: ApiRoute, values: Any) -> StrictModel:
+    """The parameters of a query or of a body, as an instance of the route's model."""
+    models: tuple[type[StrictModel], ...] = get_args(route.takes) or (route.takes,)
+    known = list(dict.fromkeys(name for model in models for name in model.model_fields))
+    if not isinstance(values, Mapping):
+        have = "nothing" if values is None else excerpt(values)
+        right = f"a JSON object with {' or '.join(known)}"
+        raise ToolError(f"{route.subject} takes {right}, not {have}.", kind="bad_value")
+    _refuse_unknown(route.subject, values, known)
+    if len(models) > 1:  # each has another required field, which is its first
+        fitting = [m for m in models if next(iter(m.model_fields)) in values]
+        models = tuple(m for m in fitting if values.keys() <= m.model_fields.keys())
+    if not models:
+        raise ToolError(route.choice, kind="bad_value")
+    _refuse_long_lists(values)
+    [model] = models
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        name = str(error.errors(include_url=False)[0]["loc"][0])
+    value = values.get(name)
+    if route.method == "GET" and value is None:
+        missing = f"The parameter {name} is missing."
+        raise ToolError(missing, kind="missing_argument", argument=name)
+    if route.method == "GET" and isinstance(value, list):
+        times = f"{name} is given {len(value)} times; give it once."
+        raise ToolError(times, kind="bad_value", argument=name)
+    have = excerpt(value) if name in values else "nothing"
+    raise wrong_value(name, _expected(model, name), have)
+
+
+def _expected(model: type[StrictModel], name: str) -> str:
+    """What a parameter has to be, according to its published schema."""
+    match model.model_json_schema(schema_generator=PublishedSchema)["properties"][name]:
+        case {"enum": names}:
+            return f"one of {', '.join(names)}"
+        case {"type": "integer", "minimum": least, "maximum": most}:
+            return f"a whole number from {least} to {most}"
+        case {"type": "boolean"}:
+            return "true or false"
+        case {"items": {"description": item}}:
+            return f"a list of {item}"
+    return "a list of strings"
+
+
+def wrong_value(name: str, right: str, have: str) -> ToolError:
+    """An error about a value: what it has to be, and what it is."""
+    return ToolError(f"{name} must be {right}, not {have}.", kind="bad_value", argument=name)
+
+
+def _refuse_unknown(subject: str, names: Collection[str], known: Collection[str]) -> None:
+    """Refuse the first unknown name, and suggest the closest known one."""
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            have = f"It takes: {', '.join(known)}." if known else "It takes none."
+            raise ToolError(
+                f"{subject} has no parameter {excerpt(name)}.{hint} {have}",
+                kind="unknown_argument",
+                argument=name,
+            )
+
+
+def _refuse_long_lists(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, list) and len(value) > MAX_BATCH:
+            raise ToolError(
+                f"{name} contains {len(value)} values; at most {MAX_BATCH} are accepted. Make "
+                "several requests.",
+                kind="too_large",
+                argument=name,
+            )
 
 
 async def _json_body(request: Request, maximum: int) -> Any:
