@@ -53,15 +53,18 @@ class _Filters(BaseModel):
     fields: list[str] = Field(default=[], description="Metadata keys to show; empty means all.")
 
 
-class BfsQuery(_Filters):
+class _Paged(_Filters):
+    limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
+    offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
+
+
+class BfsQuery(_Paged):
     """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
 
     max_hops: int = Field(ge=1, le=MAX_HOPS, description="Largest distance from any seed.")
-    limit: int | None = Field(default=None, ge=0, description="Nodes a page; None is all.")
-    offset: int = Field(default=0, ge=0, description="Nodes to skip before the page.")
 
 
-class PathQuery(_Filters):
+class PathQuery(_Paged):
     """What lies on the walks along a path (`asking.md` 6)."""
 
     path: Path = Field(description="The steps.")
@@ -72,8 +75,6 @@ class PathQuery(_Filters):
     count_distinct: int | None = Field(
         default=None, ge=0, description="A step whose different nodes are counted."
     )
-    limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
-    offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
 
     @property
     def shown_step(self) -> int:
