@@ -137,6 +137,36 @@ def test_every_argument_is_described_required_ones_are_listed_and_no_other_is_ta
     assert hasattr(Operations, tool.name)
 
 
+def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_in_words():
+    texts = {"type": "array", "items": {"type": "string"}}
+    schemas = {tool.name: tool.output_schema for tool in TOOLS}
+    assert schemas["bfs_query"] == {
+        "type": "object",
+        "properties": {
+            "seeds": texts,
+            "max_hops": {"type": "integer"},
+            "shown_count": {"type": "integer"},
+            "node_count": {"type": "integer"},
+            "edge_count": {"type": "integer"},
+            "notes": texts | {"description": "What is missing, and how to get it."},
+            "schema_summary": {"type": "object"},
+            "nodes": {
+                "type": "array",
+                "description": "Full {id, entity_type, metadata} or stub {id, entity_type}.",
+            },
+            "edges": {
+                "type": "array",
+                "description": "{subject, predicate, object}, and metadata where it is full.",
+            },
+        },
+    }
+    schema = schemas["describe_schema"]["properties"]
+    assert schema["comprehensive"] == {"type": "boolean"}
+    assert schema["relations_from"] == {"enum": ["all", "sample"]}
+    assert schema["properties"] == {"type": "object"}
+    assert schemas["search_entities"]["properties"]["notes"] == texts
+
+
 def test_the_usage_notes_name_every_argument():
     for parameters in PARAMETERS.values():
         for parameter in parameters:

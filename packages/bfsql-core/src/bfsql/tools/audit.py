@@ -10,14 +10,8 @@ from bfsql.call import Estimator
 from bfsql.observer import ObservedCall, Observer
 from bfsql.plugins import CallOutcome, Hooks
 
-_COUNTED = {
-    "bfs_query": {"nodes": "nodes", "edges": "edges"},
-    "intersect_subgraphs": {"nodes": "nodes", "edges": "edges"},
-    "search_entities": {"result": "items"},
-    "describe_entities": {"result": "items"},
-    "describe_schema": {"entity_types": "entity_types", "predicates": "predicates"},
-}
-"""By tool, the lists of an answer and the names under which their lengths are reported."""
+_LISTS = ("nodes", "edges", "result", "entity_types", "predicates")
+"""The lists of an answer whose lengths are reported; `result` as `items`."""
 
 
 class WatchingHooks(Observer):
@@ -54,4 +48,5 @@ def _rows(tool: str, content: Mapping[str, Any]) -> dict[str, int]:
     """The number of items in an answer, by kind."""
     if tool == "describe_entity":
         return {"items": 1}
-    return {name: len(content[key]) for key, name in _COUNTED[tool].items()}
+    lists = {"items" if key == "result" else key: content.get(key) for key in _LISTS}
+    return {name: len(items) for name, items in lists.items() if items is not None}
