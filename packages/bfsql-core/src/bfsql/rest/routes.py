@@ -15,8 +15,19 @@ from bfsql.answers.shapes import StrictModel
 from bfsql.models.matching import MatchClass
 from bfsql.models.outline import Kind
 from bfsql.models.records import Direction
-from bfsql.rest import handlers, openapi, parameters
-from bfsql.rest.parameters import optional
+from bfsql.rest import handlers, openapi
+from bfsql.rest.parameters import (
+    EntityBatch,
+    EntityQuery,
+    EvidenceQuery,
+    MetadataBatch,
+    PageQuery,
+    RelationQuery,
+    RingBatch,
+    SearchQuery,
+    Triple,
+    optional,
+)
 from bfsql.rest.request import ApiRoute
 
 _Type = Annotated[str, Field(alias="@type", description="The entity type.")]
@@ -180,7 +191,7 @@ def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
 
 Entities = _answer("Entities", _Document, results=list[EntityInBatch])
 Hits = _answer("Hits", _JsonLd, results=list[Hit])
-Ring = _answer("Ring", _Document, relations=list[parameters.Triple])
+Ring = _answer("Ring", _Document, relations=list[Triple])
 RelationsWithMetadata = _answer("RelationsWithMetadata", _Document, results=list[RelationInBatch])
 Context = _answer("Context", _Document, context=Annotated[dict[str, Any], Field(alias="@context")])
 
@@ -191,38 +202,18 @@ ROUTES = (
     _get("/schema", handlers.schema, "The schema", Schema),
     _get("/outline", handlers.outline, "The outline", Outline),
     _get("/context", handlers.json_ld_context, "The context", Context),
-    _get("/entities", handlers.search, "A search", Hits, parameters.SearchQuery),
-    _post(
-        "/entities/batch",
-        handlers.entity_batch,
-        "A batch of entities",
-        Entities,
-        parameters.EntityBatch,
-    ),
-    _one("/entities/{id}", handlers.entity, "An entity", Entity, parameters.EntityQuery),
-    _one(
-        "/entities/{id}/relations", handlers.relations, "Relations", Relations, parameters.PageQuery
-    ),
-    _one(
-        "/entities/{id}/provenance",
-        handlers.provenance,
-        "Provenance",
-        Provenance,
-        parameters.EvidenceQuery,
-    ),
-    _one(
-        "/relations",
-        handlers.relation,
-        "A relation",
-        RelationWithMetadata,
-        parameters.RelationQuery,
-    ),
+    _get("/entities", handlers.search, "A search", Hits, SearchQuery),
+    _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
+    _one("/entities/{id}", handlers.entity, "An entity", Entity, EntityQuery),
+    _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
+    _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Provenance, EvidenceQuery),
+    _one("/relations", handlers.relation, "A relation", RelationWithMetadata, RelationQuery),
     _post(
         "/relations/batch",
         handlers.relation_batch,
         "A batch of relations",
         Ring | RelationsWithMetadata,
-        parameters.RingBatch | parameters.MetadataBatch,
+        RingBatch | MetadataBatch,
         choice="A batch of relations needs either ids, for every relation that touches one of them "
         "(with predicates and direction for a part of these), or relations, for their metadata "
         "(with keys for a part of it).",
