@@ -86,6 +86,11 @@ _WHOLE = _compiled(
 )
 
 
+def shorten(text: str, length: int) -> str:
+    """The beginning of a long text, with `...` for the rest."""
+    return text if len(text) <= length else f"{text[:length]}..."
+
+
 def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """A text with `**********` in place of every secret in it.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bfsql.masking import shorten
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import Direction, EntityStub, Node, Omission, Triple
@@ -17,7 +18,6 @@ from bfsql_jsonld.settings import JsonLdSettings
 ESCAPED = "metadata."
 """Prefix of a metadata key that would otherwise be taken for a field of the protocol."""
 
-_SHOWN = 80
 _DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata")
 
 
@@ -226,5 +226,4 @@ def _types(value: Any) -> list[str]:
 
 
 def _excerpt(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shorten(repr(value), 80)

@@ -19,6 +19,7 @@ from urllib.parse import urljoin
 
 from bfsql.errors import StoreError
 from bfsql.http import hide_secrets
+from bfsql.masking import shorten
 
 ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 """Accepted formats of answers (content negotiation)."""
@@ -27,7 +28,6 @@ GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 """Statuses of an API for things that it does not have."""
 
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
-_SHOWN = 200
 _AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+)))?")
@@ -178,7 +178,7 @@ class Reply:
         line = hide_secrets(" ".join(text.split()), self.secrets)
         if not line:
             return "nothing"
-        return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...")
+        return repr(short(line))
 
 
 def joined(base: str, target: str) -> str:
@@ -191,13 +191,13 @@ def joined(base: str, target: str) -> str:
         return urljoin(base, target)
     except ValueError as error:
         raise StoreError(
-            f"{base[:_SHOWN]} leads to {target[:_SHOWN]!r}, which is not a URL ({error})."
+            f"{base[:200]} leads to {target[:200]!r}, which is not a URL ({error})."
         ) from None
 
 
 def short(text: str) -> str:
     """A URL, or any other text, shortened for a sentence."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shorten(text, 200)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, Sessio
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.masking import shorten
 from bfsql_neo4j.settings import Neo4jSettings
 
 # --- what a database is called --------------------------------------------------
@@ -285,7 +286,6 @@ _SENTENCES = {
 """Sentence by part of the server's error code; the first match applies."""
 _TRANSIENT = ("Security.AuthenticationRateLimit", "TransactionTimedOut")
 _POOL_EXHAUSTED = "obtain a connection from the pool"  # drivers 5 and 6 have no common class for it
-_MAX_CHARS = 300
 _USER_INFO = re.compile("//.*@")
 
 Failure = TypeVar("Failure", bound=BaseException)
@@ -351,4 +351,4 @@ def _caused_by(error: BaseException | None, kind: type[Failure]) -> Failure | No
 
 def _brief(text: str) -> str:
     line = _USER_INFO.sub("//", " ".join(text.split())).rstrip(".")
-    return line if len(line) <= _MAX_CHARS else f"{line[:_MAX_CHARS]}..."
+    return shorten(line, 300)

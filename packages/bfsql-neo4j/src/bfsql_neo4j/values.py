@@ -25,7 +25,7 @@ from typing import Any
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from bfsql.models.json_values import encode, is_text, iso_text, json_number
+from bfsql.models.json_values import INT64, encode, is_text, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
@@ -41,7 +41,6 @@ DEEPEST = 100
 MAX_OFFSET = dt.timedelta(hours=18)
 """The largest offset from UTC of a time zone in Neo4j."""
 
-_INT64 = 2**63
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # --- metadata to properties -----------------------------------------------------
@@ -141,7 +140,7 @@ def _is_kept(value: Any) -> bool:
         case bool() | float() | str() | bytes() | dt.date() | dt.time():
             return True
         case int():
-            return -_INT64 <= value < _INT64
+            return -INT64 <= value < INT64
         case list():
             # Items of two types form a list that Neo4j refuses or converts to one type.
             kinds = {(type(item), getattr(item, "tzinfo", None) is None) for item in value}
@@ -293,7 +292,7 @@ def candidates(text: str) -> list[Any]:
             value = kind(text)
         except ValueError:
             continue
-        if kind is float or -_INT64 <= value < _INT64:
+        if kind is float or -INT64 <= value < INT64:
             return [*values, value]
     for kind in _TIMES:
         try:

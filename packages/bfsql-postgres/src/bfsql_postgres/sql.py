@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
+from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column, Key, Layout, Nodes, Relation, Term
 
 # --- quoting ----------------------------------------------------------------
@@ -210,7 +211,6 @@ def decode(text: str) -> Any:
 # --- ids that can be sent ------------------------------------------------------
 
 _WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
-_INT64 = 2**63
 
 
 def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
@@ -237,7 +237,7 @@ def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
     """Ids that the store can contain, without duplicates, with the values that represent them."""
     distinct = dict.fromkeys(ids)
     if layout.key == "whole":
-        return {i: int(i) for i in distinct if _WHOLE.fullmatch(i) and -_INT64 <= int(i) < _INT64}
+        return {i: int(i) for i in distinct if _WHOLE.fullmatch(i) and -INT64 <= int(i) < INT64}
     if layout.key == "uuid":
         return {i: i for i in distinct if _is_uuid(i)}
     if storable(list(distinct), layout.codec):

@@ -10,6 +10,7 @@ from bfsql.answers.notes import counted
 from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
 from bfsql.loading.joins import ends_without_node, lacks_most_ends
+from bfsql.masking import shorten
 from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
 from bfsql.sources import RDF
@@ -21,13 +22,7 @@ SHOWN = 20
 COLUMNS = 12
 """Columns of a table that the report shows."""
 
-LONGEST = 40
-"""Characters of an example."""
-
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-
-LONGEST_RECORD = 200
-"""Characters of a node's or an edge's metadata."""
 
 
 def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
@@ -127,8 +122,7 @@ def _columns(columns: Sequence[ColumnAccount]) -> str:
 def _example(column: ColumnAccount) -> str:
     if not column.example:
         return ""
-    text = column.example
-    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    text = shorten(column.example, 40)
     value = value_of(text) if column.meaning == "metadata" else text
     return f" ({json.dumps(value, ensure_ascii=False)})"
 
@@ -174,8 +168,7 @@ def _refused(report: LoadReport, remark: str) -> Iterator[str]:
 
 
 def _metadata(metadata: dict[str, Any]) -> str:
-    text = encode(metadata)
-    return text if len(text) <= LONGEST_RECORD else f"{text[:LONGEST_RECORD]}..."
+    return shorten(encode(metadata), 200)
 
 
 def _plain(*lines: str) -> list[str]:

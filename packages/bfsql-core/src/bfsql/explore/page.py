@@ -64,8 +64,6 @@ _MEDIA_TYPES = {
 """By the ending of a file; others are not served."""
 
 _ROOT, _ASSETS = "/", "/assets/"
-_SHOWN = 200
-"""Characters of an unknown path that a sentence repeats."""
 
 
 def application(
@@ -116,12 +114,12 @@ class Page:
         if path not in self._files:
             return refusal(
                 HTTPStatus.NOT_FOUND,
-                f"The page has no file {clean_text(path)[:_SHOWN]}. The page itself is at /.",
+                f"The page has no file {clean_text(path)[:200]}. The page itself is at /.",
             )
         if request.method not in {"GET", "HEAD"}:
             return Problem(
                 HTTPStatus.METHOD_NOT_ALLOWED,
-                f"{request.method[:_SHOWN]} is not for this path, which takes GET and HEAD.",
+                f"{request.method[:200]} is not for this path, which takes GET and HEAD.",
                 {"Allow": "GET, HEAD"},
             ).response()
         file = self._files[path]

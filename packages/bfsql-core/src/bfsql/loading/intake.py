@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from bfsql.errors import LoadRefused, SourceError
+from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
@@ -17,7 +18,6 @@ EXAMPLES = 5
 """Most ids, or other examples, of one kind that a report names."""
 NOT_TEXT = "it contains half of a surrogate pair, which is not text; write the whole character"
 
-_LONGEST_NAME = 60
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ def name_of(record: GraphRecord) -> str:
 
 
 def _short(text: str) -> str:
-    return ascii(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    return ascii(shorten(text, 60))
 
 
 class Worker:

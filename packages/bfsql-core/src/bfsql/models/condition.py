@@ -17,14 +17,13 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from bfsql.errors import ToolError
+from bfsql.masking import shorten
 from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
 from bfsql.models.records import Metadata
 
 Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~"]
 
-MOST_SHOWN = 80
-"""Maximum characters of a condition that a message repeats."""
 
 _SPELLINGS: dict[str, Operator] = {
     "=": "=",
@@ -185,8 +184,7 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
 
 def quoted(text: str) -> str:
     """A condition in a message: as JSON, shortened."""
-    short = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
-    return escaped(json.dumps(short, ensure_ascii=False))
+    return escaped(json.dumps(shorten(text, 80), ensure_ascii=False))
 
 
 def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:

@@ -27,7 +27,8 @@ MAX_DIGITS = 64
 _SEPARATORS = (",", ":")
 _LEAST, _MOST = 1e-4, 1e16
 """Between these limits, a float is written without an exponent."""
-_INT64 = 1 << 63
+INT64 = 1 << 63
+"""Signed integers of 64 bits are from `-INT64` to `INT64 - 1`."""
 
 
 def json_number(value: Decimal) -> int | float | str:
@@ -125,7 +126,7 @@ def _is_simple(value: Mapping[str, Any] | list[Any]) -> bool:
             if not (_LEAST <= abs(item) < _MOST or item == 0):
                 return False
         elif kind is int:
-            if not -_INT64 <= item < _INT64:
+            if not -INT64 <= item < INT64:
                 return False
         elif kind is not list or not all(type(one) is str for one in item):
             return False

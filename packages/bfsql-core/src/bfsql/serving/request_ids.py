@@ -20,8 +20,6 @@ HEADER = "X-Request-Id"
 _NAME = HEADER.lower().encode()
 _KEY = "bfsql.request_id"
 _SANE = re.compile(rb"[\x21-\x7e]{1,128}")
-_SHOWN = 200
-"""Characters of a path that are logged."""
 
 _REFUSED = (
     HTTPStatus.UNAUTHORIZED,
@@ -76,8 +74,8 @@ def _log_refused(scope: Scope, status: int) -> None:
     fields = {
         "status": int(status),
         "reason": HTTPStatus(status).phrase,
-        "method": scope["method"][:_SHOWN],
-        "path": scope["path"][:_SHOWN],
+        "method": scope["method"][:200],
+        "path": scope["path"][:200],
         "address": client[0] if client else None,
     }
     log.info("refused", extra={"fields": fields})

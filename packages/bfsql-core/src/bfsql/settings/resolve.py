@@ -16,13 +16,11 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from bfsql.errors import ConfigurationError
-from bfsql.masking import hide_secrets, secrets_in
+from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
 
 M = TypeVar("M", bound=BaseModel)
-
-_SHOWN = 80  # maximum characters of a wrong value that an error repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +248,7 @@ def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
     if option.secret:
         return _capital(f"{origin} cannot be used: {reason}.")
     text = hide_secrets(raw) if isinstance(raw, str) else spelled(raw)
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    return _capital(f"{origin} is {shown!r}: {reason}.")
+    return _capital(f"{origin} is {shorten(text, 80)!r}: {reason}.")
 
 
 def _capital(text: str) -> str:

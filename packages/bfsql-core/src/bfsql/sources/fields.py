@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_SHOWN = 80
+from bfsql.masking import shorten
+
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -113,4 +114,4 @@ def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
 def excerpt(value: Any) -> str:
     """A value as messages show it: quoted, escaped and not too long."""
     text = ascii(value) if isinstance(value, str) and not is_sound(value) else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shorten(text, 80)

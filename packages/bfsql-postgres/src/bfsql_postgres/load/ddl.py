@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.models.json_values import encode
+from bfsql.models.json_values import INT64, encode
 from bfsql_postgres.sql import LONG_ARRAY, storable
 
 MARK_BEGINS = "A graph that bfsql load wrote"
@@ -27,7 +27,6 @@ MARK = f"{MARK_BEGINS}: the next load with --replace deletes it."
 MAX_INDEXED = 2_600
 """Most bytes of the values in one index entry: a btree takes 2,704, with a header for each."""
 
-_INT64 = 2**63
 _FLOAT4 = 3.4e38
 
 
@@ -125,7 +124,7 @@ _SHORT = Kind("text", lambda value: _text(value) and len(value.encode()) <= MAX_
 # A status of `merged` would hide the node.
 _STATUS = Kind("text", lambda value: _text(value) and value != "merged")
 _NUMBER = Kind("float8", lambda value: type(value) is float)
-_WHOLE = Kind("bigint", lambda value: type(value) is int and -_INT64 <= value < _INT64)
+_WHOLE = Kind("bigint", lambda value: type(value) is int and -INT64 <= value < INT64)
 _FLAG = Kind("boolean", lambda value: type(value) is bool)
 _LIST = Kind("json", _list)
 # Its type becomes pgvector's once all nodes are there.

@@ -22,11 +22,11 @@ from typing import Any, Literal, TypeAlias
 
 from bfsql.answers.clean import LONG_ARRAY
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.json_values import INT64
 from bfsql.models.merge import sorted_union
 
 LONG_TEXT = 2_000
 """Number of characters from which an id is long: some stores do not index longer ones."""
-INT64 = 2**63
 
 
 class Kind(StrEnum):

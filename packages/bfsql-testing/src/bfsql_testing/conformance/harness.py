@@ -31,6 +31,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph, open_graph
+from bfsql.masking import shorten
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
 from bfsql.models.parts import EdgeFilter, part_of
@@ -414,8 +415,7 @@ async def same(mine: Graph, wanted: Graph, tool: str, arguments: dict[str, Any])
     have = await outcome(mine, tool, arguments)
     if have != want:
         text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        short = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-        raise Broken(difference(f"{tool}({short})", have, want))
+        raise Broken(difference(f"{tool}({shorten(text, SHOWN)})", have, want))
 
 
 def difference(asked: str, have: object, want: object) -> str:
