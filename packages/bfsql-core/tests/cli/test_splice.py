@@ -178,3 +178,15 @@ def test_a_table_comes_and_goes(text: str) -> None:
 def test_a_table_that_cannot_be_spliced_is_refused(text: str) -> None:
     with pytest.raises(Unreadable):
         set_table(text, ["mcp_servers", "films"], {"command": "z"})
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_table_that_goes_leaves_the_comment_of_the_next_one(newline: str) -> None:
+    before, films = 'a = 1\n\n[mcp_servers.other]\ncommand = "x"\n', "[mcp_servers.films]\nb = 1\n"
+    own, after = '# cwd = "/"\n', "\n# how it looks\n[tui]\nc = 1\n"
+    env = '\n[mcp_servers.films.env]\nA = "b"\n'
+    text = f"{before}\n{films}{own}{env}{after}".replace("\n", newline)
+    path = ["mcp_servers", "films"]
+    assert remove_table(text, path) == f"{before}{after}".replace("\n", newline)
+    assert remove_table(f"{films}{after}", path) == after.removeprefix("\n")
+    assert remove_table(f"{before}\n{films}\n# the end\n", path) == f"{before}\n# the end\n"

@@ -391,8 +391,19 @@ def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
         if keys is None:
             continue
         if start is not None:
-            yield range(start - (start > 0 and not lines[start - 1].strip()), number)
+            blank = start > 0 and not lines[start - 1].strip()
+            yield range(start - blank, _end_of_block(lines[:number], start))
         start = number if keys[: len(path)] == list(path) else None
+
+
+def _end_of_block(lines: Sequence[str], start: int) -> int:
+    """The line at which a table ends; a comment behind a blank line belongs to what follows."""
+    end = len(lines)
+    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    while end < len(lines) and lines[end].strip():
+        end += 1
+    return end + (start == 0 and end < len(lines))
 
 
 def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
