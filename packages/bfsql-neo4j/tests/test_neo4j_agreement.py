@@ -2,7 +2,7 @@
 
 import pytest
 from bfsql_trials.agreement import assert_agreed, graphs, values, without_dangling
-from hypothesis import HealthCheck, Phase, element_id, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
@@ -48,7 +48,7 @@ class TestAgreement:
     def _on_the_server(self, settings: Neo4jSettings) -> None:
         type(self).settings = settings
 
-    @element_id(drawn(KEPT_CASE))
+    @given(drawn(KEPT_CASE))
     @settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_the_server_and_the_reference_tell_the_same_of_every_graph(
         self, records: list[GraphRecord]
@@ -56,7 +56,7 @@ class TestAgreement:
         kept = self.settings.model_copy(update={"preserve_case": True})
         await agree(kept, records, upper=False)
 
-    @element_id(drawn(LOWER))
+    @given(drawn(LOWER))
     @settings(max_examples=2, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_types_in_capitals_are_predicates_in_lower_case(
         self, records: list[GraphRecord]

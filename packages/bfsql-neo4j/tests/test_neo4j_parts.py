@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, element_id, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.models import EdgeRecord, NodeRecord
@@ -93,7 +93,7 @@ async def test_a_predicate_that_is_newer_than_the_schema_is_read(
     assert await graph.edges_batch(["n1"], predicates=["SINCE"]) == [("n1", "SINCE", "n2")]
 
 
-@element_id(keys=st.sets(st.sampled_from(KEYS)), of_edges=st.sets(st.sampled_from(EDGE_KEYS)))
+@given(keys=st.sets(st.sampled_from(KEYS)), of_edges=st.sets(st.sampled_from(EDGE_KEYS)))
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 async def test_some_keys_are_those_of_the_whole_metadata(
     graph: Neo4jBackend, keys: set[str], of_edges: set[str]

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, element_id, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.embedding import Embedder
@@ -91,7 +91,7 @@ async def test_typos_and_beginnings_are_found_by_the_index(music: Neo4jSettings)
     await db.close()
 
 
-@element_id(st.text(max_size=30))
+@given(st.text(max_size=30))
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
 def test_a_query_has_no_special_character_that_is_not_escaped(text: str) -> None:
     query = lucene(text)

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import element_id
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
@@ -52,7 +52,7 @@ def is_kept(value: Any) -> bool:
     return isinstance(value, bool | float | bytes | dt.date | dt.time)
 
 
-@element_id(METADATA, st.sampled_from([(), ("id",), ("a", "id")]))
+@given(METADATA, st.sampled_from([(), ("id",), ("a", "id")]))
 def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken) -> None:
     properties = to_properties(metadata, taken)
     own = dict.fromkeys(taken, "the store's own")
@@ -65,7 +65,7 @@ def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken) -> None:
     assert repr(clean_metadata(back)) == repr(clean_metadata(told))
 
 
-@element_id(METADATA)
+@given(METADATA)
 def test_every_property_is_one_that_neo4j_keeps(metadata) -> None:
     properties = to_properties(metadata, ("id",))
     assert "id" not in properties
@@ -76,7 +76,7 @@ def test_every_property_is_one_that_neo4j_keeps(metadata) -> None:
         assert is_kept(value)
 
 
-@element_id(METADATA)
+@given(METADATA)
 def test_going_in_changes_nothing_that_was_given(metadata) -> None:
     before = repr(metadata)
     to_properties(metadata)
