@@ -81,6 +81,8 @@ def test_every_option_is_documented_where_help_texts_look():
     assert all(known.summary for known in FORMATS.values())
 
 
-def test_neither_networkx_nor_rdflib_is_imported_before_it_is_needed():
-    code = "import sys, bfsql.sources; sys.exit(bool({'networkx', 'rdflib'} & set(sys.modules)))"
+def test_neither_networkx_nor_pyoxigraph_is_imported_before_it_is_needed():
+    code = (
+        "import sys, bfsql.sources; sys.exit(bool({'networkx', 'pyoxigraph'} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

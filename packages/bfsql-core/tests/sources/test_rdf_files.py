@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import count
 
 import pytest
 import rdflib
@@ -10,6 +11,7 @@ import rdflib
 from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord, merge_node_records
 from bfsql.sources import SourceOptions, open_source, read_all
+from bfsql.sources.rdf_parsers import BlankNode, quads
 
 TURTLE = """@prefix ex: <http://example.org/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -145,13 +147,80 @@ def test_lone_surrogates_are_refused_in_ids_and_replaced_in_values(read):
     assert "lone surrogate" in found.refusals[0].reason
 
 
+@pytest.mark.parametrize("ending", ["ttl", "nt"])
+def test_iris_and_language_tags_that_the_grammar_forbids_are_read(read, ending):
+    iris = ("http://e.org/a b", "http://e.org/a|b", "http://e.org/%zz")
+    lines = "".join(f"<{iri}> <http://e.org/p> <http://e.org/o> .\n" for iri in iris)
+    lines += '<http://e.org/a> <http://e.org/q> "x"@en-longerthaneight .\n'
+    found = read(f"a.{ending}", lines)
+    assert [subject for subject, _, _ in found.triples] == [f"<{iri}>" for iri in iris]
+    assert found.metadata("http://e.org/a") == [{"http://e.org/q": "x"}]
+    assert found.refusals == []
+
+
+@pytest.mark.parametrize("bad", ['"x"@1, "y"', '"x"@1en, "y"', '"x"@en_US ; e:r "y"'])
+def test_a_bad_language_tag_in_turtle_costs_its_statement(read, bad):
+    text = f"@prefix e: <http://e.org/> .\ne:a e:p e:b .\ne:b e:q {bad} .\ne:b e:p e:c .\n"
+    found = read("a.ttl", text)
+    assert found.triples == [("e:a", "e:p", "e:b"), ("e:b", "e:p", "e:c")]
+    assert {refusal.line for refusal in found.refusals} == {3}
+    assert "the rest of the statement is left out" in found.refusals[0].reason
+
+
+@pytest.mark.parametrize("ending", ["ttl", "nt", "rdf", "jsonld"])
+def test_blank_nodes_are_numbered_in_the_order_of_the_file(write, converted, ending):
+    path = write(f"g.{ending}", converted(ending))
+    format_ = {"nt": "ntriples", "rdf": "rdfxml", "ttl": "turtle"}.get(ending, ending)
+    first, second = (list(quads(path, format_, blank_numbers=count(1))) for _ in range(2))
+    assert first == second
+    assert {term for quad in first for term in quad if isinstance(term, BlankNode)} == {
+        BlankNode(1)
+    }
+
+
+def test_lines_are_read_the_same_in_any_batch(read):
+    statement = "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
+    broken = '<http://e.org/a> <http://e.org/q> "over\nlines" .\n'
+    for before in (0, 1_300):
+        found = read("a.nt", statement * before + broken + "# remark\n\n" + statement)
+        assert len(found.triples) == before + 1
+        assert [refusal.line for refusal in found.refusals] == [before + 1, before + 2]
+
+
+def test_text_of_rdf_xml_may_be_divided(read):
+    text = f"""<?xml version="1.0" encoding="iso-8859-1"?>
+<r:RDF xmlns:r="{rdflib.RDF}" xmlns:e="http://e.org/"><r:Description r:about="http://e.org/a">
+<e:p>\u00e9 <!-- a comment --> &lt; <![CDATA[<b> <!-- text --> &amp;]]> <?x y?>.</e:p>
+</r:Description></r:RDF>"""
+    found = read("a.rdf", text.encode("iso-8859-1"))
+    assert found.metadata("e:a") == [{"e:p": "\u00e9  < <b> <!-- text --> &amp; ."}]
+
+
+@pytest.mark.parametrize("before", [65_400, 65_530, 131_000])
+def test_hidden_text_of_rdf_xml_may_lie_at_the_end_of_a_chunk(read, before):
+    head = f'<r:RDF xmlns:r="{rdflib.RDF}" xmlns:e="http://e.org/">'
+    hidden = "<![CDATA[a <!-- b --> c]]><!-- <![CDATA[ d -->" * 6
+    text = f'{head}{" " * before}<r:Description r:about="http://e.org/a"><e:p>{hidden}</e:p>'
+    found = read("a.rdf", f"{text}</r:Description></r:RDF>")
+    assert found.metadata("e:a") == [{"e:p": "a <!-- b --> c" * 6}]
+
+
+def test_a_statement_about_a_statement_is_refused(read):
+    text = "@prefix e: <http://e.org/> .\n<< e:a e:p e:b ~ e:r >> e:q 1 .\ne:a e:p e:b .\n"
+    found = read("a.ttl", text)
+    assert found.triples == [("e:a", "e:p", "e:b")]
+    assert found.metadata("e:r") == [{"e:q": 1}]
+    assert "the object of a statement is a statement" in found.refusals[0].reason
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("a.ttl", "@prefix e: <http://e/> .\n\ne:a e:b\n\n oops .\n", "line 5: bad syntax"),
-        ("a.ttl", "e:a e:b e:c .\n", 'line 1: bad syntax: Prefix "e:" not bound'),
+        ("a.ttl", "e:a e:b e:c .\n", "line 1: bad syntax: The prefix e: has not been declared"),
         ("a.ttl", "@prefix e: <http://e/> .\ne:a e:b e:c", "line 2: bad syntax"),
         ("a.ttl", "<http://e/a> <http://e/b> <http://e/c ", "line 1: bad syntax"),
+        ("a.ttl", '<http://e/a> <http://e/b> "\\uD800" .', "line 1: .*surrogate"),
         ("a.ttl", b'<http://e/a> <http://e/b> "\xff" .', "not UTF-8"),
         ("a.trig", "<http://e/g> {\n<http://e/a> a <http://e/b> .\n", "not closed"),
         ("a.rdf", "<a>\n</b>", "line 2: is not well-formed XML"),

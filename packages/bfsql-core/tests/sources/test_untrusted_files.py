@@ -74,3 +74,33 @@ def test_quotes_that_no_line_closes_do_not_hide_what_follows():
     for broken in (b'<a> <b> "unclosed .\n', b'<a> <b> """ .\n', b"<a> <b> ''' .\n", b"<a <b .\n"):
         with pytest.raises(SourceError, match="line 2: nests"):
             check_document("a.nt", broken + deep, "ntriples")
+
+
+@pytest.mark.parametrize("name", ["a.ttl", "a.nt"])
+@pytest.mark.parametrize("opened", ['<http://e.org/a> <http://e.org/p> "', '<http://e.org/a"'])
+@pytest.mark.parametrize("between", ["\n", "\r", " <b "])
+def test_a_term_left_open_hides_no_deep_one_from_the_guard(write, name, opened, between):
+    deep = HOSTILE["deep terms in N-Triples"][1].decode()
+    text = f'{opened}{between}"> <http://e.org/p> {deep[34:].strip()[:-1]} " .\n'
+    path = write(name, text)
+    code = (
+        "import pathlib, sys; from bfsql.sources import open_source\n"
+        "try: list(open_source(pathlib.Path(sys.argv[1])))\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in {"", "SourceError\n"}
+
+
+def test_quotes_after_a_text_hide_nothing():
+    deep = HOSTILE["deep terms in Turtle"][1]
+    for quotes in (b'"x"""', b"'x'''"):
+        with pytest.raises(SourceError, match="line 1: nests"):
+            check_document("a.ttl", b"<a> <b> " + quotes + b" . " + deep, "turtle")

@@ -18,7 +18,7 @@ from oxrdflib import OxigraphStore
 from bfsql.errors import SourceError, StoreError
 from bfsql.sources.files import faults_of
 from bfsql.sources.rdf_guard import open_guarded
-from bfsql.sources.rdf_parsers import quads
+from bfsql.sources.rdf_parsers import FORMATS, TOO_LONG, quads
 from bfsql.sources.text import encoding_of
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.rdflib_engine import Graphs, read
@@ -26,13 +26,6 @@ from bfsql_sparql.rdflib_engine import Graphs, read
 if TYPE_CHECKING:
     from bfsql_sparql.files import Stop
 
-_FORMATS = {
-    "turtle": pyoxigraph.RdfFormat.TURTLE,
-    "ntriples": pyoxigraph.RdfFormat.N_TRIPLES,
-    "nquads": pyoxigraph.RdfFormat.N_QUADS,
-    "trig": pyoxigraph.RdfFormat.TRIG,
-    "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
-}
 _UNITE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 """Update after which a query that names no graph sees the triples of all graphs, each once."""
 _JSON = pyoxigraph.QueryResultsFormat.JSON
@@ -61,14 +54,14 @@ class OxigraphEngine:
 
     def read(self, path: Path, format_: str, stop: Stop) -> None:
         """See `Engine`."""
-        if format_ not in _FORMATS:
+        if format_ == "jsonld":
             read(path, format_, self.dataset, stop)
             return
         base = path.absolute().as_uri()
         try:
             with faults_of(path), _opened_file(path, format_) as stream:
                 source: Any = _Source(stream, stop)
-                self._store.bulk_load(source, format=_FORMATS[format_], base_iri=base)
+                self._store.bulk_load(source, format=FORMATS[format_], base_iri=base)
         except SyntaxError as error:
             if error.lineno is None:
                 for _ in quads(path, format_):  # core's reader finds the line
@@ -76,8 +69,7 @@ class OxigraphEngine:
             reason = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
             raise SourceError(path, reason, error.lineno) from error
         except MemoryError as error:  # its limit on one term, not the end of the memory
-            reason = "has a literal longer than 16 MB, which Oxigraph does not read; split it"
-            raise SourceError(path, reason) from error
+            raise SourceError(path, TOO_LONG) from error
 
     def finish(self) -> bool:
         """See `Engine`."""

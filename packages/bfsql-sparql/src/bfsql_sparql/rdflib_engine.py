@@ -6,6 +6,8 @@ as terms at once.
 
 from __future__ import annotations
 
+import itertools
+import logging
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -20,12 +22,15 @@ from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal
 from bfsql.models.records import Refusal
 from bfsql.sources.files import faults_of
-from bfsql.sources.rdf_parsers import exact_literal, quads
+from bfsql.sources.rdf_parsers import BlankNode, quads
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.rdflib_queries import prepared
 
 if TYPE_CHECKING:
     from bfsql_sparql.files import Stop
+
+# rdflib writes a traceback to stderr for every literal that is invalid for its datatype.
+logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
 class RdflibEngine:
@@ -53,7 +58,7 @@ class RdflibEngine:
         return body
 
 
-def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
+def read(path: Path, format_: str, dataset: Graphs, stop: Stop) -> None:
     """Add the statements of a file to a dataset, blank nodes and graphs kept.
 
     Args:
@@ -69,7 +74,7 @@ def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
     """
     graphs: dict[Any, rdflib.Graph] = {None: dataset.default_graph}
     with faults_of(path):
-        for found in quads(path, format_, exact=True):
+        for found in quads(path, format_, blank_numbers=dataset.blank_numbers):
             stop.check()
             if isinstance(found, Refusal):
                 raise SourceError(path, found.reason, found.line)
@@ -81,9 +86,13 @@ def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
 
 def _rdflib_term(term: Any) -> Any:
     if isinstance(term, Literal):
-        language = None if term.datatype else term.language
-        return exact_literal(term.text, lang=language, datatype=term.datatype)
-    return term if term is None or isinstance(term, rdflib.BNode) else rdflib.URIRef(term)
+        # Without `normalize`, `0042` would become `42`.
+        return rdflib.Literal(
+            term.text, lang=term.language, datatype=term.datatype, normalize=False
+        )
+    if isinstance(term, BlankNode):
+        return rdflib.BNode(f"b{term.number}")
+    return None if term is None else rdflib.URIRef(term)
 
 
 def _document(found: Any, stop: Stop) -> dict[str, Any]:
@@ -112,6 +121,8 @@ class Graphs(rdflib.Dataset):
 
     def __init__(self, store: rdflib.store.Store) -> None:
         super().__init__(store=store, default_union=True)
+        self.blank_numbers = itertools.count(1)
+        """Numbers of the next blank nodes, in the order of the files."""
 
     # rdflib's own evaluation and parsers call both, and it warns that they are deprecated.
 

@@ -1,8 +1,7 @@
 """RDF terms, their literals as JSON values, and short ids for IRIs.
 
-A term is an IRI (a plain text), a `Literal`, or None for a blank node. rdflib's own
-terms convert each literal on creation and warn about values that are invalid for their
-type; files contain both kinds, and the text serves equally well.
+A term is an IRI (a plain text), a `Literal`, or None for a blank node. Libraries of RDF have
+terms of their own, some of which convert each literal on creation; here its text is unchanged.
 
 An IRI has one id, whether it comes from a file, an endpoint or a model:
 `prefix:local` if that can be reversed. An IRI that would read as the short id of

@@ -66,7 +66,7 @@ def open_rdf(
         SourceError: The library for RDF is not installed; later, a syntax
             error, with its line if the format has lines.
     """
-    check_library(path, format_, "rdflib", "rdf")
+    check_library(path, format_, "pyoxigraph", "rdf")
     from bfsql.sources.rdf_parsers import quads
 
     if format_ != "rdfxml":
@@ -84,7 +84,7 @@ def _records(
             yield quad
             continue
         subject, predicate, object_, _ = quad
-        if subject is None or predicate is None or object_ is None:
+        if subject is None or object_ is None:
             blank += 1
         else:
             try:

@@ -36,8 +36,8 @@ _TOKENS = rb"""(?:
 
 _LINE_TEXT = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+"'
 _TEXTS = rb"""
-    "(?:[^"\\\r\n]++|\\[^\r\n])*+"(?=[^"])
-  | '(?:[^'\\\r\n]++|\\[^\r\n])*+'(?=[^'])
+    "(?:(?:[^"\\\r\n]++|\\[^\r\n])++"|"(?=[^"]))
+  | '(?:(?:[^'\\\r\n]++|\\[^\r\n])++'|'(?=[^']))
   | "{3}(?:[^"\\]++|\\[\s\S]|"{1,2}(?=[^"]))*+"{3}
   | '{3}(?:[^'\\]++|\\[\s\S]|'{1,2}(?=[^']))*+'{3}"""
 _IRI = re.compile(rb"<[^<>\r\n]{0,%d}+>" % LONGEST_IRI)
@@ -45,7 +45,7 @@ _IRI_END = re.compile(rb"[<>\r\n]")
 _BROKEN = re.compile(
     rb""""(?:[^"\\\r\n]++|\\[^\r\n])*+\\?[\r\n]|'(?:[^'\\\r\n]++|\\[^\r\n])*+\\?[\r\n]"""
 )
-"""A text whose line ends before it does; every parser refuses it."""
+"""A text whose line ends before it does."""
 _NAME = re.compile(rb"""(?:[^\s<>#\\"']++|\\[^\r\n])++""")
 _COMMENT = re.compile(rb"#[^\r\n]*+[\r\n]")
 _LINE_FORMATS = {"ntriples", "nquads"}
@@ -100,7 +100,9 @@ def _guard(name: object, format_: str) -> Guard:
 class TurtleGuard:
     """Checks Turtle, TriG, N-Triples or N-Quads against the limits of `xml_guard`.
 
-    What is no token is passed over, since the parser refuses it.
+    A literal or an IRI that its line leaves open is refused in Turtle and TriG, because a lenient
+    parser would read on and find other terms in what follows than the guard. In N-Triples and
+    N-Quads it is passed over, since lines that have a fault are parsed one by one.
 
     Args:
         name: The file, or another name of the document for messages.
@@ -166,11 +168,15 @@ class TurtleGuard:
             return -1
         if end is None or end[0] == b">":
             self._refuse_name()
+        if not self._lines:
+            self._refuse("bad syntax: an IRI is not closed by '>'")
         return at + 1
 
     def _after_text(self, text: bytes, at: int) -> int:
         is_long = not self._lines and text[at : at + 3] == text[at : at + 1] * 3
         if not is_long and _BROKEN.match(text, at):
+            if not self._lines:
+                self._refuse("bad syntax: a literal is not closed before the end of its line")
             return at + 1
         if len(text) - at > LONGEST_LITERAL:
             self._refuse(f"has a literal longer than {LONGEST_LITERAL >> 20} MB; split it")

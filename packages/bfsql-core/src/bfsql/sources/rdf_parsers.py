@@ -1,459 +1,292 @@
-"""Statements of RDF files, from rdflib's parsers but without its store.
+"""Statements of RDF files, from pyoxigraph's parsers.
 
-The parsers push statements into a collector, which holds them only until they are taken, so
-memory does not grow with the file. The parser of Turtle and TriG expects the whole text; it is
-fed statement by statement from a window on the file: a run of whole lines. If a statement does
-not end in the window, its partial result is dropped and the window grows. JSON-LD is read whole.
+Files are read as streams, so memory does not grow with them; JSON-LD is read whole. The parsers
+are lenient: they accept IRIs and language tags that the grammar does not, and leave the text of
+literals unchanged. N-Triples and N-Quads are parsed in batches of lines, and line by line where a
+batch has a fault, so that a bad line does not affect the others.
 
 Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
-entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run.
+entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run; without
+them, deeply nested terms would end the process.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import logging
 import re
-from collections.abc import Callable, Iterator
-from decimal import Decimal
-from functools import cache, partial
-from io import TextIOWrapper
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
-from xml import sax
+from typing import Any, TypeAlias
 
-import rdflib
-from pydantic_core import from_json
-from rdflib.exceptions import ParserError
-from rdflib.parser import InputSource
-from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser, sfloat
-from rdflib.plugins.parsers.ntriples import (
-    W3CNTriplesParser,
-    r_literal,
-    r_nodeid,
-    r_tail,
-    r_uriref,
-    r_wspace,
-    unquote,
-)
-from rdflib.plugins.parsers.trig import TrigSinkParser
+import pyoxigraph
+from pydantic_core import from_json, to_json
+from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
-from bfsql.sources.rdf_guard import open_guarded
+from bfsql.sources.rdf_guard import check_document, open_guarded
 from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_utf8
-from bfsql.sources.xml_guard import open_xml
+from bfsql.sources.xml_text import XmlText
 
-_WINDOW = 1 << 16
-_LONGEST_STATEMENT = 1 << 26
-_WORD = re.compile(r"\S")
-_UNCLOSED = "newline found in string literal"
-"""rdflib's message for a text without a closing quote."""
-_XSD = str(rdflib.XSD)
-_NUMBERS = ((int, "integer"), (Decimal, "decimal"), (sfloat, "double"))
+FORMATS = {
+    "turtle": RdfFormat.TURTLE,
+    "ntriples": RdfFormat.N_TRIPLES,
+    "nquads": RdfFormat.N_QUADS,
+    "trig": RdfFormat.TRIG,
+    "rdfxml": RdfFormat.RDF_XML,
+    "jsonld": RdfFormat.JSON_LD,
+}
+"""pyoxigraph's formats, by their names here."""
 
-Quad: TypeAlias = tuple[Term, Term, Term, Term]
-"""Subject, predicate, object and graph; the graph is None outside of named graphs.
+TOO_LONG = "has a literal longer than 16 MB, which Oxigraph does not read; split it"
+"""The reason if a parser raises MemoryError, which is its limit on a term."""
 
-A blank node is None, or in `exact` reading an `rdflib.BNode`.
-"""
+_BATCH = 1 << 16
+_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
+"""The position at the start of the parser's messages."""
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Escaped backslashes, pairs of surrogates and, as its group, lone surrogates."""
+_TAG_FAULTS = ("A language code", "Unexpected character", "A double exponent")
+"""Faults after which Turtle is read on with the next statement: those of the language tags `@1`,
+`@en_US` and `@1en`. After a fault within a literal or an IRI, the parser would find other terms in
+what follows than the guard did."""
 
-exact_literal = partial(rdflib.Literal, normalize=False)
-"""Creates rdflib literals whose text is unchanged: `0042` does not become `42`."""
 
-# rdflib writes a traceback to stderr for every literal that is invalid for its datatype.
-logging.getLogger("rdflib.term").setLevel(logging.ERROR)
+@dataclass(frozen=True, slots=True)
+class BlankNode:
+    """A blank node by its number."""
+
+    number: int
+
+
+Quad: TypeAlias = tuple[Term | BlankNode, str, Term | BlankNode, Term | BlankNode]
+"""Subject, predicate, object and graph; the graph is None outside of named graphs."""
+
+_Blank: TypeAlias = Callable[[pyoxigraph.BlankNode], BlankNode | None]
 
 
 def quads(
-    path: Path, format_: str, *, exact: bool = False, encoding: str | None = None
+    path: Path,
+    format_: str,
+    *,
+    blank_numbers: Iterator[int] | None = None,
+    encoding: str | None = None,
 ) -> Iterator[Quad | Refusal]:
     """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        exact: Whether blank nodes and graphs are distinguished, and literals of RDF/XML and
-            JSON-LD retain their text. Memory then grows with the number of labelled blank nodes.
+        blank_numbers: Numbers for the blank nodes, in the order of the file. Memory then grows
+            with the number of blank nodes. Without them every blank node is None.
         encoding: Encoding of the text, UTF-8 by default; RDF/XML declares its own.
 
     Raises:
         SourceError: A syntax error, in formats that cannot continue after one, with its line if
             the format has lines; or the file is not in the encoding.
     """
+    blank = _no_number if blank_numbers is None else partial(_number, {}, blank_numbers)
     if format_ == "rdfxml":
-        return _rdf_xml(path, exact=exact)
-    return _READERS[format_](path, encoding_of(path, encoding), exact=exact)
+        return _rdf_xml(path, blank)
+    return _READERS[format_](path, format_, encoding_of(path, encoding), blank)
 
 
-class _Collector(rdflib.Graph):
-    """A graph that holds statements only until they are taken; its named graphs share the list."""
-
-    def __init__(
-        self, *, exact: bool, name: Term = None, waiting: list[Quad] | None = None
-    ) -> None:
-        super().__init__(bind_namespaces="none")
-        self.context_aware = True  # so that the parser of JSON-LD requests named graphs
-        self.default_context = self
-        self.name = name
-        self._exact = exact
-        self._waiting: list[Quad] = [] if waiting is None else waiting
-
-    def get_context(self, identifier: Any) -> _Collector:
-        """The collector of a named graph; the parser of JSON-LD calls it."""
-        name = self.term(identifier)
-        return _Collector(exact=self._exact, name=name, waiting=self._waiting)
-
-    def add(self, triple: Any) -> _Collector:
-        subject, predicate, object_ = map(self.term, triple)
-        self._waiting.append((subject, predicate, object_, self.name))
-        return self
-
-    def take(self) -> list[Quad]:
-        waiting, self._waiting[:] = self._waiting[:], []
-        return waiting
-
-    def term(self, term: Any) -> Term:
-        """A term from one of the parsers, as a plain term."""
-        if type(term) is str or isinstance(term, Literal):
-            return term
-        if isinstance(term, rdflib.BNode):
-            return term if self._exact else None
-        if isinstance(term, rdflib.Literal):
-            datatype = None if term.datatype is None else str(term.datatype)
-            return Literal(str(term), term.language, datatype)
-        if isinstance(term, bool):
-            return Literal(str(term).lower(), None, f"{_XSD}boolean")
-        for kind, name in _NUMBERS:
-            if isinstance(term, kind):
-                return Literal(str(term), None, f"{_XSD}{name}")
-        return str(term[1]) if isinstance(term, tuple) else str(term)  # `a`, for rdf:type
+# --- terms --------------------------------------------------------------------
 
 
-def _short(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+def _no_number(_node: pyoxigraph.BlankNode) -> None:
+    return None
 
 
-# --- N-Triples and N-Quads --------------------------------------------------
+def _number(
+    nodes: dict[str, BlankNode], numbers: Iterator[int], node: pyoxigraph.BlankNode
+) -> BlankNode:
+    found = nodes.get(node.value)
+    if found is None:
+        found = nodes[node.value] = BlankNode(next(numbers))
+    return found
 
 
-def _lines(
-    path: Path, encoding: str, *, exact: bool, named_graphs: bool = False
-) -> Iterator[Quad | Refusal]:
-    parser = _LineParser(exact=exact)
-    with open_guarded(path, "nquads" if named_graphs else "ntriples", encoding) as stream:
-        for number, raw in enumerate(lines(stream), 1):
+def _plain(path: Path, quads: Iterable[pyoxigraph.Quad], blank: _Blank) -> Iterator[Any]:
+    """Statements of the parser, as plain ones."""
+    for subject, predicate, object_, graph in quads:
+        if type(object_) is pyoxigraph.Triple:
+            yield Refusal(path, None, "the object of a statement is a statement, which is not read")
+            continue
+        yield (
+            subject.value if type(subject) is NamedNode else blank(subject),
+            predicate.value,
+            object_.value if type(object_) is NamedNode else _object(object_, blank),
+            None if type(graph) is DefaultGraph else _object(graph, blank),
+        )
+
+
+def _object(term: Any, blank: _Blank) -> Term | BlankNode:
+    if type(term) is NamedNode:
+        return str(term.value)
+    if type(term) is pyoxigraph.BlankNode:
+        return blank(term)
+    if term.language:
+        return Literal(term.value, term.language)
+    datatype = term.datatype.value
+    return Literal(term.value, None, None if datatype == _XSD_STRING else datatype)
+
+
+# --- N-Triples and N-Quads ----------------------------------------------------
+
+
+def _lines(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
+    kind = "N-Quads" if format_ == "nquads" else "N-Triples"
+    with open_guarded(path, format_, encoding) as stream:
+        number = 1
+        for batch in _batches(lines(stream)):
+            # Each line of most batches is a statement. A strict parser reads no term across lines.
             try:
-                line = raw.decode().strip()
-                if line and not line.startswith("#"):
-                    yield parser.quad(line, named_graphs=named_graphs)
-            except (ParserError, ValueError) as error:
-                kind = "N-Quads" if named_graphs else "N-Triples"
-                reason = _short(error)
-                if isinstance(error, UnicodeDecodeError):
-                    reason = f"it {not_text(raw, encoding)}"
-                elif len(raw) > LONGEST_LINE:
-                    reason = f"it is longer than {LONGEST_LINE >> 20} MB"
-                yield Refusal(path, number, f"is not a statement in {kind}: {reason}")
+                found = list(parse(b"".join(batch), FORMATS[format_]))
+            except (SyntaxError, MemoryError):
+                found = []
+            if len(found) == len(batch):
+                yield from _plain(path, found, blank)
+            else:
+                for at, raw in enumerate(batch, number):
+                    statements = _line(path, format_, raw, encoding)
+                    if isinstance(statements, str):
+                        yield Refusal(path, at, f"is not a statement in {kind}: {statements}")
+                    else:
+                        yield from _plain(path, statements, blank)
+            number += len(batch)
 
 
-class _LineParser(W3CNTriplesParser):
-    """The parser of one line; its terms are plain."""
-
-    __slots__ = ("_exact",)
-
-    def __init__(self, *, exact: bool) -> None:
-        super().__init__()
-        self._exact = exact
-
-    def quad(self, line: str, *, named_graphs: bool) -> Quad:
-        self.line = line
-        subject = self._node()
-        self.eat(r_wspace)
-        predicate = self._node(blank=not self._exact)
-        self.eat(r_wspace)
-        object_ = self._literal() if self.peek('"') else self._node()
-        self.eat(r_wspace)
-        graph = self._node() if named_graphs and not self.peek(".") else None
-        self.eat(r_tail)
-        if self.line:
-            raise ParserError(f"more after the full stop: {self.line}")
-        return subject, predicate, object_, graph
-
-    def _node(self, *, blank: bool = True) -> Term:
-        if self.peek("<"):
-            iri = _unescaped(self.eat(r_uriref)[1])
-            if iri or not self._exact:
-                return iri
-        elif blank and self.peek("_"):
-            if self._exact:
-                return self.nodeid() or None
-            self.eat(r_nodeid)
-            return None
-        raise ParserError(f"expected an IRI or a blank node at {self.line}")
-
-    def _literal(self) -> Literal:
-        text, language, datatype = self.eat(r_literal).groups()
-        return Literal(_unescaped(text), language, datatype and _unescaped(datatype))
+def _batches(found: Iterator[bytes]) -> Iterator[list[bytes]]:
+    batch, size = [], 0
+    for line in found:
+        batch.append(line)
+        size += len(line)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
-def _unescaped(text: str) -> str:
-    return unquote(text) if "\\" in text else text
-
-
-# --- Turtle and TriG --------------------------------------------------------
-
-
-def _turtle(
-    path: Path, encoding: str, *, exact: bool, named_graphs: bool = False
-) -> Iterator[Quad]:
-    collector = _Collector(exact=exact)
-    kind = _TrigParser if named_graphs else _TurtleParser
-    parser = kind(collector, path.absolute().as_uri(), exact=exact)
-    format_ = "trig" if named_graphs else "turtle"
-    with TextIOWrapper(open_guarded(path, format_, encoding), "utf-8", newline="") as stream:
-        text, last = _more(stream, _WINDOW)
-        at, line_number = 0, 1
-        while True:
-            after, fault = _next(parser, text, at)
-            if after >= 0:
-                yield from collector.take()
-                at = after
-                if at < len(text):
-                    continue
-            collector.take()
-            if fault is not None and (last or len(text) - at > _LONGEST_STATEMENT):
-                line = line_number + text.count("\n", 0, fault.at)
-                raise SourceError(path, f"bad syntax: {fault.reason}", line) from fault.cause
-            line_number += text.count("\n", 0, at)
-            if last:
-                break
-            more, last = _more(stream, max(_WINDOW, len(text) - at))
-            text, at = text[at:] + more, 0
-    if parser.inside:
-        raise SourceError(path, "bad syntax: a graph is not closed by '}'", line_number)
-
-
-class _Fault(NamedTuple):
-    """The fault of a statement, and its position in the window."""
-
-    at: int
-    reason: str
-    cause: Exception | None = None
-
-
-def _more(stream: TextIOWrapper, size: int) -> tuple[str, bool]:
-    """At least `size` characters, up to the end of a line; and whether they are the last."""
-    text = stream.read(size)
-    return text + stream.readline(LONGEST_LINE), len(text) < size
-
-
-def _next(parser: _TurtleParser, text: str, at: int) -> tuple[int, _Fault | None]:
-    """The end of the statement at a position, or -1 and its fault."""
-    start = at
+def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigraph.Quad] | str:
+    """The statements of a line, which are one or none; or the reason why it is refused."""
     try:
-        start = parser.skipSpace(text, at)
-        after = len(text) if start < 0 else parser.directiveOrStatement(text, start)
-    except BadSyntax as error:  # its own message quotes the window
-        place, reason = error._i, error._why  # noqa: SLF001
-        if not reason.startswith(_UNCLOSED):  # raised at its place, others before the faulty word
-            place = _word_after(text, place)
-        return -1, _Fault(place, reason, error)
-    except Exception as error:  # noqa: BLE001 - a statement cut off runs into errors of any kind
-        return -1, _Fault(_word_after(text, start), str(error) or type(error).__name__, error)
-    if after >= 0:
-        return after, None
-    return after, _Fault(_word_after(text, start), "the statement does not end")
+        raw.decode()
+        return [quad for part in raw.splitlines() for quad in _statements(path, format_, part)]
+    except SourceError as error:
+        return error.reason
+    except UnicodeDecodeError:
+        return f"it {not_text(raw, encoding)}"
+    except SyntaxError as error:
+        if len(raw) > LONGEST_LINE:
+            return f"it is longer than {LONGEST_LINE >> 20} MB"
+        return _reason(error)
+    except MemoryError:
+        return TOO_LONG
 
 
-def _word_after(text: str, at: int) -> int:
-    found = _WORD.search(text, at)
-    return found.start() if found else at
+def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
+    # Where a broken term ends, the lenient parser and the guard of lines disagree.
+    if b"<<" in line:
+        check_document(path, line, "turtle")
+    head, quote, literal = line.partition(b'"')
+    if b"\\u" in literal:
+        literal = _ESCAPES.sub(lambda found: b"\\uFFFD" if found[1] else found[0], literal)
+    return list(parse(head + quote + literal, FORMATS[format_], lenient=True))
 
 
-class _Sink(RDFSink):
-    """Passes the parser's statements to a collector, with plain terms."""
-
-    def __init__(self, collector: _Collector, *, exact: bool) -> None:
-        super().__init__(collector)
-        self._any_blank = None if exact else rdflib.BNode()
-
-    # The names are those of the parser's interface.
-
-    def newSymbol(self, *args: str) -> Any:  # noqa: N802
-        return str(args[0])
-
-    def newBlankNode(self, *_: Any, **__: Any) -> rdflib.BNode:  # noqa: N802
-        return self._any_blank or rdflib.BNode()
-
-    def newLiteral(self, s: str, dt: Any, lang: str | None) -> Any:  # noqa: N802
-        return Literal(s, None if dt else lang, str(dt) if dt else None)
-
-    def makeStatement(self, quadruple: Any, why: Any = None) -> None:  # noqa: ARG002, N802
-        _, predicate, subject, object_ = quadruple
-        self.graph.add((subject, predicate, object_))
+def _reason(error: SyntaxError) -> str:
+    reason = " ".join(_PLACE.sub("", str(error.msg), count=1).split())[:200]
+    if reason.startswith("Unexpected end"):
+        return "the file ends in a statement or a graph that is not closed"
+    return reason.replace("UTF-16 surrogate escape sequence", "the lone surrogate")
 
 
-class _TurtleParser(SinkParser):
-    """The Turtle parser; unless it is exact, labels of blank nodes are not remembered."""
-
-    inside = False
-    """Whether a TriG graph is open."""
-
-    def __init__(self, collector: _Collector, base: str, *, exact: bool) -> None:
-        super().__init__(_Sink(collector, exact=exact), baseURI=base, turtle=True)
-        self._collector = collector
-        self._exact = exact
-
-    def anonymousNode(self, ln: str) -> rdflib.BNode:  # noqa: N802
-        return super().anonymousNode(ln) if self._exact else self.blankNode()
+# --- Turtle and TriG ----------------------------------------------------------
 
 
-class _TrigParser(_TurtleParser, TrigSinkParser):
-    """The Turtle parser with named graphs; their braces are parsed as empty statements."""
-
-    def directiveOrStatement(self, argstr: str, h: int) -> int:  # noqa: N802
-        i = self.skipSpace(argstr, h)
-        if i < 0:
-            return i
-        if self.inside and argstr[i] == "}":
-            self.inside, self._collector.name = False, None
-            return i + 1
-        opened = -1 if self.inside else self._opened(argstr, i)
-        return opened if opened >= 0 else SinkParser.directiveOrStatement(self, argstr, i)
-
-    def _opened(self, argstr: str, i: int) -> int:
-        """The start of the content of the graph that begins here; -1 if none begins."""
-        after = self.sparqlTok("GRAPH", argstr, i)
-        names: list[Any] = []
-        label = self.labelOrSubject(argstr, i if after < 0 else after, names)
-        brace = self.skipSpace(argstr, max(i, after, label))
-        if brace >= 0 and argstr[brace] == "=":  # older TriG
-            brace = self.skipSpace(argstr, brace + 1)
-        if brace < 0 or argstr[brace] != "{":
-            return -1
-        self.inside = True
-        self._collector.name = self._collector.term(names[0]) if names else None
-        return brace + 1
+def _turtle(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
+    base = path.absolute().as_uri()
+    with open_guarded(path, format_, encoding) as stream:
+        parser = parse(stream, FORMATS[format_], base_iri=base, lenient=True)
+        found: Any = _plain(path, parser, blank)
+        while found is not None:
+            try:
+                yield from found
+                found = None
+            except SyntaxError as error:
+                reason = _reason(error)
+                if not reason.startswith(_TAG_FAULTS):
+                    raise SourceError(path, f"bad syntax: {reason}", error.lineno) from error
+                reason = f"bad syntax: {reason}; the rest of the statement is left out"
+                yield Refusal(path, error.lineno, reason)
+                found = _plain(path, parser, blank)
+            except MemoryError as error:
+                raise SourceError(path, TOO_LONG) from error
 
 
-# --- RDF/XML and JSON-LD ----------------------------------------------------
+# --- RDF/XML and JSON-LD ------------------------------------------------------
 
 
-@cache
-def _parser_module(name: str, *, exact: bool) -> ModuleType:
-    """One of rdflib's modules that create literals internally.
-
-    rdflib normalises each literal on creation, and the only switch against it applies to the whole
-    process. For exact literals the module is therefore loaded a second time, with a factory for
-    literals that retain their text; the module never tests whether an object is a `Literal`.
-    """
-    full = f"rdflib.plugins.parsers.{name}"
-    if not exact:
-        return importlib.import_module(full)
-    spec = importlib.util.find_spec(full)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"this rdflib has no module {full}", name=full)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.Literal = exact_literal  # type: ignore[attr-defined]
-    return module
+def _rdf_xml(path: Path, blank: _Blank) -> Iterator[Quad | Refusal]:
+    with open_guarded(path, "rdfxml", "utf-8") as stream:
+        try:
+            yield from _plain(path, _parsed_xml(path, XmlText(stream)), blank)
+        except SyntaxError as error:
+            reason = f"is not RDF/XML: {_reason(error)}"
+            raise SourceError(path, reason, _faulty_line(path)) from error
 
 
-class _JoinedText:
-    """A handler that receives the text between two tags as one piece.
-
-    rdflib's handler appends each piece to a string, which takes hours for a few megabytes in
-    small pieces; every `&amp;` is a piece.
-    """
-
-    def __init__(self, handler: Any) -> None:
-        self._handler = handler
-        self._pieces: list[str] = []
-        self.characters = self._pieces.append
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._handler, name)
-
-    def startElementNS(self, *arguments: Any) -> None:  # noqa: N802
-        self._pass_on()
-        self._handler.startElementNS(*arguments)
-
-    def endElementNS(self, *arguments: Any) -> None:  # noqa: N802
-        self._pass_on()
-        self._handler.endElementNS(*arguments)
-
-    def _pass_on(self) -> None:
-        if self._pieces:
-            self._handler.characters("".join(self._pieces))
-            self._pieces.clear()
+def _parsed_xml(path: Path, text: XmlText) -> pyoxigraph.QuadParser:
+    source: Any = text
+    return parse(source, RdfFormat.RDF_XML, base_iri=path.absolute().as_uri(), lenient=True)
 
 
-class _Locator(sax.xmlreader.Locator):
-    """The position of the parser, and the base of relative IRIs."""
-
-    def __init__(self, source: InputSource, parser: Any) -> None:
-        self._source = source
-        self._parser = parser
-
-    def getSystemId(self) -> str | None:  # noqa: N802
-        return self._source.getSystemId()
-
-    def getLineNumber(self) -> int | None:  # noqa: N802
-        line: int = self._parser.getLineNumber()
-        return line
+def _faulty_line(path: Path) -> int | None:
+    """The line of a syntax error, which the parser of RDF/XML does not report."""
+    with open_guarded(path, "rdfxml", "utf-8") as stream:
+        text = XmlText(stream, by_line=True)
+        try:
+            for _ in _parsed_xml(path, text):
+                pass
+        except SyntaxError:
+            return text.line
+    return None
 
 
-def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
-    collector = _Collector(exact=exact)
-    source = InputSource(path.absolute().as_uri())
-    parser: Any = _parser_module("rdfxml", exact=exact).create_parser(source, collector)
-    handler = parser.getContentHandler()
-    handler.setDocumentLocator(_Locator(source, parser))
-    parser.setContentHandler(_JoinedText(handler))
-    try:
-        with open_xml(path) as stream:
-            while chunk := stream.read(1 << 16):
-                parser.feed(chunk)
-                yield from collector.take()
-        parser.close()
-    except sax.SAXParseException as error:
-        reason = f"is not well-formed XML: {error.getMessage()}"
-        raise SourceError(path, reason, error.getLineNumber()) from error
-    except (ParserError, sax.SAXException) as error:
-        reason = re.sub(r"^\S*: ", "", _short(error))  # without its own description of the position
-        raise SourceError(path, f"is not RDF/XML: {reason}", parser.getLineNumber()) from error
-    yield from collector.take()
-
-
-def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
+def _json_ld(path: Path, _format: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
     with open_utf8(path, encoding) as stream:
         content = stream.read()
     try:
         parsed = from_json(content)
     except ValueError as error:
         line = re.search(r"at line (\d+)", str(error))
-        reason = f"is not JSON: {_short(error)}"
+        reason = f"is not JSON: {str(error)[:200]}"
         raise SourceError(path, reason, int(line[1]) if line else None) from error
     check_json_ld(path, parsed)
-    document = with_local_contexts(path, parsed)
-    collector = _Collector(exact=exact)
+    document = to_json(with_local_contexts(path, parsed))
+    base = path.absolute().as_uri()
     try:
-        _parser_module("jsonld", exact=exact).to_rdf(
-            document, collector, base=path.absolute().as_uri()
+        yield from _plain(
+            path, parse(document, RdfFormat.JSON_LD, base_iri=base, lenient=True), blank
         )
-    except Exception as error:  # the parser lets all internal errors through
-        raise SourceError(path, f"is not JSON-LD: {_short(error)}") from error
-    yield from collector.take()
+    except SyntaxError as error:
+        raise SourceError(path, f"is not JSON-LD: {_reason(error)}") from error
+    except MemoryError as error:
+        raise SourceError(path, TOO_LONG) from error
 
 
 _READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {
     "turtle": _turtle,
-    "trig": partial(_turtle, named_graphs=True),
+    "trig": _turtle,
     "ntriples": _lines,
-    "nquads": partial(_lines, named_graphs=True),
+    "nquads": _lines,
     "jsonld": _json_ld,
 }
