@@ -17,7 +17,7 @@ from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, Sql
 
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
-from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, external_sort, load_graph
+from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph
 
 
 def names(folder: Path) -> list[str]:
@@ -26,10 +26,9 @@ def names(folder: Path) -> list[str]:
 
 class TestLoads(SqlLoaderSuite):
     @pytest.fixture(autouse=True)
-    def short_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Makes runs and batches so short that these graphs need several of them."""
-        monkeypatch.setattr(external_sort, "RUN", 2_000)
-        monkeypatch.setattr(external_sort, "BLOCK", 1_000)
+    def short_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Makes batches so short that these graphs need several of them."""
+        monkeypatch.setattr(bulk_graph, "BATCH_EDGES", 1_000)
         monkeypatch.setattr(adjacency, "BATCH_EDGES", 10_000)
 
     @pytest.fixture

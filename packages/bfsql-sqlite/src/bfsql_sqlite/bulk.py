@@ -1,7 +1,8 @@
-"""Fills a graph file from tables by means of DuckDB, with the graph that their records make.
+"""Fills a graph file by means of DuckDB, which sorts and joins the records of a load.
 
 CSV tables are first copied into plain CSV (`bfsql_sqlite.csv_normalise`), which DuckDB can read
-(`bulk_table`). The records of other tables are written as CSV (`record_table`).
+(`bulk_table`). All other records are made one by one and inserted in batches (`record_table`),
+like the graph to append to, if any (`old_graph`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,19 +24,20 @@ from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
+from bfsql.models.records import GraphRecord
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import NodeColumns
 from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
-from bfsql_sqlite.bulk_graph import BATCH, BulkGraph, EdgeTable, NodeTable
+from bfsql_sqlite.bulk_graph import BulkGraph, EdgeTable, NodeTable
 from bfsql_sqlite.bulk_table import BulkTable
 from bfsql_sqlite.csv_normalise import NeedsRecordReader, copy
+from bfsql_sqlite.duckdb_tables import BATCH
 from bfsql_sqlite.edge_tables import write_edges
-from bfsql_sqlite.external_sort import SpillError
-from bfsql_sqlite.graph_file import Making
+from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
-from bfsql_sqlite.record_table import RecordTable, record_rows
+from bfsql_sqlite.record_table import RecordRows, RecordTable
 
 MEMORY = "1GB"
 """Memory that DuckDB may use; beyond it, DuckDB's files on disk grow."""
@@ -57,48 +59,54 @@ _LOOK = 0.1
 # --- writing ------------------------------------------------------------------
 
 
-def write_tables(
-    records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
-) -> LoadReport | None:
-    """Fill a graph file from the tables behind the records, without reading the records themselves.
+def write_graph(
+    records: Iterable[GraphRecord],
+    making: Making,
+    stopped: Callable[[], bool],
+    options: LoadOptions,
+) -> LoadReport:
+    """Fill a graph file.
 
     Args:
-        records: The records to load.
+        records: The records to load; the tables behind them are read instead if that makes the
+            same graph.
         making: The file, empty.
         stopped: Whether the load is cancelled.
         options: Options of the load.
 
     Returns:
-        The report that `make_file` expects; None if the records have to be read one by one, in
-        which case nothing was written.
+        The report that `make_file` expects.
 
     Raises:
         Stopped: The load was cancelled.
         SpillError: A file cannot be written.
+        LoadRefused: There is no graph from which something is to be removed.
+        StoreError: The graph to append to is damaged.
     """
     try:
-        with bulk_graph(records, making, stopped, options) as tables:
-            if tables is None:
-                return None
+        with bulk_graph(records, making, stopped, options) as graph:
             if options.progress:
                 options.progress("writing", 0)
-            _write_nodes(tables, making.graph)
+            _write_nodes(graph, making.graph)
             write_edges(
                 making.graph,
-                nodes=tables.size,
-                predicates=len(tables.predicates),
-                leaving=_with_metadata(tables, making.graph),
-                entering=tables.entering(),
+                nodes=graph.size,
+                predicates=len(graph.predicates),
+                leaving=_with_metadata(graph, making.graph),
+                entering=graph.entering(),
             )
-            return tables.report
-    except (OSError, duckdb.Error) as error:
+            making.graph.executemany(
+                "INSERT INTO evidence VALUES (?, ?, ?, ?, ?)", graph.evidence()
+            )
+            return graph.report
+    except duckdb.Error as error:
         raise SpillError(str(error)) from error
 
 
-def _write_nodes(tables: BulkGraph, graph: sqlite3.Connection) -> None:
+def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection) -> None:
     """Fill `type`, `node`, `detail` and `predicate`."""
-    names, types = Numbering(), np.full(tables.size, NO_NODE, np.int32)
-    nodes = tables.nodes()
+    names, types = Numbering(), np.full(bulk.size, NO_NODE, np.int32)
+    nodes = bulk.nodes()
     while batch := list(islice(nodes, BATCH)):
         for n, entity_type, _ in batch:
             types[n] = names[entity_type]
@@ -107,14 +115,14 @@ def _write_nodes(tables: BulkGraph, graph: sqlite3.Connection) -> None:
     ordered = {name: t for t, name in enumerate(sorted(names.names))}
     graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in ordered.items()))
     numbers = [*(ordered[name] for name in names.names), None]  # the last element is for NO_NODE
-    rows = zip(range(tables.size), tables.ids(), (numbers[t] for t in types.tolist()), strict=True)
+    rows = zip(range(bulk.size), bulk.ids(), (numbers[t] for t in types.tolist()), strict=True)
     graph.executemany("INSERT INTO node VALUES (?, ?, ?)", rows)
-    graph.executemany("INSERT INTO predicate VALUES (?, ?)", enumerate(tables.predicates))
+    graph.executemany("INSERT INTO predicate VALUES (?, ?)", enumerate(bulk.predicates))
 
 
-def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntArray]:
+def _with_metadata(bulk: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntArray]:
     """The triples; fills `edge` as they pass."""
-    for part in tables.leaving():
+    for part in bulk.leaving():
         yield part.triples
         graph.executemany("INSERT INTO edge VALUES (?, ?)", part.metadata)
 
@@ -124,9 +132,12 @@ def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[Int
 
 @contextmanager
 def bulk_graph(
-    records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
-) -> Iterator[BulkGraph | None]:
-    """The graph of the tables behind the records, without reading the records themselves.
+    records: Iterable[GraphRecord],
+    making: Making,
+    stopped: Callable[[], bool],
+    options: LoadOptions,
+) -> Iterator[BulkGraph]:
+    """The graph of the records, and of the graph to append to, if any.
 
     Args:
         records: The records to load.
@@ -135,67 +146,133 @@ def bulk_graph(
         stopped: Whether the load is cancelled.
         options: Options of the load.
 
-    Returns:
-        None if the records have to be read one by one: some do not come from tables, a line is
-        refused in strict mode, or the account of a table has a note on the reason.
-
     Raises:
         Stopped: The load was cancelled.
-        OSError: A file cannot be written.
-        duckdb.Error: A file cannot be written.
+        SpillError: A file cannot be written.
+        duckdb.Error: A file cannot be written, or memory does not suffice.
     """
-    sound = is_text(f"{making.folder}{options.default_type}")
-    if records.tables and options.remove:
-        _tell(records, "the same load removes something from the graph")
-    if not records.tables or options.remove or not sound:
-        yield None
-        return
     place = making.folder / _FOLDER
     place.mkdir()
     config: dict[str, str | bool | int | float | list[str]] = {
         **_CONFIG,
         "threads": str(min(THREADS, os.cpu_count() or 1)),
-        "temp_directory": str(place / "spilled"),
+        # DuckDB takes no path that is not text; without one, it keeps everything in memory.
+        "temp_directory": str(place / "spilled") if is_text(str(place)) else "",
     }
     try:
         with (
             duckdb.connect(":memory:", config=config) as connection,
             _interrupted(connection, stopped),
         ):
-            yield _read(connection, records, making, stopped, options)
+            yield _Load(connection, making, stopped, options).read(records)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _read(
-    connection: duckdb.DuckDBPyConnection,
-    records: RefusalFilter,
-    making: Making,
-    stopped: Callable[[], bool],
-    options: LoadOptions,
-) -> BulkGraph | None:
-    told = [_AccountState(source.account) for source in records.tables]
-    graph, odd = None, None
-    try:
-        tables = _tables(connection, records, making.folder / _FOLDER, stopped)
-        graph = _numbered(connection, tables, records, making, stopped, options)
-    except NeedsRecordReader as found:
-        odd = found
-    except duckdb.OutOfMemoryException:
-        odd = NeedsRecordReader(
-            f"there was too little of {MEMORY} of memory, or of disk, to sort its rows"
-        )
-    except duckdb.InvalidInputException:
-        odd = NeedsRecordReader("one of its lines cannot be read in bulk")
-    if graph is None:
-        for account in told:
-            account.take_back()
+class _Load:
+    """The steps of a load that end with its graph in DuckDB."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        making: Making,
+        stopped: Callable[[], bool],
+        options: LoadOptions,
+    ) -> None:
+        self._connection = connection
+        self._folder = making.folder / _FOLDER
+        self._stopped = stopped
+        self._options = options
+        self._report = LoadReport()
+        self._old: OldGraph | None = None
+        if options.mode is LoadMode.APPEND:
+            self._old = OldGraph(making.target, connection, stopped)
+
+    def read(self, records: Iterable[GraphRecord]) -> BulkGraph:
+        """The graph, numbered and sorted."""
+        if self._old is not None:
+            self._old.read()
+            self._old.remove(self._options, self._report)
+        if isinstance(records, RefusalFilter) and records.tables and is_text(str(self._folder)):
+            graph = self._of_tables(records)
+            if graph is not None:
+                return graph
+            self._clear()
+        rows = RecordRows("record", self._connection)
+        rows.fill(records, self._report, self._stopped, strict=self._options.strict)
+        return self._numbered([rows.nodes], [rows.edges], [rows.evidence])
+
+    def _of_tables(self, records: RefusalFilter) -> BulkGraph | None:
+        """The graph of the tables behind the records, without reading the records themselves.
+
+        Returns:
+            None if the records have to be read one by one: a line is refused in strict mode, or
+            the account of a table has a note on the reason.
+        """
+        states = [_AccountState(source.account) for source in records.tables]
+        graph, odd = None, None
+        try:
+            graph = self._read_tables(records)
+        except NeedsRecordReader as found:
+            odd = found
+        except duckdb.OutOfMemoryException:
+            odd = NeedsRecordReader(
+                f"there was too little of {MEMORY} of memory, or of disk, to sort its rows"
+            )
+        except duckdb.InvalidInputException:
+            odd = NeedsRecordReader("one of its lines cannot be read in bulk")
+        if graph is None:
+            for state in states:
+                state.take_back()
         if odd is not None:
             _tell(records, str(odd), odd.table)
-        return None
-    for table, source in zip(tables, records.tables, strict=True):
-        table.tell(source, records)
-    return graph
+        return graph
+
+    def _read_tables(self, records: RefusalFilter) -> BulkGraph | None:
+        """The graph; None if the tables have no records, or one that must not be refused."""
+        try:
+            tables = _tables(self._connection, records, self._folder, self._stopped)
+        except InterruptedError:
+            raise
+        except OSError as error:
+            raise SpillError(str(error)) from error
+        nodes = [table.nodes for table in tables if table.nodes is not None]
+        edges = [table.edges for table in tables if table.edges is not None]
+        count = sum(table.count for table in nodes) + sum(table.count for table in edges)
+        if not count or (records.strict and any(table.refused for table in tables)):
+            return None
+        graph = self._numbered(nodes, edges, [])
+        for table, source in zip(tables, records.tables, strict=True):
+            table.tell(source, records)
+        return graph
+
+    def _numbered(
+        self,
+        nodes: Sequence[NodeTable],
+        edges: Sequence[EdgeTable],
+        evidence: Sequence[EdgeTable],
+    ) -> BulkGraph:
+        """The graph of new tables, after the graph to append to."""
+        if self._options.progress:
+            self._options.progress("merging", None)
+        if self._old is not None:
+            self._old.rename_untyped(self._options, nodes)
+            nodes, edges = [self._old.nodes, *nodes], [self._old.edges, *edges]
+        graph = BulkGraph(
+            self._connection, nodes, edges, evidence, options=self._options, report=self._report
+        )
+        graph.number()
+        return graph
+
+    def _clear(self) -> None:
+        """Remove everything but the graph to append to from DuckDB."""
+        for kind in ("view", "table"):
+            names = self._connection.execute(
+                f"SELECT {kind}_name FROM duckdb_{kind}s() "  # noqa: S608
+                f"WHERE NOT internal AND NOT starts_with({kind}_name, 'old_')"
+            ).fetchall()
+            for (name,) in names:
+                self._connection.execute(f"DROP {kind} {name}")
 
 
 def _tables(
@@ -207,7 +284,8 @@ def _tables(
     """Read the tables.
 
     Raises:
-        NotPlain: A table, whose number the error carries, has to be read by the reader of records.
+        NeedsRecordReader: A table, whose number the error has, has to be read by the reader of
+            records.
         SourceError: The ids of a table, in a fallback column, are not unique.
     """
     tables: list[BulkTable | RecordTable] = []
@@ -218,8 +296,7 @@ def _tables(
                 made = copy(source, folder / f"{name}.csv", stopped, records.progress)
                 table: BulkTable | RecordTable = BulkTable(name, made, connection)
             else:
-                rows = record_rows(source, name, folder, connection)
-                table = RecordTable(source, rows, stopped, records.progress)
+                table = RecordTable(source, name, connection, stopped, records.progress)
             table.read()
         except NeedsRecordReader as odd:
             odd.table = number
@@ -242,31 +319,6 @@ def _check_ids(connection: duckdb.DuckDBPyConnection, nodes: NodeTable, source: 
     twice = f"SELECT id FROM {nodes.rows} GROUP BY id HAVING count(*) > 1 LIMIT 1"  # noqa: S608
     if connection.execute(twice).fetchone():
         raise not_unique(table.path, table.columns, guarded(table.path, table.rows()))
-
-
-def _numbered(  # noqa: PLR0917 - what a load has
-    connection: duckdb.DuckDBPyConnection,
-    tables: Sequence[BulkTable | RecordTable],
-    records: RefusalFilter,
-    making: Making,
-    stopped: Callable[[], bool],
-    options: LoadOptions,
-) -> BulkGraph | None:
-    """The graph of tables; None if they have no records, or one that must not be refused."""
-    nodes: list[NodeTable] = [table.nodes for table in tables if table.nodes is not None]
-    edges: list[EdgeTable] = [table.edges for table in tables if table.edges is not None]
-    count = sum(table.count for table in nodes) + sum(table.count for table in edges)
-    if not count or (records.strict and any(table.refused for table in tables)):
-        return None
-    if options.progress:
-        options.progress("merging", None)
-    if options.mode is LoadMode.APPEND and making.target.header:
-        old = OldGraph(making.target.path, making.folder / _FOLDER, connection, stopped)
-        old.read(options)
-        nodes, edges = [old.nodes, *nodes], [old.edges, *edges]
-    graph = BulkGraph(connection, nodes, edges, options)
-    graph.number()
-    return graph
 
 
 def _tell(records: RefusalFilter, reason: str, table: int = 0) -> None:

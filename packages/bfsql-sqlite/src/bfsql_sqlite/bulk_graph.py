@@ -1,4 +1,4 @@
-"""The graph of some tables in DuckDB: every id and triple once, metadata merged.
+"""The graph of some tables in DuckDB: every id and triple once, metadata and evidence merged.
 
 DuckDB numbers the ids in code point order and sorts the edges, on disk if they do not fit into
 its share of memory. No string of an edge passes through Python. Metadata does if several records
@@ -13,16 +13,20 @@ from typing import Any, NamedTuple, Protocol
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 
 from bfsql.integers import BATCH_EDGES, IntArray
 from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import created_node, merge_edges, merge_node_records
+from bfsql.models.merge import (
+    created_node,
+    merge_edges,
+    merge_node_records,
+    with_evidence,
+)
 from bfsql.models.records import NodeRecord
-
-BATCH = 5_000
-"""Rows with texts that are in memory at a time."""
+from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable
 
 _IDS_TWICE = 2_000_000
 """Number of ids up to which DuckDB joins both ends of the edges in one statement."""
@@ -51,10 +55,11 @@ class NodeTable(Protocol):
 
 
 class EdgeTable(Protocol):
-    """Edges in DuckDB."""
+    """Edges, or evidence for edges, in DuckDB."""
 
     rows: str
-    """The view: `s`, `p`, `o`, and `metadata`, which is the fields of a JSON object."""
+    """The view: `s`, `p`, `o`, and `metadata`, which is the fields of a JSON object: the metadata
+    of an edge, or an item of evidence."""
     predicates: str
     """The table of their predicates in a column `name`, each at least once."""
     count: int
@@ -73,7 +78,15 @@ class Triples(NamedTuple):
 
 
 class BulkGraph:
-    """The graph of some tables: every id and triple once, metadata merged.
+    """The graph of some tables: every id and triple once, metadata and evidence merged.
+
+    Args:
+        connection: To DuckDB.
+        nodes: Tables of nodes, in the order in which they are merged.
+        edges: Tables of edges.
+        evidence: Tables of evidence.
+        options: Options of the load.
+        report: A report to complete.
 
     Attributes:
         report: Complete except for dangling edges once `nodes` and `leaving` have been read.
@@ -85,15 +98,21 @@ class BulkGraph:
         connection: duckdb.DuckDBPyConnection,
         nodes: Sequence[NodeTable],
         edges: Sequence[EdgeTable],
+        evidence: Sequence[EdgeTable],
+        *,
         options: LoadOptions,
+        report: LoadReport,
     ) -> None:
-        self.report = LoadReport()
+        self.report = report
         self.predicates: list[str] = []
         self._connection = connection
         self._options = options
         self._nodes = nodes
         self._edges = edges
-        self._has_metadata = any(table.has_metadata for table in self._edges)
+        self._evidence = [table for table in evidence if table.count]
+        self._has_metadata = bool(self._evidence) or any(table.has_metadata for table in edges)
+        self._items = EvidenceTable(connection)
+        self._records = "edge WHERE NOT passage" if self._evidence else "edge"
 
     # --- in DuckDB ------------------------------------------------------------
 
@@ -110,14 +129,18 @@ class BulkGraph:
         self._name("id", "id", nodes)
         self._find_possible_ids()
         self._sort()
-        if self._count("edge") < sum(table.count for table in self._edges):
+        if self._count(self._records) < sum(table.count for table in self._edges):
             described = self.size
             self._name("id", "id", nodes + ends)
             self._sort()
             self.report.undescribed_ends = missing = self.size - described
             if described:
-                every = self._count("(SELECT s FROM edge UNION SELECT o FROM edge)")
-                self.report.described_ends = every - missing
+                ends_ = f"(SELECT s FROM {self._records} UNION SELECT o FROM {self._records})"
+                self.report.described_ends = self._count(ends_) - missing
+        if self._evidence:
+            # Names that only evidence contains have no numbers.
+            every = sum(table.count for table in self._evidence)
+            self.report.unattached_evidence = every - self._count("edge WHERE passage")
 
     def _find_possible_ids(self) -> None:
         if self._options.possible_ids:
@@ -136,11 +159,23 @@ class BulkGraph:
         )
 
     def _sort(self) -> None:
-        """Make `edge`: the edge records in numbers, sorted, if both ends are in `id`."""
+        """Make `edge`: the edge records in numbers, sorted, if both ends are in `id`.
+
+        If there is evidence, its items follow the records of their triple, with true as `passage`.
+        """
         run, more = self._connection.execute, ", metadata" if self._has_metadata else ""
-        rows = [f"SELECT s, p, o{more} FROM {table.rows}" for table in self._edges]
+        rows = [(table, "false") for table in self._edges]
+        passage = ""
+        if self._evidence:
+            rows += [(table, "true") for table in self._evidence]
+            passage = ", passage"
+        queries = [
+            f"SELECT s, p, o{more}{passage and f', {value} AS passage'} FROM {table.rows}"
+            for table, value in rows
+        ]
         nothing = f"SELECT '' AS s, '' AS p, '' AS o{more and ', NULL AS metadata'} WHERE false"
-        texts = f"({_union(rows or [nothing])})"
+        texts = f"({_union(queries or [nothing])})"
+        more += passage
         half = (
             f"(SELECT a.rowid::INTEGER AS s, predicate.rowid::INTEGER AS p, o{more} "
             f"FROM {texts} AS e JOIN id AS a ON a.id = e.s JOIN predicate ON name = e.p)"
@@ -153,7 +188,7 @@ class BulkGraph:
             half = "half"
         run(
             f"CREATE OR REPLACE TABLE edge AS SELECT h.s, h.p, b.rowid::INTEGER AS o{more} "
-            f"FROM {half} AS h JOIN id AS b ON b.id = h.o ORDER BY 1, 2, 3"
+            f"FROM {half} AS h JOIN id AS b ON b.id = h.o ORDER BY 1, 2, 3{passage}"
         )
         run("DROP TABLE IF EXISTS half")
 
@@ -243,18 +278,63 @@ class BulkGraph:
     def leaving(self) -> Iterator[Triples]:
         """Every triple once, sorted by (subject, predicate, object), with its metadata."""
         report, before = self.report, 0
-        for rows, starts, end in self._grouped("edge"):
+        for rows, places, end in self._grouped("edge"):
+            starts, counts = places, np.diff(places, append=end)
+            records = counts
+            if rows.passages is not None:
+                passages = np.add.reduceat(rows.passages[:end].astype(np.int32), places)
+                have = passages < counts
+                report.unattached_evidence += int(passages[~have].sum())
+                starts, counts, records = places[have], counts[have], (counts - passages)[have]
             triples = rows.triples[starts]
-            counts = np.diff(starts, append=end)
             report.edges += len(triples)
-            report.duplicate_edges += end - len(triples)
-            yield Triples(triples, list(_merged(rows, starts, counts, before)))
+            report.duplicate_edges += int(records.sum()) - len(triples)
+            yield Triples(triples, self._edge_metadata(rows, starts, counts, records, before))
             before += len(triples)
+
+    def _edge_metadata(
+        self, rows: _Rows, starts: IntArray, counts: IntArray, records: IntArray, before: int
+    ) -> list[tuple[int, str]]:
+        """The number and the JSON text of each triple that has metadata; stores its evidence.
+
+        Args:
+            rows: The records and items of evidence.
+            starts: The place of the first record of each triple.
+            counts: The number of rows of each triple.
+            records: The number of records of each triple; items of evidence follow them.
+            before: Number of preceding triples.
+        """
+        have = counts > 1
+        if rows.metadata is not None:
+            have |= rows.metadata[starts] != ""
+        found: list[tuple[int, str]] = []
+        for place in np.flatnonzero(have).tolist():
+            start, count, own = int(starts[place]), int(counts[place]), int(records[place])
+            texts = [] if rows.metadata is None else rows.metadata[start : start + count].tolist()
+            if count > own or any(_PROVENANCE in text for text in texts):
+                objects = [decode(f"{{{text}}}") for text in texts]
+                metadata = with_evidence(merge_edges(objects[:own]), objects[own:])
+                self._items.add(before + place, rows.triples[start].tolist(), metadata)
+                text = encode(metadata)
+            elif not any(texts):
+                text = encode({"multiplicity": count})
+            elif count == 1:
+                text = f"{{{texts[0]}}}"
+            else:
+                text = encode(merge_edges([decode(f"{{{one}}}") for one in texts]))
+            found.append((before + place, text))
+        self._items.flush()
+        self.report.evidence = self._items.count
+        return found
+
+    def evidence(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """The rows of the table `evidence`, once `leaving` has ended."""
+        return self._items.rows()
 
     def entering(self) -> Iterator[IntArray]:
         """The same triples, sorted by (object, predicate, subject)."""
         self._connection.execute(
-            "CREATE TABLE entering AS SELECT s, p, o FROM edge ORDER BY o, p, s"
+            f"CREATE TABLE entering AS SELECT s, p, o FROM {self._records} ORDER BY o, p, s"
         )
         for rows, starts, _ in self._grouped("entering"):
             yield rows.triples[starts]
@@ -266,7 +346,7 @@ class BulkGraph:
         """
         columns = "s, p, o"
         if self._has_metadata and table == "edge":
-            columns += ", metadata"
+            columns += ", metadata, passage" if self._evidence else ", metadata"
         number, rest = self._count(table), None
         for first in range(0, number, BATCH_EDGES):
             last = first + BATCH_EDGES - 1
@@ -274,7 +354,7 @@ class BulkGraph:
                 f"SELECT {columns} FROM {table} WHERE rowid BETWEEN {first} AND {last}"
             ).fetchnumpy()
             triples = np.column_stack([found["s"], found["p"], found["o"]])
-            rows = _Rows(triples, found.get("metadata"))
+            rows = _Rows(triples, found.get("metadata"), found.get("passage"))
             rows = rows if rest is None else rest.followed_by(rows)
             starts = rows.starts()
             # The rows of the last triple may continue in the next batch.
@@ -285,51 +365,28 @@ class BulkGraph:
 
 
 class _Rows(NamedTuple):
-    """Sorted records of edges."""
+    """Sorted records of edges, and items of evidence."""
 
     triples: IntArray
     """Subject, predicate and object in a row."""
     metadata: Any
     """An array of texts, each the fields of a JSON object; None if no record has metadata."""
+    passages: npt.NDArray[np.bool_] | None
+    """Which of them are items of evidence; None if none is."""
 
     def behind(self, end: int) -> _Rows:
-        return _Rows(self.triples[end:], None if self.metadata is None else self.metadata[end:])
+        return _Rows._make(None if column is None else column[end:] for column in self)
 
     def followed_by(self, other: _Rows) -> _Rows:
-        metadata = None
-        if self.metadata is not None:
-            metadata = np.concatenate([self.metadata, other.metadata])
-        return _Rows(np.concatenate([self.triples, other.triples]), metadata)
+        columns = zip(self, other, strict=True)
+        return _Rows._make(None if a is None else np.concatenate([a, b]) for a, b in columns)
 
     def starts(self) -> IntArray:
         new = (self.triples[1:] != self.triples[:-1]).any(axis=1)
         return np.flatnonzero(np.concatenate([[True], new])).astype(np.int32)
 
 
-def _merged(
-    rows: _Rows, starts: IntArray, counts: IntArray, before: int
-) -> Iterator[tuple[int, str]]:
-    """The number and the JSON text of each triple that has metadata.
-
-    Args:
-        rows: The records.
-        starts: The place of the first record of each triple.
-        counts: The number of records of each triple.
-        before: Number of preceding triples.
-    """
-    have = counts > 1
-    if rows.metadata is not None:
-        have |= rows.metadata[starts] != ""
-    for place in np.flatnonzero(have).tolist():
-        start, count = int(starts[place]), int(counts[place])
-        texts = [] if rows.metadata is None else rows.metadata[start : start + count].tolist()
-        if not any(texts):
-            text = encode({"multiplicity": count})
-        elif count == 1:
-            text = f"{{{texts[0]}}}"
-        else:
-            text = encode(merge_edges([decode(f"{{{one}}}") for one in texts]))
-        yield before + place, text
+_PROVENANCE = '"provenance"'
 
 
 def _union(queries: Sequence[str]) -> str:

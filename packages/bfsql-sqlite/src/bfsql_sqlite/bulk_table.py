@@ -21,8 +21,9 @@ from bfsql.models.records import NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
 from bfsql.sources.headers import EdgeColumns, NodeColumns
 from bfsql.sources.open import Source
-from bfsql_sqlite.bulk_graph import BATCH, EdgeTable, NodeTable
+from bfsql_sqlite.bulk_graph import EdgeTable, NodeTable
 from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv
+from bfsql_sqlite.duckdb_tables import BATCH
 
 _LONGEST_LINE = 1 << 24
 """Bytes."""
@@ -89,7 +90,7 @@ class BulkTable:
         """Make the view, and find the rows that make no record.
 
         Raises:
-            NotPlain: The metadata of edges can only be merged record by record.
+            NeedsRecordReader: The metadata of edges can only be merged record by record.
         """
         run, columns = self._connection.execute, self.columns
         # This null text occurs in no cell.
@@ -169,8 +170,6 @@ class BulkTable:
         keys = [key for key, _ in self.keys.values()]
         if len(set(keys)) < len(keys):
             raise NeedsRecordReader("several of its columns are the same key of metadata")
-        if "provenance" in keys:
-            raise NeedsRecordReader("its edges have evidence")
         if not keys:
             return "", "''"
         joins, fields = [], []
@@ -241,7 +240,7 @@ def _literal(text: str) -> str:
     """A text as an SQL literal.
 
     Raises:
-        NotPlain: SQL cannot express it.
+        NeedsRecordReader: SQL cannot express it.
     """
     if "\0" in text or not is_text(text):
         raise NeedsRecordReader("its header contains characters that are no text")

@@ -90,7 +90,7 @@ class NormalisedCsv:
         """Note that the next row of the copy is this line of the table.
 
         Raises:
-            NotPlain: This happens too often.
+            NeedsRecordReader: This happens too often.
         """
         if self._firsts and self._firsts[-1] == self.rows:
             self._lines[-1] = line
@@ -119,7 +119,7 @@ def copy(
         progress: Called periodically.
 
     Raises:
-        NotPlain: The table does not allow a plain copy. The source is unchanged.
+        NeedsRecordReader: The table does not allow a plain copy. The source is unchanged.
         InterruptedError: `stopped` returned true.
         OSError: The copy cannot be written.
     """

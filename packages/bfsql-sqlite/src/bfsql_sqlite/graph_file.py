@@ -29,7 +29,6 @@ from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_sqlite import edge_tables
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
-from bfsql_sqlite.external_sort import SpillError
 from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.target import Target, explained, look, put
 
@@ -45,6 +44,10 @@ _NAMED = """
 SELECT n, t, id, coalesce(metadata, '{}') FROM node LEFT JOIN detail USING (n)
 WHERE t IS NOT NULL ORDER BY n
 """
+
+
+class SpillError(Exception):
+    """A temporary file cannot be written."""
 
 
 class Making(NamedTuple):

@@ -1,38 +1,79 @@
-"""The graph in an existing file, as tables in DuckDB for an append."""
+"""The graph in an existing file, as tables in DuckDB for an append, without what it removes."""
 # ruff: noqa: S608 - what is put into these texts are names of tables
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from bfsql.models.load import LoadOptions
+from bfsql.errors import LoadRefused, StoreError
+from bfsql.loading.intake import EXAMPLES, accepted, name_of
+from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
+from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.adjacency import Adjacency
-from bfsql_sqlite.bulk_table import read_csv
+from bfsql_sqlite.bulk_graph import NodeTable
 from bfsql_sqlite.connection import read_only
-from bfsql_sqlite.csv_normalise import NeedsRecordReader
+from bfsql_sqlite.duckdb_tables import TextTable, insert
 from bfsql_sqlite.packed_arrays import cut
-from bfsql_sqlite.record_table import NodeRows, write_rows
+from bfsql_sqlite.record_table import NodeRows
+from bfsql_sqlite.target import Target
 
 BATCH = 100_000
 """Edges that are in memory at a time."""
+
+_CHECK_EVERY = 100_000
+"""Steps of SQLite's machine between two calls of `stopped`."""
 
 _NODES = """
 SELECT id, type.name, coalesce(metadata, '{}')
 FROM node CROSS JOIN type USING (t) LEFT JOIN detail USING (n) ORDER BY n
 """
 
-_EDGES = """
+# Evidence is merged and counted again, since one of its documents may only now become a node.
+_METADATA = "SELECT cast(e AS TEXT), substr(metadata, 2, length(metadata) - 2) FROM edge ORDER BY e"
+
+_TABLES = "CREATE TABLE old_edge (e BIGINT, s INTEGER, p INTEGER, o INTEGER)"
+
+_VIEWS = """
 CREATE VIEW old_rows AS
 SELECT a.c0 AS s, old_predicate.c0 AS p, b.c0 AS o, coalesce(old_metadata.c1, '') AS metadata
 FROM old_edge JOIN old_id AS a ON a.rowid = s JOIN old_predicate ON old_predicate.rowid = p
-JOIN old_id AS b ON b.rowid = o LEFT JOIN old_metadata ON old_metadata.c0::BIGINT = e
+JOIN old_id AS b ON b.rowid = o LEFT JOIN old_metadata ON old_metadata.c0::BIGINT = e;
+CREATE VIEW old_predicate_name AS
+SELECT c0 AS name FROM old_predicate WHERE rowid IN (SELECT p FROM old_edge);
+"""
+
+# An id that occurs only in edges is not a node, but its edges are removed.
+_REMOVED = """
+CREATE TABLE removed_edge AS
+WITH n AS MATERIALIZED (SELECT rowid AS n FROM old_id WHERE c0 IN (SELECT c0 FROM named_node)),
+triple AS MATERIALIZED (
+    SELECT a.rowid AS s, p.rowid AS p, b.rowid AS o
+    FROM named_edge AS e JOIN old_id AS a ON a.c0 = e.c0 JOIN old_predicate AS p ON p.c0 = e.c1
+    JOIN old_id AS b ON b.c0 = e.c2
+)
+SELECT e, s, p, o FROM old_edge
+WHERE s IN (SELECT n FROM n) OR o IN (SELECT n FROM n)
+    OR (s, p, o) IN (SELECT (s, p, o) FROM triple);
+CREATE TABLE removed_node AS SELECT c0 FROM old_node WHERE c0 IN (SELECT c0 FROM named_node);
+CREATE TABLE missing AS
+SELECT DISTINCT c0, NULL AS c1, NULL AS c2, 0 AS kind FROM named_node
+WHERE c0 NOT IN (SELECT c0 FROM removed_node) AND c0 NOT IN (
+    SELECT c0 FROM old_id
+    WHERE rowid IN (SELECT s FROM removed_edge UNION ALL SELECT o FROM removed_edge)
+)
+UNION ALL
+SELECT DISTINCT c0, c1, c2, 1 FROM named_edge WHERE (c0, c1, c2) NOT IN (
+    SELECT (a.c0, p.c0, b.c0) FROM removed_edge AS e JOIN old_id AS a ON a.rowid = e.s
+    JOIN old_predicate AS p ON p.rowid = e.p JOIN old_id AS b ON b.rowid = e.o
+);
+DELETE FROM old_node WHERE c0 IN (SELECT c0 FROM removed_node);
+DELETE FROM old_edge WHERE e IN (SELECT e FROM removed_edge);
 """
 
 
@@ -42,107 +83,144 @@ class OldEdges:
     rows = "old_rows"
     predicates = "old_predicate_name"
 
-    def __init__(self, count: int, *, has_metadata: bool) -> None:
-        self.count = count
-        self.has_metadata = has_metadata
-
-
-EVIDENCE = "the graph that it is added to has evidence"
+    def __init__(self) -> None:
+        self.count = 0
+        self.has_metadata = False
 
 
 class OldGraph:
-    """The graph in a file.
+    """The graph in a file, or an empty one.
 
     Args:
-        path: The file.
-        folder: The folder for temporary files.
+        target: The place of the file.
         connection: To DuckDB.
         stopped: Whether the load is cancelled.
+
+    Attributes:
+        nodes: Its nodes.
+        edges: Its edges.
     """
 
     def __init__(
-        self,
-        path: Path,
-        folder: Path,
-        connection: duckdb.DuckDBPyConnection,
-        stopped: Callable[[], bool],
+        self, target: Target, connection: duckdb.DuckDBPyConnection, stopped: Callable[[], bool]
     ) -> None:
-        self.nodes = NodeRows("old_node", folder / "old_node.csv", connection)
-        self.edges = OldEdges(0, has_metadata=False)
-        self._path = path
-        self._folder = folder
+        self.nodes = NodeRows("old_node", connection)
+        self.edges = OldEdges()
+        self._untyped = ""
+        self._target = target
         self._connection = connection
         self._stopped = stopped
+        self._ids = TextTable("old_id", 1, connection)
+        self._predicates = TextTable("old_predicate", 1, connection)
+        self._metadata = TextTable("old_metadata", 2, connection)
+        connection.execute(_TABLES + ";" + _VIEWS)
 
-    def read(self, options: LoadOptions) -> None:
-        """Read the file.
-
-        Args:
-            options: Options of the load.
+    def read(self) -> None:
+        """Read the file, if there is one.
 
         Raises:
-            NotPlain: The graph can only be appended to record by record: it has evidence, uses
-                another name for nodes without a type, or is damaged.
+            StoreError: The file is damaged.
             InterruptedError: The load was cancelled.
-            OSError: The disk is full.
         """
+        if not self._target.header:
+            return
         try:
-            with closing(read_only(self._path)) as old:
-                _check(old, options)
+            with closing(read_only(self._target.path)) as old:
+                old.set_progress_handler(self._stopped, _CHECK_EVERY)
+                untyped = "SELECT value FROM meta WHERE key = 'default_type'"
+                (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
                 self.nodes.fill(old.execute(_NODES))
-                self._fill("old_id", 1, old.execute("SELECT id FROM node ORDER BY n"))
-                self._fill("old_predicate", 1, old.execute("SELECT name FROM predicate ORDER BY p"))
-                details = self._fill("old_metadata", 2, _metadata(old))
-                count = self._fill_edges(old)
-        except (sqlite3.Error, UnicodeError) as error:
-            raise NeedsRecordReader("the graph that it is added to cannot be read") from error
-        self._connection.execute(_EDGES)
-        self._connection.execute(
-            "CREATE VIEW old_predicate_name AS SELECT c0 AS name FROM old_predicate"
-        )
-        self.edges = OldEdges(count, has_metadata=details > 0)
+                self._ids.fill(old.execute("SELECT id FROM node ORDER BY n"))
+                self._predicates.fill(old.execute("SELECT name FROM predicate ORDER BY p"))
+                self._metadata.fill(old.execute(_METADATA))
+                self._fill_edges(old)
+        except sqlite3.Error as error:
+            # Without a code: text that is not UTF-8, or `Damaged`
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code not in {0, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+                raise
+            raise StoreError(
+                f"{self._target.path} is damaged, so nothing can be added to it: {error}. Load "
+                "the graph again from its sources with --replace."
+            ) from error
+        self.edges.has_metadata = self._metadata.count > 0
 
-    def _fill(self, name: str, width: int, rows: Iterator[tuple[str, ...]]) -> int:
-        path = self._folder / f"{name}.csv"
-        count = write_rows(path, rows)
-        self._connection.execute(
-            f"CREATE TABLE {name} AS SELECT * FROM {read_csv(path, width, ',')}"
-        )
-        path.unlink()
-        return count
-
-    def _fill_edges(self, old: sqlite3.Connection) -> int:
-        run = self._connection.execute
-        run("CREATE TABLE old_edge (e BIGINT, s INTEGER, p INTEGER, o INTEGER)")
+    def _fill_edges(self, old: sqlite3.Connection) -> None:
         edges, before = Adjacency.of(old), 0
         for ranges in cut(edges.leaving(old), BATCH):
             if self._stopped():
                 raise InterruptedError
             s, p, o = edges.ring(old, ranges)
             numbers = np.arange(before, before + len(s), dtype=np.int64)
-            self._connection.register("chunk", {"e": numbers, "s": s, "p": p, "o": o})
-            run("INSERT INTO old_edge SELECT e, s, p, o FROM chunk")
-            self._connection.unregister("chunk")
+            insert(self._connection, "old_edge", {"e": numbers, "s": s, "p": p, "o": o})
             before += len(s)
-        return before
+        self.edges.count = before
 
+    def remove(self, options: LoadOptions, report: LoadReport) -> None:
+        """Remove the nodes and edges that the options name, nodes with all their edges.
 
-def _check(old: sqlite3.Connection, options: LoadOptions) -> None:
-    """Check that DuckDB can merge new records with the existing ones correctly."""
-    (evidence,) = old.execute("SELECT EXISTS (SELECT 1 FROM evidence)").fetchone()
-    untyped = "SELECT value FROM meta WHERE key = 'default_type'"
-    (name,) = old.execute(untyped).fetchone() or (UNTYPED,)
-    if evidence:
-        raise NeedsRecordReader(EVIDENCE)
-    if name != options.default_type:
-        raise NeedsRecordReader(
-            "the graph that it is added to calls nodes without a type otherwise"
+        Args:
+            options: Options of the load.
+            report: Where it is counted.
+
+        Raises:
+            LoadRefused: There is no graph.
+            Stopped: The load was cancelled.
+            SourceError: A record was refused in strict mode.
+        """
+        nodes = TextTable("named_node", 1, self._connection)
+        edges = TextTable("named_edge", 3, self._connection)
+
+        def add(record: GraphRecord) -> None:
+            match record:
+                case NodeRecord(entity_id):
+                    entity_id.encode()
+                    nodes.add((entity_id,))
+                case EdgeRecord(subject, predicate, obj):
+                    f"{subject}{predicate}{obj}".encode()
+                    edges.add((subject, predicate, obj))
+
+        for _ in accepted(options.remove, add, report, self._stopped, strict=options.strict):
+            pass
+        nodes.flush()
+        edges.flush()
+        if not nodes.count + edges.count:
+            return
+        self._connection.execute(_REMOVED)
+        report.removed_nodes = self._number("removed_node")
+        report.removed_edges = self._number("removed_edge")
+        report.not_there = self._number("missing")
+        examples = self._connection.execute(
+            "SELECT c0, c1, c2 FROM missing ORDER BY kind, c0, c1, c2 LIMIT ?", [EXAMPLES]
+        )
+        report.not_there_examples = [
+            name_of(NodeRecord(one, "") if obj is None else EdgeRecord(one, predicate, obj))
+            for one, predicate, obj in examples.fetchall()
+        ]
+        self.nodes.count -= report.removed_nodes
+        self.edges.count -= report.removed_edges
+        if report.not_there and not self._target.header:
+            raise LoadRefused(
+                f"Nothing was removed: there is no graph at {self._target.path}. Name the graph "
+                "with --path, or leave out --remove."
+            )
+
+    def rename_untyped(self, options: LoadOptions, nodes: Sequence[NodeTable]) -> None:
+        """Clear the types of nodes that had none in an earlier load, if new records describe them.
+
+        Args:
+            options: Options of the load; nothing changes if the earlier one had the same name
+                for nodes without a type.
+            nodes: The new nodes.
+        """
+        if self._untyped in {"", options.default_type} or not nodes:
+            return
+        ids = " UNION ALL ".join(f"SELECT id FROM {table.rows}" for table in nodes)
+        self._connection.execute(
+            f"UPDATE old_node SET c1 = '' WHERE c1 = ? AND c0 IN ({ids})", [self._untyped]
         )
 
-
-def _metadata(old: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """The number of each edge that has metadata, and the fields of its JSON object."""
-    for number, text in old.execute("SELECT e, metadata FROM edge ORDER BY e"):
-        if '"provenance"' in text:
-            raise NeedsRecordReader(EVIDENCE)
-        yield str(number), text[1:-1]
+    def _number(self, table: str) -> int:
+        found = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        assert found is not None
+        return int(found[0])

@@ -1,63 +1,40 @@
-"""A table whose records are made one by one, as columns that DuckDB reads.
+"""Records as tables in DuckDB: those of a table that are made one by one, or any stream of them.
 
-The reader of records makes the records, so the same rows are refused. They are written as CSV,
-with metadata as JSON text.
+The reader of records makes the records, so the same rows are refused. Metadata is JSON text.
 """
 # ruff: noqa: S608 - what is put into these texts are names of tables
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from pathlib import Path
 
 import duckdb
 
 from bfsql.errors import SourceError
 from bfsql.loading import KEPT, RefusalFilter
+from bfsql.loading.intake import accepted
 from bfsql.models.json_values import decode, encode
-from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
+from bfsql.models.load import LoadReport
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord, Refusal
 from bfsql.sources.files import check_unchanged, guarded
 from bfsql.sources.headers import NodeColumns
 from bfsql.sources.open import Source
-from bfsql_sqlite.bulk_graph import BATCH
-from bfsql_sqlite.bulk_table import quoted, read_csv
 from bfsql_sqlite.csv_normalise import NeedsRecordReader
+from bfsql_sqlite.duckdb_tables import BATCH, TextTable
 
-_UNWRITABLE = re.compile("[\0\n\r]")
 
-
-class NodeRows:
-    """Nodes in DuckDB, each with its type and metadata.
+class NodeRows(TextTable):
+    """Nodes in DuckDB: id, type, and metadata as JSON text.
 
     Args:
         name: Name of its table in DuckDB.
-        path: A temporary file for the rows.
         connection: To DuckDB.
     """
 
-    width = 3
-
-    def __init__(self, name: str, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-        self.name = name
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(name, 3, connection)
         self.rows = f"{name}_rows"
-        self.count = 0
-        self._path = path
-        self._connection = connection
-
-    def fill(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Write rows: id, type, and metadata as JSON text.
-
-        Raises:
-            NotPlain: One of the texts cannot be written.
-            OSError: The disk is full.
-        """
-        self.count = write_rows(self._path, rows)
-        run = self._connection.execute
-        run(f"CREATE TABLE {self.name} AS SELECT * FROM {read_csv(self._path, self.width, ',')}")
-        self._path.unlink()
-        run(f"CREATE VIEW {self.rows} AS SELECT rowid AS r, c0 AS id, * FROM {self.name}")
+        connection.execute(f"CREATE VIEW {self.rows} AS SELECT rowid AS r, c0 AS id, * FROM {name}")
 
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""
@@ -73,46 +50,90 @@ class NodeRows:
         return cells[1], cells[2]
 
 
-class EdgeRows:
-    """Edges in DuckDB.
+class EdgeRows(TextTable):
+    """Edges or evidence in DuckDB: subject, predicate, object, and the fields of a JSON object.
 
     Args:
-        name: Name of its table in DuckDB, with which the names of its other tables begin.
-        path: The file for the rows.
+        name: Name of its table in DuckDB, with which the names of its views begin.
         connection: To DuckDB.
     """
 
-    def __init__(self, name: str, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-        self.name = name
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(name, 4, connection)
         self.rows = f"{name}_rows"
         self.predicates = f"{name}_predicate"
-        self.count = 0
         self.has_metadata = False
-        self._path = path
-        self._connection = connection
+        connection.execute(
+            f"CREATE VIEW {self.rows} AS SELECT c0 AS s, c1 AS p, c2 AS o, c3 AS metadata "
+            f"FROM {name}"
+        )
+        connection.execute(f"CREATE VIEW {self.predicates} AS SELECT c1 AS name FROM {name}")
 
-    def fill(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
-        """Write rows: subject, predicate, object, and metadata as the fields of a JSON object.
+    def add(self, row: Sequence[str]) -> None:
+        """Add a row, which `flush` has to write at the end."""
+        self.has_metadata = self.has_metadata or row[3] != ""
+        super().add(row)
+
+
+class RecordRows:
+    """Records of any kind in DuckDB.
+
+    Args:
+        name: The beginning of the names of its tables.
+        connection: To DuckDB.
+    """
+
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+        self.nodes = NodeRows(f"{name}_node", connection)
+        self.edges = EdgeRows(f"{name}_edge", connection)
+        self.evidence = EdgeRows(f"{name}_evidence", connection)
+
+    def add(self, record: GraphRecord) -> None:
+        """Add a record, which `flush` has to write at the end.
 
         Raises:
-            NotPlain: One of the texts cannot be written.
-            OSError: The disk is full.
+            ValueError: It contains something that is not text, or metadata that is not JSON.
         """
-        self.count = write_rows(self._path, self._noted(rows))
-        source = read_csv(self._path, 4, ",")
-        run = self._connection.execute
-        run(
-            f"CREATE VIEW {self.rows} AS SELECT c0 AS s, c1 AS p, c2 AS o, c3 AS metadata "
-            f"FROM {source}"
-        )
-        run(f"CREATE TABLE {self.predicates} AS SELECT DISTINCT p AS name FROM {self.rows}")
+        match record:
+            case EdgeRecord(subject, predicate, obj, metadata):
+                f"{subject}{predicate}{obj}".encode()
+                fields = encode(metadata)[1:-1] if metadata else ""
+                self.edges.add((subject, predicate, obj, fields))
+            case NodeRecord(entity_id, entity_type, metadata):
+                f"{entity_id}{entity_type}".encode()
+                self.nodes.add((entity_id, entity_type, encode(metadata)))
+            case EvidenceRecord(subject, predicate, obj, item):
+                f"{subject}{predicate}{obj}".encode()
+                self.evidence.add((subject, predicate, obj, encode(item)[1:-1]))
 
-    def _noted(
-        self, rows: Iterable[tuple[str, str, str, str]]
-    ) -> Iterator[tuple[str, str, str, str]]:
-        for row in rows:
-            self.has_metadata = self.has_metadata or row[3] != ""
-            yield row
+    def flush(self) -> None:
+        """Write the records that are still in memory."""
+        for rows in (self.nodes, self.edges, self.evidence):
+            rows.flush()
+
+    def fill(
+        self,
+        records: Iterable[GraphRecord],
+        report: LoadReport,
+        stopped: Callable[[], bool],
+        *,
+        strict: bool,
+    ) -> None:
+        """Add all records; those that cannot be stored are refused.
+
+        Args:
+            records: The records.
+            report: Where refused records are counted.
+            stopped: Whether the load is cancelled.
+            strict: Whether a refused record ends the load.
+
+        Raises:
+            Stopped: The load was cancelled.
+            SourceError: A record was refused in strict mode.
+        """
+        for _ in accepted(records, self.add, report, stopped, strict=strict):
+            pass
+        self.flush()
 
 
 class RecordTable:
@@ -120,7 +141,8 @@ class RecordTable:
 
     Args:
         source: The source; the records are read from its table.
-        made: The destination of the records.
+        name: The beginning of the names of its tables in DuckDB.
+        connection: To DuckDB.
         stopped: Whether the load is cancelled.
         progress: Called periodically.
 
@@ -133,13 +155,16 @@ class RecordTable:
     def __init__(
         self,
         source: Source,
-        made: NodeRows | EdgeRows,
+        name: str,
+        connection: duckdb.DuckDBPyConnection,
         stopped: Callable[[], bool],
         progress: Callable[[int], object],
     ) -> None:
         assert source.table is not None
-        self.nodes = made if isinstance(made, NodeRows) else None
-        self.edges = made if isinstance(made, EdgeRows) else None
+        self._rows = RecordRows(name, connection)
+        is_nodes = isinstance(source.table.columns, NodeColumns)
+        self.nodes = self._rows.nodes if is_nodes else None
+        self.edges = None if is_nodes else self._rows.edges
         self.refused = 0
         self._refusals: list[Refusal] = []
         self._source = source
@@ -151,24 +176,13 @@ class RecordTable:
         """Read the table.
 
         Raises:
-            NotPlain: The records have to be read another way.
+            NeedsRecordReader: The reader of records has to refuse something.
             InterruptedError: The load was cancelled.
-            OSError: The disk is full.
         """
-        records = self._accepted()
         try:
-            if self.nodes is not None:
-                self.nodes.fill(
-                    (record.id, record.entity_type, encode(record.metadata))
-                    for record in records
-                    if isinstance(record, NodeRecord)
-                )
-            if self.edges is not None:
-                self.edges.fill(
-                    (record.subject, record.predicate, record.object, _fields(record))
-                    for record in records
-                    if isinstance(record, EdgeRecord)
-                )
+            for record in self._accepted():
+                self._rows.add(record)
+            self._rows.flush()
             if self._source.stamp is not None:
                 check_unchanged([(self._table.path, self._source.stamp)])
         except (SourceError, ValueError) as error:
@@ -199,48 +213,3 @@ class RecordTable:
             source.account.edges += self.edges.count
         source.account.refused += self.refused
         records.add_refusals(self._refusals, self.refused)
-
-
-def record_rows(
-    source: Source, name: str, folder: Path, connection: duckdb.DuckDBPyConnection
-) -> NodeRows | EdgeRows:
-    """The destination of a source's records.
-
-    Args:
-        source: A source with a table.
-        name: Name of its table in DuckDB.
-        folder: The folder for temporary files.
-        connection: To DuckDB.
-    """
-    assert source.table is not None
-    rows = NodeRows if isinstance(source.table.columns, NodeColumns) else EdgeRows
-    return rows(name, folder / f"{name}.csv", connection)
-
-
-def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> int:
-    """Write rows as CSV and return their number.
-
-    Raises:
-        NotPlain: A text contains a line end or is not valid text.
-        OSError: The disk is full.
-    """
-    count = 0
-    with path.open("w", encoding="utf-8", newline="") as target:
-        rows = iter(rows)
-        while batch := list(islice(rows, BATCH)):
-            lines = [",".join(map(quoted, row)) for row in batch]
-            if any(map(_UNWRITABLE.search, lines)):
-                raise NeedsRecordReader(
-                    "an id, type or predicate contains a line break or a NUL character"
-                )
-            target.write("\n".join(lines) + "\n")
-            count += len(lines)
-    return count
-
-
-def _fields(record: EdgeRecord) -> str:
-    if not record.metadata:
-        return ""
-    if "provenance" in record.metadata:
-        raise NeedsRecordReader("its edges have evidence")
-    return encode(record.metadata)[1:-1]

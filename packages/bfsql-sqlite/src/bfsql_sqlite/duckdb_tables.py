@@ -1,0 +1,131 @@
+"""Tables in DuckDB that are filled in batches."""
+# ruff: noqa: S608 - what is put into these texts are names of tables
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from bfsql.models.json_values import is_text
+from bfsql.models.merge import evidence_items
+
+BATCH = 5_000
+"""Rows with texts that are in memory at a time."""
+
+# Edges with evidence, and how many items of it are from a document.
+_EVIDENCE_TABLES = """
+CREATE TABLE evidenced (e BIGINT, s INTEGER, o INTEGER, items INTEGER);
+CREATE TABLE document (id VARCHAR, e BIGINT, items INTEGER)
+"""
+
+_EVIDENCE = """
+SELECT s, e, s, items, 1 FROM evidenced
+UNION ALL SELECT o, e, s, items, 1 FROM evidenced WHERE s <> o
+UNION ALL
+SELECT id.rowid, e, s, document.items, 0
+FROM document JOIN id USING (id) JOIN evidenced USING (e) WHERE id.rowid NOT IN (s, o)
+ORDER BY 1, 2
+"""
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Any]) -> None:
+    """Add rows to a table, from an array for each of its columns."""
+    connection.register("batch", columns)
+    connection.execute(f"INSERT INTO {table} SELECT * FROM batch")
+    connection.unregister("batch")
+
+
+class TextTable:
+    """A table of texts in DuckDB, with the columns `c0`, `c1` and so on, filled in batches.
+
+    Args:
+        name: Its name.
+        width: Its number of columns.
+        connection: To DuckDB.
+
+    Attributes:
+        count: The number of rows added.
+    """
+
+    def __init__(self, name: str, width: int, connection: duckdb.DuckDBPyConnection) -> None:
+        self.name = name
+        self.width = width
+        self.count = 0
+        self._connection = connection
+        self._rows: list[Sequence[str]] = []
+        columns = ", ".join(f"c{at} VARCHAR" for at in range(width))
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+
+    def add(self, row: Sequence[str]) -> None:
+        """Add a row, which `flush` has to write at the end."""
+        self._rows.append(row)
+        if len(self._rows) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are still in memory."""
+        if not self._rows:
+            return
+        columns = zip(*self._rows, strict=True)
+        batch = {f"c{at}": np.array(column, object) for at, column in enumerate(columns)}
+        insert(self._connection, self.name, batch)
+        self.count += len(self._rows)
+        self._rows.clear()
+
+    def fill(self, rows: Iterable[Sequence[str]]) -> None:
+        """Add rows and write them."""
+        for row in rows:
+            self.add(row)
+        self.flush()
+
+
+class EvidenceTable:
+    """The evidence of the edges of a graph.
+
+    Args:
+        connection: To DuckDB, where the table `id` has the ids of the graph by number.
+
+    Attributes:
+        count: The number of items added.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.count = 0
+        self._connection = connection
+        self._edges: list[tuple[int, int, int, int]] = []
+        self._documents: list[tuple[str, int, int]] = []
+        connection.execute(_EVIDENCE_TABLES)
+
+    def add(self, number: int, triple: Sequence[int], metadata: Mapping[str, Any]) -> None:
+        """Add the evidence in the metadata of an edge, which `flush` has to write at the end."""
+        items = evidence_items(("", "", ""), metadata)
+        if not items:
+            return
+        subject, _, obj = triple
+        self.count += len(items)
+        self._edges.append((number, subject, obj, len(items)))
+        names = (item["document_id"] for item in items)
+        documents = Counter(name for name in names if isinstance(name, str) and is_text(name))
+        self._documents += [(name, number, count) for name, count in documents.items()]
+
+    def flush(self) -> None:
+        """Write the evidence that is still in memory."""
+        if self._edges:
+            e, s, o, items = np.array(self._edges, np.int64).T.copy()
+            insert(self._connection, "evidenced", {"e": e, "s": s, "o": o, "items": items})
+        if self._documents:
+            names, numbers, counts = zip(*self._documents, strict=True)
+            columns = {"id": np.array(names, object), "e": np.array(numbers)}
+            insert(self._connection, "document", {**columns, "items": np.array(counts)})
+        self._edges.clear()
+        self._documents.clear()
+
+    def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """The rows of the table `evidence` of a graph file, in the order of its key."""
+        found = self._connection.execute(_EVIDENCE)
+        while batch := found.fetchmany(BATCH):
+            yield from batch
