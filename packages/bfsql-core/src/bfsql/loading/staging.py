@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing
 from itertools import groupby
@@ -33,9 +32,8 @@ from bfsql.loading import statements as sql
 from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, Worker, accepted
 from bfsql.loading.joins import count_ends
-from bfsql.loading.removal import remove
 from bfsql.loading.statements import BATCH
-from bfsql.models.json_values import decode, encode, is_text
+from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import (
     Item,
@@ -146,10 +144,9 @@ async def staged(
 class Staging:
     """Records in a file, on their way into a store.
 
-    The steps, in this order: `take`, where records are added to those of a graph that is there
-    once for the old ones, then `remove`, then `take` for the new ones; `merge_nodes`,
-    `drop_dangling` where the store keeps no edge without both of its nodes, `merge_edges`. Every
-    step blocks, and fills in its part of the report.
+    The steps, in this order: `take`; `merge_nodes`; `drop_dangling` where the store keeps no edge
+    without both of its nodes; `merge_edges`. Every step blocks, and fills in its part of the
+    report.
 
     Args:
         folder: Where the file is made; the caller removes it.
@@ -174,7 +171,7 @@ class Staging:
         """What was found so far."""
         self.connection = sqlite3.connect(folder / "staged.db", check_same_thread=False)
         """The file: `node`, `predicate`, `described` and `edge`, which after merging have one row
-        a thing, and `document`: how many passages of an edge are from it."""
+        a thing."""
         self.run = worker.run
         self.feed = worker.feed
         self._worker = worker
@@ -233,17 +230,6 @@ class Staging:
         ):
             self.connection.executemany(insert, rows)
             rows.clear()
-
-    def remove(self) -> None:
-        """Delete the nodes and edges that the options name from the records taken so far."""
-        stopped, strict = self._worker.stopped, self._options.strict
-        remove(self.connection, self._options.remove, self.report, stopped, strict=strict)
-        self.renumber()
-
-    def renumber(self) -> None:
-        """Take notice of changes to the tables that were made by others than `take`."""
-        self._ids.forget()
-        self._predicates.forget()
 
     # --- merging --------------------------------------------------------------
 
@@ -363,9 +349,7 @@ class Staging:
         return metadata, items
 
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
-        insert = "INSERT INTO document VALUES (?, ?, ?)"
         number = self._number("SELECT count(*) FROM unfinished")
-        documents: list[tuple[str, int, int]] = []
         for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS)):
             if count % TOLD == 0:
                 self.tell("merging", count / number)
@@ -373,13 +357,6 @@ class Staging:
             first, *surplus = (row[sql.PLACE] for row in group.rows[: len(group.records)])
             yield first, len(items), self._codec.encode(metadata)
             yield from ((e, None, None) for e in surplus)
-            names = (item["document_id"] for item in items)
-            found = Counter(name for name in names if isinstance(name, str) and is_text(name))
-            documents += [(name, first, passages) for name, passages in found.items()]
-            if len(documents) >= BATCH:
-                self.connection.executemany(insert, documents)
-                documents.clear()
-        self.connection.executemany(insert, documents)
 
     # --- what was merged ------------------------------------------------------
 
@@ -422,14 +399,7 @@ class Numbers(dict[str, int]):
         self._insert = f"INSERT INTO {table} ({number}, {name}) VALUES (?, ?)"
         self._kept = kept
         self._forgot = False
-        self._max = f"SELECT max({number}) FROM {table}"
         self._last = 0
-
-    def forget(self) -> None:
-        """Keep nothing in memory, since the table was changed."""
-        self.clear()
-        self._forgot = True
-        self._last = self._connection.execute(self._max).fetchone()[0] or 0
 
     def __missing__(self, name: str) -> int:
         row = self._connection.execute(self._find, (name,)).fetchone() if self._forgot else None

@@ -31,7 +31,6 @@ CREATE TABLE evidence (
 -- What becomes of records that are merged: without metadata they are deleted.
 CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
 CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
-CREATE TABLE document (id TEXT, e INTEGER, items INTEGER);
 """
 
 NODE_GROUPS = """
