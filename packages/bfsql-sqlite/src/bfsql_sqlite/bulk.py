@@ -152,7 +152,10 @@ def bulk_graph(
         duckdb.Error: A file cannot be written, or memory does not suffice.
     """
     place = making.folder / _FOLDER
-    place.mkdir()
+    try:
+        place.mkdir()
+    except OSError as error:
+        raise SpillError(str(error)) from error
     config: dict[str, str | bool | int | float | list[str]] = {
         **_CONFIG,
         "threads": str(min(THREADS, os.cpu_count() or 1)),
@@ -265,7 +268,8 @@ class _Load:
         return graph
 
     def _clear(self) -> None:
-        """Remove everything but the graph to append to from DuckDB."""
+        """Remove everything but the graph to append to from DuckDB, for another attempt."""
+        self._connection.execute("SET preserve_insertion_order = true")
         for kind in ("view", "table"):
             names = self._connection.execute(
                 f"SELECT {kind}_name FROM duckdb_{kind}s() "  # noqa: S608

@@ -135,12 +135,12 @@ class BulkGraph:
             self._sort()
             self.report.undescribed_ends = missing = self.size - described
             if described:
-                ends_ = f"(SELECT s FROM {self._records} UNION SELECT o FROM {self._records})"
-                self.report.described_ends = self._count(ends_) - missing
+                every = f"(SELECT s FROM {self._records} UNION SELECT o FROM {self._records})"
+                self.report.described_ends = self._count(every) - missing
         if self._evidence:
             # Names that only evidence contains have no numbers.
-            every = sum(table.count for table in self._evidence)
-            self.report.unattached_evidence = every - self._count("edge WHERE passage")
+            number = sum(table.count for table in self._evidence)
+            self.report.unattached_evidence = number - self._count("edge WHERE passage")
 
     def _find_possible_ids(self) -> None:
         if self._options.possible_ids:
