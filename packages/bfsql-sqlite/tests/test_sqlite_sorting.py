@@ -6,6 +6,7 @@ import pytest
 from bfsql_trials.agreement import assert_agreed
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk_graph, duckdb_tables, load_graph
 
 RECORDS: list[GraphRecord] = [
@@ -63,3 +64,27 @@ async def test_evidence_without_an_edge_is_counted(file: Path) -> None:
     report = await load_graph(SqliteSettings(path=file), records)
     assert (report.edges, report.evidence, report.unattached_evidence) == (1, 1, 3)
     assert report.duplicate_edges == 0
+
+
+async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file: Path) -> None:
+    long = {"text": "\0ä" * duckdb_tables.LONGEST}
+    records: list[GraphRecord] = [
+        *(NodeRecord(id_, "T", {**long, "name": id_}) for id_ in "aba"),
+        EdgeRecord("a", "P", "b", long),
+        EdgeRecord("a", "P", "b", {"x": 1}),
+        EvidenceRecord("a", "P", "b", {"text_span": "so " * duckdb_tables.LONGEST}),
+    ]
+    await load_graph(SqliteSettings(path=file), records[:3])
+    await load_graph(SqliteSettings(path=file), records[3:], LoadOptions(LoadMode.APPEND))
+    await load_graph(SqliteSettings(path=file), [], LoadOptions(LoadMode.APPEND))
+    backend = await SqliteBackend.create(path=file, connections=1)
+    try:
+        await assert_agreed(backend, records)
+    finally:
+        await backend.close()
+
+
+@pytest.mark.slow
+async def test_many_long_texts_fit_into_the_memory_of_a_load(file: Path) -> None:
+    nodes = (NodeRecord(f"n{i}", "T", {"text": f"{i} {'x' * 50_000}"}) for i in range(20_000))
+    assert (await load_graph(SqliteSettings(path=file), nodes)).nodes == 20_000

@@ -12,9 +12,8 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -33,7 +32,7 @@ from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph, EdgeTable, NodeTable
 from bfsql_sqlite.bulk_table import BulkTable
 from bfsql_sqlite.csv_normalise import NeedsRecordReader, copy
-from bfsql_sqlite.duckdb_tables import BATCH
+from bfsql_sqlite.duckdb_tables import BATCH, LongTexts
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
@@ -154,6 +153,7 @@ def bulk_graph(
     place = making.folder / _FOLDER
     try:
         place.mkdir()
+        long = LongTexts(place / "long_texts")
     except OSError as error:
         raise SpillError(str(error)) from error
     config: dict[str, str | bool | int | float | list[str]] = {
@@ -164,10 +164,11 @@ def bulk_graph(
     }
     try:
         with (
+            closing(long),
             duckdb.connect(":memory:", config=config) as connection,
             _interrupted(connection, stopped),
         ):
-            yield _Load(connection, making, stopped, options).read(records)
+            yield _Load(connection, long, making, stopped, options).read(records)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -178,10 +179,12 @@ class _Load:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
+        long: LongTexts,
         making: Making,
         stopped: Callable[[], bool],
         options: LoadOptions,
     ) -> None:
+        self._long = long
         self._connection = connection
         self._folder = making.folder / _FOLDER
         self._stopped = stopped
@@ -189,7 +192,7 @@ class _Load:
         self._report = LoadReport()
         self._old: OldGraph | None = None
         if options.mode is LoadMode.APPEND:
-            self._old = OldGraph(making.target, connection, stopped)
+            self._old = OldGraph(making.target, connection, long, stopped)
 
     def read(self, records: Iterable[GraphRecord]) -> BulkGraph:
         """The graph, numbered and sorted."""
@@ -201,7 +204,7 @@ class _Load:
             if graph is not None:
                 return graph
             self._clear()
-        rows = RecordRows("record", self._connection)
+        rows = RecordRows("record", self._connection, self._long)
         rows.fill(records, self._report, self._stopped, strict=self._options.strict)
         return self._numbered([rows.nodes], [rows.edges], [rows.evidence])
 
@@ -234,7 +237,7 @@ class _Load:
     def _read_tables(self, records: RefusalFilter) -> BulkGraph | None:
         """The graph; None if the tables have no records, or one that must not be refused."""
         try:
-            tables = _tables(self._connection, records, self._folder, self._stopped)
+            tables = self._tables(records)
         except InterruptedError:
             raise
         except OSError as error:
@@ -249,6 +252,34 @@ class _Load:
             table.tell(source, records)
         return graph
 
+    def _tables(self, records: RefusalFilter) -> list[BulkTable | RecordTable]:
+        """Read the tables.
+
+        Raises:
+            NeedsRecordReader: A table, whose number the error has, has to be read by the reader
+                of records.
+            SourceError: The ids of a table, in a fallback column, are not unique.
+        """
+        tables: list[BulkTable | RecordTable] = []
+        for number, source in enumerate(records.tables):
+            name = f"table_{number}"
+            try:
+                if isinstance(source.table, Table):
+                    path = self._folder / f"{name}.csv"
+                    made = copy(source, path, self._stopped, records.progress)
+                    table: BulkTable | RecordTable = BulkTable(name, made, self._connection)
+                else:
+                    rows = RecordRows(name, self._connection, self._long)
+                    table = RecordTable(source, rows, self._stopped, records.progress)
+                table.read()
+            except NeedsRecordReader as odd:
+                odd.table = number
+                raise
+            if table.nodes is not None:
+                _check_ids(self._connection, table.nodes, source)
+            tables.append(table)
+        return tables
+
     def _numbered(
         self,
         nodes: Sequence[NodeTable],
@@ -262,7 +293,13 @@ class _Load:
             self._old.rename_untyped(self._options, nodes)
             nodes, edges = [self._old.nodes, *nodes], [self._old.edges, *edges]
         graph = BulkGraph(
-            self._connection, nodes, edges, evidence, options=self._options, report=self._report
+            self._connection,
+            nodes,
+            edges,
+            evidence,
+            long=self._long,
+            options=self._options,
+            report=self._report,
         )
         graph.number()
         return graph
@@ -277,38 +314,6 @@ class _Load:
             ).fetchall()
             for (name,) in names:
                 self._connection.execute(f"DROP {kind} {name}")
-
-
-def _tables(
-    connection: duckdb.DuckDBPyConnection,
-    records: RefusalFilter,
-    folder: Path,
-    stopped: Callable[[], bool],
-) -> list[BulkTable | RecordTable]:
-    """Read the tables.
-
-    Raises:
-        NeedsRecordReader: A table, whose number the error has, has to be read by the reader of
-            records.
-        SourceError: The ids of a table, in a fallback column, are not unique.
-    """
-    tables: list[BulkTable | RecordTable] = []
-    for number, source in enumerate(records.tables):
-        name = f"table_{number}"
-        try:
-            if isinstance(source.table, Table):
-                made = copy(source, folder / f"{name}.csv", stopped, records.progress)
-                table: BulkTable | RecordTable = BulkTable(name, made, connection)
-            else:
-                table = RecordTable(source, name, connection, stopped, records.progress)
-            table.read()
-        except NeedsRecordReader as odd:
-            odd.table = number
-            raise
-        if table.nodes is not None:
-            _check_ids(connection, table.nodes, source)
-        tables.append(table)
-    return tables
 
 
 def _check_ids(connection: duckdb.DuckDBPyConnection, nodes: NodeTable, source: Source) -> None:

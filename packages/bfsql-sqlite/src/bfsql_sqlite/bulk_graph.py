@@ -26,7 +26,7 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.records import NodeRecord
-from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable
+from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable, LongTexts
 
 _IDS_TWICE = 2_000_000
 """Number of ids up to which DuckDB joins both ends of the edges in one statement."""
@@ -85,6 +85,7 @@ class BulkGraph:
         nodes: Tables of nodes, in the order in which they are merged.
         edges: Tables of edges.
         evidence: Tables of evidence.
+        long: Where metadata is that is too long for DuckDB.
         options: Options of the load.
         report: A report to complete.
 
@@ -100,6 +101,7 @@ class BulkGraph:
         edges: Sequence[EdgeTable],
         evidence: Sequence[EdgeTable],
         *,
+        long: LongTexts,
         options: LoadOptions,
         report: LoadReport,
     ) -> None:
@@ -112,6 +114,7 @@ class BulkGraph:
         self._evidence = [table for table in evidence if table.count]
         self._has_metadata = bool(self._evidence) or any(table.has_metadata for table in edges)
         self._items = EvidenceTable(connection)
+        self._whole = long.whole
         self._records = "edge WHERE NOT passage" if self._evidence else "edge"
 
     # --- in DuckDB ------------------------------------------------------------
@@ -310,7 +313,9 @@ class BulkGraph:
         found: list[tuple[int, str]] = []
         for place in np.flatnonzero(have).tolist():
             start, count, own = int(starts[place]), int(counts[place]), int(records[place])
-            texts = [] if rows.metadata is None else rows.metadata[start : start + count].tolist()
+            texts: list[str] = []
+            if rows.metadata is not None:
+                texts = list(map(self._whole, rows.metadata[start : start + count]))
             if count > own or any(_PROVENANCE in text for text in texts):
                 objects = [decode(f"{{{text}}}") for text in texts]
                 metadata = with_evidence(merge_edges(objects[:own]), objects[own:])

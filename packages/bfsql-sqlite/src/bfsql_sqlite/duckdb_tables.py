@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,9 +13,15 @@ import numpy as np
 
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items
+from bfsql_sqlite.graph_file import SpillError
 
 BATCH = 5_000
 """Rows with texts that are in memory at a time."""
+LONGEST = 2_000
+"""Characters of metadata that DuckDB stores itself."""
+
+_PLACE = "\0"
+"""The beginning of a place in the file of long texts; JSON escapes this character."""
 
 # Edges with evidence, and how many items of it are from a document.
 _EVIDENCE_TABLES = """
@@ -37,6 +44,47 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     connection.register("batch", columns)
     connection.execute(f"INSERT INTO {table} SELECT * FROM batch")
     connection.unregister("batch")
+
+
+class LongTexts:
+    """Long JSON texts in a file: DuckDB holds thousands of rows in memory whatever their length.
+
+    Args:
+        path: The file, which is made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b", buffering=0)
+        self.close = self._file.close
+        self._end = 0
+
+    def shortened(self, text: str) -> str:
+        """The text, or its place in the file if it is long.
+
+        Raises:
+            SpillError: The disk is full.
+        """
+        if len(text) <= LONGEST:
+            return text
+        data = text.encode()
+        try:
+            self._file.seek(self._end)
+            written = self._file.write(data)
+        except OSError as error:
+            raise SpillError(str(error)) from error
+        if written != len(data):
+            raise SpillError("No space left on device")
+        place = f"{_PLACE}{self._end} {len(data)}"
+        self._end += len(data)
+        return place
+
+    def whole(self, text: str) -> str:
+        """The text that `shortened` was called with."""
+        if not text.startswith(_PLACE):
+            return text
+        start, length = map(int, text[len(_PLACE) :].split())
+        self._file.seek(start)
+        return self._file.read(length).decode()
 
 
 class TextTable:

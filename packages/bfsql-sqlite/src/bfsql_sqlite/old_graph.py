@@ -18,7 +18,7 @@ from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_graph import NodeTable
 from bfsql_sqlite.connection import read_only
-from bfsql_sqlite.duckdb_tables import TextTable, insert
+from bfsql_sqlite.duckdb_tables import LongTexts, TextTable, insert
 from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.record_table import NodeRows
 from bfsql_sqlite.target import Target
@@ -94,6 +94,7 @@ class OldGraph:
     Args:
         target: The place of the file.
         connection: To DuckDB.
+        long: The destination of long metadata.
         stopped: Whether the load is cancelled.
 
     Attributes:
@@ -102,9 +103,14 @@ class OldGraph:
     """
 
     def __init__(
-        self, target: Target, connection: duckdb.DuckDBPyConnection, stopped: Callable[[], bool]
+        self,
+        target: Target,
+        connection: duckdb.DuckDBPyConnection,
+        long: LongTexts,
+        stopped: Callable[[], bool],
     ) -> None:
-        self.nodes = NodeRows("old_node", connection)
+        self.nodes = NodeRows("old_node", connection, long)
+        self._long = long
         self.edges = OldEdges()
         self._untyped = ""
         self._target = target
@@ -132,7 +138,8 @@ class OldGraph:
                 self.nodes.fill(old.execute(_NODES))
                 self._ids.fill(old.execute("SELECT id FROM node ORDER BY n"))
                 self._predicates.fill(old.execute("SELECT name FROM predicate ORDER BY p"))
-                self._metadata.fill(old.execute(_METADATA))
+                metadata = old.execute(_METADATA)
+                self._metadata.fill((e, self._long.shortened(text)) for e, text in metadata)
                 self._fill_edges(old)
         except sqlite3.Error as error:
             # Without a code: text that is not UTF-8, or `Damaged`

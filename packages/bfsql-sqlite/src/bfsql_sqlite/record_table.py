@@ -20,7 +20,7 @@ from bfsql.sources.files import check_unchanged, guarded
 from bfsql.sources.headers import NodeColumns
 from bfsql.sources.open import Source
 from bfsql_sqlite.csv_normalise import NeedsRecordReader
-from bfsql_sqlite.duckdb_tables import BATCH, TextTable
+from bfsql_sqlite.duckdb_tables import BATCH, LongTexts, TextTable
 
 
 class NodeRows(TextTable):
@@ -29,12 +29,18 @@ class NodeRows(TextTable):
     Args:
         name: Name of its table in DuckDB.
         connection: To DuckDB.
+        long: The destination of long metadata.
     """
 
-    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
         super().__init__(name, 3, connection)
+        self._long = long
         self.rows = f"{name}_rows"
         connection.execute(f"CREATE VIEW {self.rows} AS SELECT rowid AS r, c0 AS id, * FROM {name}")
+
+    def add(self, row: Sequence[str]) -> None:
+        """Add a row, which `flush` has to write at the end."""
+        super().add((*row[:2], self._long.shortened(row[2])))
 
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""
@@ -43,11 +49,11 @@ class NodeRows(TextTable):
     def record(self, cells: Sequence[str]) -> NodeRecord:
         """The record of a row."""
         id_, entity_type, metadata = cells
-        return NodeRecord(id_, entity_type, decode(metadata))
+        return NodeRecord(id_, entity_type, decode(self._long.whole(metadata)))
 
     def described(self, cells: Sequence[str]) -> tuple[str, str]:
         """The type, and the metadata as JSON text."""
-        return cells[1], cells[2]
+        return cells[1], self._long.whole(cells[2])
 
 
 class EdgeRows(TextTable):
@@ -56,10 +62,12 @@ class EdgeRows(TextTable):
     Args:
         name: Name of its table in DuckDB, with which the names of its views begin.
         connection: To DuckDB.
+        long: The destination of long metadata.
     """
 
-    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
         super().__init__(name, 4, connection)
+        self._long = long
         self.rows = f"{name}_rows"
         self.predicates = f"{name}_predicate"
         self.has_metadata = False
@@ -72,7 +80,7 @@ class EdgeRows(TextTable):
     def add(self, row: Sequence[str]) -> None:
         """Add a row, which `flush` has to write at the end."""
         self.has_metadata = self.has_metadata or row[3] != ""
-        super().add(row)
+        super().add((*row[:3], self._long.shortened(row[3])))
 
 
 class RecordRows:
@@ -81,12 +89,13 @@ class RecordRows:
     Args:
         name: The beginning of the names of its tables.
         connection: To DuckDB.
+        long: The destination of long metadata.
     """
 
-    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
-        self.nodes = NodeRows(f"{name}_node", connection)
-        self.edges = EdgeRows(f"{name}_edge", connection)
-        self.evidence = EdgeRows(f"{name}_evidence", connection)
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
+        self.nodes = NodeRows(f"{name}_node", connection, long)
+        self.edges = EdgeRows(f"{name}_edge", connection, long)
+        self.evidence = EdgeRows(f"{name}_evidence", connection, long)
 
     def add(self, record: GraphRecord) -> None:
         """Add a record, which `flush` has to write at the end.
@@ -141,8 +150,7 @@ class RecordTable:
 
     Args:
         source: The source; the records are read from its table.
-        name: The beginning of the names of its tables in DuckDB.
-        connection: To DuckDB.
+        rows: The destination.
         stopped: Whether the load is cancelled.
         progress: Called periodically.
 
@@ -155,13 +163,12 @@ class RecordTable:
     def __init__(
         self,
         source: Source,
-        name: str,
-        connection: duckdb.DuckDBPyConnection,
+        rows: RecordRows,
         stopped: Callable[[], bool],
         progress: Callable[[int], object],
     ) -> None:
         assert source.table is not None
-        self._rows = RecordRows(name, connection)
+        self._rows = rows
         is_nodes = isinstance(source.table.columns, NodeColumns)
         self.nodes = self._rows.nodes if is_nodes else None
         self.edges = None if is_nodes else self._rows.edges
