@@ -114,14 +114,14 @@ class Store:
     async def load(self, records: Sequence[GraphRecord]) -> None:
         """Replace the content by the graph of these records."""
         wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if wanted == self.load_lock:
+        if wanted == self.held:
             return
-        self.load_lock = None
+        self.held = None
         if self.server is None:
             await self._write(records)
         else:
             await load_graph(self.settings, records)
-        self.load_lock = wanted
+        self.held = wanted
 
     @asynccontextmanager
     async def filled(

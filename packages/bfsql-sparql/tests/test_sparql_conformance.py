@@ -108,7 +108,7 @@ class OnAServer(LoadedTogether, OnAStore):
             async with stopped(self.there.server):
                 yield
         finally:
-            self.there.load_lock = None  # most servers keep their data in memory
+            self.there.held = None  # most servers keep their data in memory
             await self.there.load(self.records)
 
 

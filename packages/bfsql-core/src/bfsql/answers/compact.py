@@ -64,7 +64,7 @@ def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
         notes: The first of its notes as data; without data, a note is a sentence in the lines.
     """
     notes = [*notes, *content.get("notes", ())[len(notes) :]]
-    taken = list(_taken(notes))
+    taken = list(_substituted_entities(notes))
     rest = notes[len(taken) :]
     if "result" in content:
         lines = _list(content, taken, rest)
@@ -177,7 +177,7 @@ class _Who(NamedTuple):
         return f"{text}{name(self.id)} ({encode(kind).decode() if ')' in kind else name(kind)})"
 
 
-def _taken(notes: Sequence[Note]) -> Iterator[_Who]:
+def _substituted_entities(notes: Sequence[Note]) -> Iterator[_Who]:
     """The entities of the first notes, as far as `who` has everything that they say."""
     for note in notes:
         if not isinstance(note, Substitution) or note.full:

@@ -58,14 +58,14 @@ class XmlText:
     def _visible(self) -> Iterator[bytes]:
         while chunk := self._text.read(max(_CHUNK, len(self._rest))):
             text, self._rest = self._rest + chunk, ""
-            visible = _HIDDEN.sub(self._shown, text).encode()
+            visible = _HIDDEN.sub(self._replacement, text).encode()
             for piece in visible.splitlines(keepends=True) if self._by_line else [visible]:
                 if piece:
                     yield piece
                     self.line += piece.count(b"\n")
         yield self._rest.encode()
 
-    def _shown(self, hidden: re.Match[str]) -> str:
+    def _replacement(self, hidden: re.Match[str]) -> str:
         if hidden[2] is not None:
             self._rest = hidden[2]
         elif hidden[1] is not None:

@@ -292,9 +292,9 @@ class GivesItsOwnArrays(ColumnsOverMemory):
 
         async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             key = handles.tobytes()
-            if key not in self.storable:
-                self.storable[key] = [ring async for ring in super().rings(handles)]
-            for ring in self.storable[key]:
+            if key not in self.kept:
+                self.kept[key] = [ring async for ring in super().rings(handles)]
+            for ring in self.kept[key]:
                 yield ring
 
         kept: dict[bytes, list[Ring]]
@@ -304,7 +304,7 @@ class GivesItsOwnArrays(ColumnsOverMemory):
     def columns(self) -> PlainColumns:
         columns = super().columns()
         vars(self).setdefault("_kept", {})
-        columns.storable = self._kept  # type: ignore[attr-defined]
+        columns.kept = self._kept  # type: ignore[attr-defined]
         return columns
 
 

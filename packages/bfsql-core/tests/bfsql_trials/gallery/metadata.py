@@ -189,7 +189,7 @@ class LendsItsOwn(MemoryBackend):
     """Returns its own mapping, which a caller can modify."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        self._known(entity_id)
+        self._require(entity_id)
         return self._node_metadata[entity_id]
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
@@ -201,7 +201,7 @@ class LendsItsLists(MemoryBackend):
     """Returns a shallow copy of its own mapping."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        self._known(entity_id)
+        self._require(entity_id)
         return dict(self._node_metadata[entity_id])
 
 
