@@ -52,6 +52,7 @@ async def served(
             backend: GraphDbInterface | None = None,
             *,
             hooks: Any = (),
+            observers: Any = (),
             headers: dict[str, str] | None = None,
             **settings: Any,
         ) -> httpx2.AsyncClient:
@@ -62,6 +63,7 @@ async def served(
                     graph_description="Films",
                     limits=told.limits,
                     hooks=hooks,
+                    observers=observers,
                 )
             )
             listening = bind("127.0.0.1", 0)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import pytest
@@ -13,6 +13,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EntityStub, GraphRecord, Node, Omission, Triple
+from bfsql.observer import ObservedCall, Observer
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 PATIENCE = 10
@@ -32,6 +33,26 @@ class Slow(MemoryBackend):
         finally:
             self.given_up.set()
         raise AssertionError("nobody sets the event")
+
+
+async def test_requests_of_every_kind_are_observed_with_their_arguments(served: Served) -> None:
+    class Seen(Observer):
+        calls: ClassVar[list[tuple[str, dict[str, Any]]]] = []
+
+        def call_ended(self, seen: ObservedCall) -> None:
+            self.calls.append((seen.tool, dict(seen.arguments)))
+
+    web = await served(observers=[Seen()])
+    assert (await web.get("/entities/film:1?keys=name&keys=year")).status_code == 200
+    assert (await web.get("/entities/film:1/relations?limit=2")).status_code == 200
+    assert (await web.get("/schema")).status_code == 200
+    assert (await web.post("/entities/batch", json={"ids": ["film:1"]})).status_code == 200
+    assert (await web.get("/entities/film:9")).status_code == 404
+    tools, arguments = zip(*Seen.calls, strict=True)
+    assert tools[0] == tools[4] == "GET /entities/{id}"
+    assert arguments[0] == {"id": "film:1", "keys": ["name", "year"]}
+    assert arguments[1].items() >= {"id": "film:1", "limit": 2}.items()
+    assert arguments[4] == {"id": "film:9"}
 
 
 async def test_the_deadline_of_a_call_holds(served: Served, records: list[GraphRecord]) -> None:

@@ -212,7 +212,8 @@ class _Endpoint:
         observers = read.api.graph.observers
         if not observers or self._route.handler is tool:
             return nullcontext()
-        query = dict(read.parameters) if self._route.method == "GET" else {}
+        # Not dict(): a model with a field `keys` would be taken for a mapping.
+        query = read.parameters.model_dump() if self._route.method == "GET" else {}
         given = {k: v for k, v in {**read.path, **query}.items() if v is not None}
         return observers.observed(name, given, scope)
 
