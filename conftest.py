@@ -1,4 +1,4 @@
-"""Shared by the tests of all distributions: `bfsql_trials`, real servers, medlit, hypothesis.
+"""Shared by the tests of all distributions: real servers, medlit, hypothesis, groups.
 
 `pytest --hypothesis-profile=thorough` generates forty times as many graphs.
 """
@@ -7,11 +7,11 @@ import json
 import os
 import re
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
-    from bfsql_trials.medlit import Vectors
-
     from bfsql.models import GraphRecord
-    from bfsql_servers.minilm import MiniLM
+    from bfsql_test_support.minilm import MiniLM
+    from bfsql_test_support.suites.medlit import Vectors
 
 ROOT = Path(__file__).parent
 
@@ -32,11 +31,10 @@ ROOT = Path(__file__).parent
 # with two, 60 texts took more than 200 s instead of 22 s.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-sys.path[:0] = [str(ROOT / "packages" / "bfsql-core" / "tests"), str(ROOT / "tests")]
-pytest.register_assert_rewrite("bfsql_trials")
-from bfsql_servers.missing import missing  # noqa: E402 - found on the path just set
-
-pytest_plugins = ["bfsql_servers.fixtures"]
+if find_spec("bfsql_test_support") is None:
+    pytest.exit("The helpers of the tests are not installed: pip install -e tests/support", 4)
+pytest.register_assert_rewrite("bfsql_test_support")
+pytest_plugins = ["bfsql_test_support.servers.fixtures"]
 
 # CI uses the same examples in every run, so that its failures can be reproduced locally and no
 # run fails by chance.
@@ -194,6 +192,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def medlit() -> Path:
     """The medlit bundle: 36 papers on Cushing disease as a graph."""
+    from bfsql_test_support.missing import missing
+
     beside = ROOT.parent / "shared" / "data" / "medlit"
     path = Path(os.environ.get("BFSQL_MEDLIT", beside))
     if not (path / "entities.jsonl").exists():
@@ -217,10 +217,9 @@ def medlit_records(medlit: Path) -> "list[GraphRecord]":
 @pytest.fixture(scope="session")
 def medlit_vectors(medlit_records: "list[GraphRecord]", minilm: "MiniLM") -> "Vectors":
     """Vectors of the names of some of its nodes, by id; computed once and cached."""
-    from bfsql_trials.medlit import EMBEDDED
-
     from bfsql.models import NodeRecord
-    from bfsql_servers.cache import fetched
+    from bfsql_test_support.downloads import fetched
+    from bfsql_test_support.suites.medlit import EMBEDDED
 
     names = {
         record.id: record.metadata["name"]

@@ -29,6 +29,7 @@ MODULES = {
     "bfsql-sqlite": "bfsql_sqlite",
     "bfsql-testing": "bfsql_testing",
 }
+HELPERS = "tests/support"
 PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite", "bfsql-testing")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
@@ -39,8 +40,9 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = MODULES) -> None:
-    """Install distributions in editable form, and dependency groups."""
-    editable = [part for name in names for part in ("-e", f"packages/{name}")]
+    """Install distributions and the tests' helpers in editable form, and dependency groups."""
+    folders = [*(f"packages/{name}" for name in names), HELPERS]
+    editable = [part for folder in folders for part in ("-e", folder)]
     wanted = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install("--quiet", *editable, *wanted)
 
@@ -73,7 +75,8 @@ def types(session: nox.Session) -> None:
     """Check types and import layers."""
     install(session, ["test", "types"])
     session.run("mypy", *[f"{package}/src" for package in PACKAGES])
-    session.run("mypy", "noxfile.py", "benchmarks")
+    helpers = [f"{HELPERS}/bfsql_test_support/{name}" for name in ("questions", "servers", "soak")]
+    session.run("mypy", "noxfile.py", "benchmarks", *helpers)
     for example in sorted(Path("examples").glob("*/src")):
         for folder in (example, example.with_name("tests")):
             session.run("mypy", str(folder), env={"MYPYPATH": str(example)})
@@ -144,15 +147,14 @@ def benchmarks(session: nox.Session) -> None:
 def soak(session: nox.Session) -> None:
     """Soak test: 100 clients, a store that fails at random; 1,800 s, or `-- --seconds 60`."""
     install(session, ["test-bfsql-sparql"], ("bfsql-core", "bfsql-sqlite", "bfsql-sparql"))
-    session.run("python", "-m", "bfsql_servers.soak", *session.posargs, env={"PYTHONPATH": "tests"})
+    session.run("python", "-m", "bfsql_test_support.soak.run", *session.posargs)
 
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
     """Make the documentation's screenshots, or write them to the folder after `--` instead."""
     install_for_tests(session)
-    command = ("python", "-m", "bfsql_servers.screenshots", *session.posargs)
-    session.run(*command, env={"PYTHONPATH": "tests"})
+    session.run("python", "-m", "bfsql_test_support.browser.screenshots", *session.posargs)
 
 
 @nox.session

@@ -15,9 +15,9 @@ from playwright.async_api import Browser, Page
 from timing import median
 
 from bfsql.explore import page as explorer
-from bfsql_servers.chromium import chromium, visiting
-from bfsql_servers.served import exploring
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.browser.chromium import chromium, visiting
+from bfsql_test_support.servers.serve_process import exploring
 
 GOALS = {300: "goal: under 1 s", 5_000: "goal: stays usable"}
 FIRST = 300

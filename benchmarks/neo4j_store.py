@@ -13,8 +13,8 @@ from remote import questions, report_answers
 from bfsql.models.merge import merge_edges
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_servers.folder import folder
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.neo4j import Neo4jServer
 
 LABELS = "|".join(TYPES)
 

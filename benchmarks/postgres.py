@@ -21,8 +21,8 @@ from bfsql.models.merge import merge_edges
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.load.loader import load_graph
-from bfsql_servers.folder import folder
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.postgres import PostgresServer
 
 CHUNK = 20_000
 """Edges per statement: with more, the server sorts all edges of the graph."""

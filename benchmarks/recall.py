@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphs import records_of
-from questions.command import STORES, opened
-from questions.names import Names
-from questions.toolsets import SixTools
 
 from bfsql import Graph
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.matching import name_of
+from bfsql_test_support.questions.command import STORES, opened
+from bfsql_test_support.questions.names import Names
+from bfsql_test_support.questions.toolsets import SixTools
 
 WITHOUT_MATCH = ("aspirin", "Parkinson disease", "Boston")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -21,21 +21,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).parents[1]
-# for the servers of the tests, and their reader of answers in lines
-sys.path += [str(ROOT / "tests"), str(ROOT / "packages" / "bfsql-core" / "tests")]
-
 STORES = ("embedded", "postgres", "neo4j", "sparql")
 
 
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # each line as it comes
     if sys.argv[1:2] == ["questions"]:
-        from questions import command
+        from bfsql_test_support.questions import command
 
         command.main(sys.argv[2:])
     elif sys.argv[1:2] == ["chat"]:
-        from questions import chat
+        from bfsql_test_support.questions import chat
 
         chat.main(sys.argv[2:])
     elif sys.argv[1:2] == ["recall"]:

@@ -16,12 +16,12 @@ from graphs import heavy_tailed
 from remote import questions, report_answers
 
 from bfsql.models import EdgeRecord, GraphRecord
-from bfsql_servers.folder import folder
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql import SparqlBackend, SparqlSettings
 from bfsql_sparql.load.loader import load_graph
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.sparql import SparqlServer
 
 SERVERS: tuple[Callable[[Path], SparqlServer], ...] = (OxigraphServer, FusekiServer.large)
 BASE = "urn:bfsql:"

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from bfsql_trials.environments import Environment, build, created
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.missing import missing
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.environments import Environment, build, created
+from bfsql_test_support.missing import missing
 
 ROOT = Path(__file__).parent.parent
 BFSQL = [sys.executable, "-m", "bfsql"]

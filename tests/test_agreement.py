@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bfsql_trials import asking, graph_strategies, walking
-from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.columns import Strings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import Strings
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.suites.agreement import assert_same_answers
 
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 WAYS = 3
@@ -68,7 +69,8 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
                 continue
             # Stores may rank candidates differently, but an id must find its node.
             found = [
-                await asking.read(opened, "search_entities", query=entity_id) for opened in graphs
+                await tool_calls.read(opened, "search_entities", query=entity_id)
+                for opened in graphs
             ]
             assert [hits[0]["id"] for hits in found] == [entity_id] * WAYS
 

@@ -16,8 +16,8 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 import pytest
 
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import (
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import (
     QUERY,
     Asked,
     Reply,
@@ -38,8 +38,8 @@ from bfsql_servers.bad_replies import (
     through,
     zipped,
 )
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.sparql import RESULTS
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.sparql import RESULTS
 
 OPENER = build_opener(ProxyHandler({}))
 ANSWER = results({"s": iri("http://x.test/s"), "name": literal("a", "en")})

@@ -31,11 +31,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from bfsql_trials.environments import OFFLINE, Environment
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_servers.pages import Place, on_neo4j, on_oxigraph, on_postgres
+from bfsql_test_support.environments import OFFLINE, Environment
+from bfsql_test_support.servers.documentation import Place, on_neo4j, on_oxigraph, on_postgres
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.distributions import install
 from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
 from bfsql.cli.clients import CLIENTS
-from bfsql_servers.port import free_port
+from bfsql_test_support.distributions import install
+from bfsql_test_support.servers.port import free_port
 
 pytestmark = pytest.mark.slow
 

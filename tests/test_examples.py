@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bfsql_trials.environments import Environment
 from mcp import Client, StdioServerParameters
+
+from bfsql_test_support.environments import Environment
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))

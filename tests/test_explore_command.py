@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bfsql.cli.command import bfsql
 from bfsql.explore.page import FILES
-from bfsql_servers.served import exploring, serving
+from bfsql_test_support.servers.serve_process import exploring, serving
 
 BFSQL = [sys.executable, "-m", "bfsql"]
 ASKED = {"query": "Tom Hanks"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +14,15 @@ from typing import Any
 import pytest
 
 from bfsql.http import HttpClient
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.postgres import PostgresServer
-
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from questions.chat import MARK, Model, examine  # found on the path just set
-from questions.kinds import KINDS
-from questions.kinds.kind import Question
-from questions.stores import Side, in_neo4j, in_postgres, in_sparql, in_sqlite
-from questions.suite import Report, Sum, questions_about
-from questions.worlds import Size, World
+from bfsql_test_support.questions.chat import MARK, Model, examine
+from bfsql_test_support.questions.kinds import KINDS
+from bfsql_test_support.questions.kinds.kind import Question
+from bfsql_test_support.questions.stores import Side, in_neo4j, in_postgres, in_sparql, in_sqlite
+from bfsql_test_support.questions.suite import Report, Sum, questions_about
+from bfsql_test_support.questions.worlds import Size, World
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.postgres import PostgresServer
 
 SOME = 4
 """Where a question takes long, one of this many kinds is asked."""
@@ -226,7 +223,7 @@ async def test_what_a_model_gets_wrong_in_form_is_told_to_it_and_counted(
 async def test_a_model_that_cannot_be_reached_is_an_answer_that_failed(
     side: Side, questions: list[Question], bad_endpoint: Any
 ) -> None:
-    from bfsql_servers.bad_replies import refused
+    from bfsql_test_support.servers.bad_replies import refused
 
     bad_endpoint.always(refused(400, "no such model"))
     client = HttpClient()

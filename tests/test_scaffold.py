@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bfsql_trials.distributions import install
-from bfsql_trials.environments import OFFLINE, Environment
 from click.testing import CliRunner, Result
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from bfsql.cli import bfsql
+from bfsql_test_support.distributions import install
+from bfsql_test_support.environments import OFFLINE, Environment
 
 ROOT = Path(__file__).parent.parent
 NAME, DISTRIBUTION = "corner_shop", "bfsql-corner-shop"
@@ -190,7 +190,7 @@ def test_a_name_of_the_project_is_refused(name: str, new: Callable[..., Result])
 def test_a_name_that_another_backend_has_is_refused(
     new: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path / "site", "toys-galore", toy="bfsql_trials.toy:plugin")
+    install(tmp_path / "site", "toys-galore", toy="bfsql_test_support.backends.toy:plugin")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     done = new("toy")
     assert done.exit_code == 2

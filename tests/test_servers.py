@@ -7,13 +7,13 @@ import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
-from bfsql_servers.fixtures import folder
-from bfsql_servers.missing import missing
-from bfsql_servers.neo4j import USER, Neo4jServer
-from bfsql_servers.pgbouncer import POOL_SIZE, PgBouncer
-from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
-from bfsql_servers.process import is_alive
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.fixtures import folder
+from bfsql_test_support.servers.neo4j import USER, Neo4jServer
+from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
+from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
+from bfsql_test_support.servers.process import is_alive
+from bfsql_test_support.servers.unavailable import Unavailable
 
 
 async def test_postgres_has_both_extensions(postgres: PostgresServer) -> None:

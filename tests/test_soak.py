@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfsql_servers.soak import soak
+from bfsql_test_support.soak.run import soak
 
 SECONDS = 30
 

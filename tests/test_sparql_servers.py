@@ -9,17 +9,17 @@ from urllib.request import Request
 
 import pytest
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.debian import unpack
-from bfsql_servers.folder import folder
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.maven import Artifact, fetch
-from bfsql_servers.missing import missing
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.process import is_alive
-from bfsql_servers.sparql import FORM, Login, Refused, SparqlServer, opener
-from bfsql_servers.unavailable import Unavailable
-from bfsql_servers.virtuoso import FEW_ROWS, MAX_ROWS, VirtuosoServer
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.debian import unpack
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.maven import Artifact, fetch
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.process import is_alive
+from bfsql_test_support.servers.sparql import FORM, Login, Refused, SparqlServer, opener
+from bfsql_test_support.servers.unavailable import Unavailable
+from bfsql_test_support.servers.virtuoso import FEW_ROWS, MAX_ROWS, VirtuosoServer
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ANOTHER_GRAPH = "http://x.test/graph"

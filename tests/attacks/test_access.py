@@ -18,7 +18,7 @@ from bfsql.cli.command import bfsql
 from bfsql.errors import ConfigurationError
 from bfsql.serving.tokens import TokenFile, new_token, token_line
 from bfsql.settings import UnreadableFile, read_text
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.serve_process import Served, serving
 
 ALICE, BOB = new_token(), new_token()
 INITIALIZE = {

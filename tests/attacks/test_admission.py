@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 import httpx2
 import mcp
 
-from bfsql_servers.gate import SECONDS, served_gate
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.gate import SECONDS, served_gate
+from bfsql_test_support.servers.serve_process import Served, serving
 
 
 def client_at(address: str, served: Served) -> httpx2.AsyncClient:

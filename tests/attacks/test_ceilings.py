@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import bfsql
 from bfsql.cli.command import bfsql as command_line
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.serve_process import Served, serving
 
 BFSQL = [sys.executable, "-m", "bfsql"]
 LEAVES = 4_000

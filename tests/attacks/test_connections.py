@@ -15,9 +15,9 @@ import httpx2
 from mcp import Client
 
 from bfsql.models import NodeRecord
-from bfsql_servers.gate import served_gate
-from bfsql_servers.served import Served, serving
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.servers.gate import served_gate
+from bfsql_test_support.servers.serve_process import Served, serving
 
 SILENT = b""
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "

@@ -19,9 +19,9 @@ from mcp import Client, StdioServerParameters
 from mcp_types import ToolListChangedNotification
 
 from bfsql.models import NodeRecord
-from bfsql_servers.served import Served, serving
-from bfsql_servers.slow_store import Journal
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.servers.slow_store import Journal
 
 pytestmark = pytest.mark.slow
 

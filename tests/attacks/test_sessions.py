@@ -17,8 +17,8 @@ import httpx2
 import pytest
 from mcp import Client
 
-from bfsql_servers.served import Served, serving
-from bfsql_servers.slow_store import Journal
+from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.servers.slow_store import Journal
 
 ENEMY = "127.0.0.2"
 PATIENCE = 60

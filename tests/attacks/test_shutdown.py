@@ -18,9 +18,9 @@ import httpx2
 import pytest
 from mcp import Client
 
-from bfsql_servers.forked import Forked, forked
-from bfsql_servers.served import Served, serving
-from bfsql_servers.slow_store import NODES, Journal
+from bfsql_test_support.servers.serve_forks import Forked, forked
+from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.servers.slow_store import NODES, Journal
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,11 @@ from mcp import Client
 
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresSettings, load_graph
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import refused, through
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.postgres import PostgresServer
-from bfsql_servers.served import serving
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import refused, through
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.serve_process import serving
 
 PEOPLE = """
 INSERT DATA {

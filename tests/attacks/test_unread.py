@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.serve_process import Served, serving
 
 CALLS = 1_000
 SECONDS = 60

@@ -20,8 +20,8 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from prometheus_client.parser import text_string_to_metric_families
 
-from bfsql_servers.port import HOST, free_port
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.servers.serve_process import Served, serving
 
 ERAS = ("auto", "legacy")
 SECONDS = 60

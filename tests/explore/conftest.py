@@ -15,10 +15,10 @@ from playwright.async_api import Browser, expect
 import bfsql
 from bfsql.call import AnswerFormat, Caller
 from bfsql.explore.record import Recorder
-from bfsql_servers.chromium import PATIENCE, Visit, chromium, visiting
-from bfsql_servers.missing import missing
-from bfsql_servers.served import Served, exploring
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.browser.chromium import PATIENCE, Visit, chromium, visiting
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.serve_process import Served, exploring
+from bfsql_test_support.servers.unavailable import Unavailable
 
 expect.set_options(timeout=PATIENCE * 1000)
 SERIOUS = {"serious", "critical"}

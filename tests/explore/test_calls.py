@@ -20,8 +20,8 @@ from playwright.async_api import Page
 
 import bfsql
 from bfsql.cli.command import bfsql as bfsql_command
-from bfsql_servers.chromium import Visit
-from bfsql_servers.served import Served, exploring
+from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -18,13 +18,13 @@ from playwright.async_api import Locator, Page, expect
 from bfsql.cli.demo import films_paths
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.serving.tokens import new_token, token_line
-from bfsql_servers.chromium import PATIENCE, Visit, address
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.pages import on_neo4j, on_oxigraph
-from bfsql_servers.port import free_port
-from bfsql_servers.served import exploring
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.browser.chromium import PATIENCE, Visit, address
+from bfsql_test_support.servers.documentation import on_neo4j, on_oxigraph
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.serve_process import exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -15,8 +15,8 @@ import pytest
 from playwright.async_api import expect
 
 from bfsql.models.characters import escaped
-from bfsql_servers.chromium import Visit
-from bfsql_servers.served import Served
+from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.servers.serve_process import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -13,9 +13,9 @@ import pytest_asyncio
 from playwright.async_api import expect
 
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
-from bfsql_servers.chromium import Visit
-from bfsql_servers.served import Served, exploring
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -8,8 +8,8 @@ import re
 import pytest
 from playwright.async_api import Browser, Locator, Page, Route, expect
 
-from bfsql_servers.chromium import PATIENCE, Visit, visiting
-from bfsql_servers.served import Served
+from bfsql_test_support.browser.chromium import PATIENCE, Visit, visiting
+from bfsql_test_support.servers.serve_process import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

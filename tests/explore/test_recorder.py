@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, Route
 
-from bfsql_servers.chromium import visiting
+from bfsql_test_support.browser.chromium import visiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

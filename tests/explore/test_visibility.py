@@ -11,9 +11,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_servers.chromium import Visit, visiting
-from bfsql_servers.served import Served, exploring
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.browser.chromium import Visit, visiting
+from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.web import WebServer
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.web import WebServer
 
 Opened = Callable[..., Awaitable[JsonLdBackend]]
 

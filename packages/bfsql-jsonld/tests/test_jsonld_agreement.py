@@ -3,9 +3,6 @@
 import json
 from contextlib import asynccontextmanager
 
-from bfsql_trials import graph_strategies
-from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.hooking import Failing, Hiding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +10,9 @@ from bfsql import MemoryBackend, open_graph
 from bfsql.answers.clean import clean_metadata
 from bfsql.models import Edge, EdgeRecord, NodeRecord, outline_of
 from bfsql_jsonld import JsonLdBackend
+from bfsql_test_support import graph_strategies
+from bfsql_test_support.hooks import Failing, Hiding
+from bfsql_test_support.suites.agreement import assert_same_answers
 
 
 @asynccontextmanager

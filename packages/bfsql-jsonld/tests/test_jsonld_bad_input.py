@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from bfsql_trials.hostile_files import HOSTILE, NESTED_ENTITIES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +14,10 @@ from bfsql.http.addresses import public_address
 from bfsql.models import Edge
 from bfsql_jsonld import JsonLdBackend
 from bfsql_jsonld.routes import segment
-from bfsql_servers import bad_replies as replies
-from bfsql_servers.port import free_port
-from bfsql_servers.web import WebServer
+from bfsql_test_support.hostile_files import HOSTILE, NESTED_ENTITIES
+from bfsql_test_support.servers import bad_replies as replies
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.web import WebServer
 
 NODE = {"id": "a", "@type": "T"}
 OUT = "/entities/a/relations?direction=out"

@@ -7,15 +7,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pytest
-from bfsql_trials.conformance import ServedSuite, trying
-from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.web import WebServer
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_test_support.servers.web import WebServer
+from bfsql_test_support.suites.conformance import ServedSuite, trying
+from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, OptOut
 

@@ -14,7 +14,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql.server import create_server
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.web import WebServer
+from bfsql_test_support.servers.web import WebServer
 
 
 @pytest.fixture

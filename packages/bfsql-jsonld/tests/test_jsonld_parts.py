@@ -10,7 +10,7 @@ from bfsql import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.parts import only, part_of
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.web import WebServer
+from bfsql_test_support.servers.web import WebServer
 
 RECORDS = [
     *(NodeRecord(f"n{i}", "T", {"name": f"Node {i}", "year": i, "id": "x"}) for i in range(5)),

@@ -14,10 +14,10 @@ from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
 from bfsql_jsonld.replies import HttpCache, Reply, Request
-from bfsql_servers import bad_replies as replies
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.port import free_port
-from bfsql_servers.web import WebServer
+from bfsql_test_support.servers import bad_replies as replies
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.web import WebServer
 
 NODE = {"id": "a", "@type": "T"}
 SECRET = "hush-hush-1"

@@ -8,7 +8,7 @@ import pytest
 from neo4j import AsyncGraphDatabase
 
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
 
 Cypher = Callable[..., Awaitable[list[list[Any]]]]
 

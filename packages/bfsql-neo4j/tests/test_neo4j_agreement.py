@@ -1,7 +1,6 @@
 """The server gives the same answers as the reference in memory, whatever the records."""
 
 import pytest
-from bfsql_trials.agreement import assert_agreed, graphs, values, without_dangling
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from bfsql.answers.clean import clean_metadata
 from bfsql.models import EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
+from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
 
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"`", "42", "007", "4.20", "true", "🜁", ""])
 KEPT_CASE = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060"])

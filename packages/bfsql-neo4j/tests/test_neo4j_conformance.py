@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
-from bfsql_trials.conformance import ServedSuite, WatchedSuite
-from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite
+from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING
 

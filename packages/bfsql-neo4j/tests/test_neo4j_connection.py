@@ -14,7 +14,7 @@ from bfsql.graph import open_graph
 from bfsql.tools import Limits
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
 
 LEAVES = 100_000
 """Neighbours of the hub; the server takes most of a second for a ring of so many."""

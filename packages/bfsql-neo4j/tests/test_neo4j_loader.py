@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.loading import Contents, LoaderSuite, traced_memory
 
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import LoadRefused, SourceError, StoreError, StoreUnavailable
@@ -28,7 +27,8 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.load.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.values import from_properties
-from bfsql_servers.process import PAUSE
+from bfsql_test_support.servers.process import PAUSE
+from bfsql_test_support.suites.loading import Contents, LoaderSuite, traced_memory
 from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from bfsql_trials.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 from bfsql.errors import ConfigurationError, EmbeddingFailed, StoreError
 from bfsql.graph import open_graph
@@ -17,8 +16,9 @@ from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.port import HOST, free_port
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.suites.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 NEAREST = 20
 

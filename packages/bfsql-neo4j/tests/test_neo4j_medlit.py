@@ -4,12 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from bfsql_trials.medlit import MedlitSuite, MisspelledNames, SameMetadata, assert_whole
 
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.suites.medlit import (
+    MedlitSuite,
+    MisspelledNames,
+    SameMetadata,
+    assert_whole,
+)
 
 
 @pytest.fixture(scope="module")

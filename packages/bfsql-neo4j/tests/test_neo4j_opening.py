@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.commands import refused
 
 from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jSettings, discovery
 from bfsql_neo4j.indexes import prepare
-from bfsql_servers.certificates import CA, make_certificates
-from bfsql_servers.missing import missing
-from bfsql_servers.neo4j import PASSWORD, Neo4jServer
-from bfsql_servers.port import HOST, free_port
+from bfsql_test_support.command_line import refused
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.certificates import CA, make_certificates
+from bfsql_test_support.servers.neo4j import PASSWORD, Neo4jServer
+from bfsql_test_support.servers.port import HOST, free_port
 
 WRONG = "guess-me"
 ONE = "CREATE (:T {entity_id: 'a', name: 'Ann'})-[:TO]->(:T {entity_id: 'b', name: 'Bob'})"

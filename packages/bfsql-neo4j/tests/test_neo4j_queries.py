@@ -11,7 +11,7 @@ from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
 
 QUESTIONS = ["nodes", "stubs", "node_metadata", "node_elements", "ring", "leaving", "entering"]
 NOTHING = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS"

@@ -15,7 +15,7 @@ from bfsql.models.parts import TypedTriple
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.queries import PART
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
 
 DEGREES = (PART - 1, PART, PART + 1, 2 * PART)
 LEAVES = 6 * PART

@@ -1,9 +1,9 @@
 """Files as users have them, loaded into a real server."""
 
 import pytest
-from bfsql_trials.user_files import ServerFilesSuite, Store
 
-from bfsql_servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
 class TestUserFiles(ServerFilesSuite):

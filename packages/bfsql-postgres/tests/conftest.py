@@ -9,9 +9,9 @@ import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_servers.database import Database, kept
-from bfsql_servers.pgbouncer import PgBouncer
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import Database, kept
+from bfsql_test_support.servers.pgbouncer import PgBouncer
+from bfsql_test_support.servers.postgres import PostgresServer
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
 Open = Callable[..., Awaitable[PostgresBackend]]

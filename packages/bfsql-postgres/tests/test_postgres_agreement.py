@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from bfsql_trials.agreement import TEXTS, assert_agreed, graphs, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,8 @@ from bfsql.answers.clean import clean
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.suites.agreement import TEXTS, assert_agreed, graphs, values
 
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"", "a:b", "b:a", "🜁", "%66", "\\", "x\ny"])
 PREDICATES = st.sampled_from(["TREATS", "treats", "is\na", "a:b", "b"])

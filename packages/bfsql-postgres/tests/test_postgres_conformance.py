@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
-from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
 
 from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database
-from bfsql_servers.pgbouncer import PgBouncer
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.pgbouncer import PgBouncer
+from bfsql_test_support.suites.conformance import ASKED_AGAIN, WatchedSuite, trying
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
 

@@ -15,12 +15,12 @@ from bfsql.models import GraphRecord
 from bfsql.tools import Limits
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
-from bfsql_servers.database import Database
-from bfsql_servers.folder import folder
-from bfsql_servers.missing import missing
-from bfsql_servers.pgbouncer import POOL_SIZE, PgBouncer
-from bfsql_servers.postgres import PostgresServer
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
+from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.unavailable import Unavailable
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 

@@ -6,16 +6,16 @@ from functools import partial
 
 import asyncpg
 import pytest
-from bfsql_trials.commands import refused
-from bfsql_trials.embedding_service import PlayedService, json_body, playing
 
 from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavailable
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresSettings, connection, load_graph
-from bfsql_servers.database import Database
-from bfsql_servers.port import HOST, free_port
-from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
+from bfsql_test_support.command_line import refused
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.embedding_service import PlayedService, json_body, playing
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
 
 SECRET = "wrong-sesame"
 VARIABLES = ("DATABASE_URL", "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")

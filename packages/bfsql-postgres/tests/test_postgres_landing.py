@@ -13,9 +13,9 @@ from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database
-from bfsql_servers.port import HOST
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.postgres import PostgresServer
 
 OLD = [NodeRecord("old", "thing")]
 NEW = [NodeRecord("a", "thing"), NodeRecord("b", "thing"), EdgeRecord("a", "p", "b")]

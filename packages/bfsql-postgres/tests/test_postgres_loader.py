@@ -7,14 +7,21 @@ from dataclasses import replace
 
 import asyncpg
 import pytest
-from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, SqlLoaderSuite, many
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Metadata, NodeRecord
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load import existing, loader
 from bfsql_postgres.load.loader import load_graph
-from bfsql_servers.postgres import LOCKED
+from bfsql_test_support.servers.postgres import LOCKED
+from bfsql_test_support.suites.loading import (
+    OLD,
+    Contents,
+    LoadElsewhere,
+    ReadMetadata,
+    SqlLoaderSuite,
+    many,
+)
 
 LAYOUTS = ["bundle_evidence", "evidence"]
 

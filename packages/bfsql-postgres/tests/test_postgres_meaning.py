@@ -11,14 +11,14 @@ from typing import Any
 
 import asyncpg
 import pytest
-from bfsql_trials.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 from bfsql.graph import open_graph
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.suites.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 DIMENSIONS = 384
 

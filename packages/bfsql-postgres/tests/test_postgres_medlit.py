@@ -11,7 +11,14 @@ from typing import Any
 
 import asyncpg
 import pytest
-from bfsql_trials.medlit import (
+
+from bfsql.graph import open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord
+from bfsql_postgres import PostgresBackend, PostgresSettings
+from bfsql_postgres.load.loader import load_graph
+from bfsql_test_support.servers.database import Database, kept
+from bfsql_test_support.suites.medlit import (
     CUSHING_DISEASE,
     DESMOPRESSIN,
     MedlitSuite,
@@ -19,13 +26,6 @@ from bfsql_trials.medlit import (
     SameGraph,
     assert_whole,
 )
-
-from bfsql.graph import open_graph
-from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
-from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_postgres.load.loader import load_graph
-from bfsql_servers.database import Database, kept
 
 TABLES = """
 CREATE TABLE entity (

@@ -8,14 +8,14 @@ from typing import Any
 
 import asyncpg
 import pytest
-from bfsql_trials.loading import many
 
 from bfsql.errors import LoadRefused, SourceError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.suites.loading import many
 
 OLD: list[GraphRecord] = [
     NodeRecord("a", "T", {"name": "one"}),

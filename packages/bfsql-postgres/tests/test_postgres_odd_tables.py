@@ -8,9 +8,9 @@ import pytest
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_postgres import PostgresBackend, queries
 from bfsql_postgres.connection import place
-from bfsql_servers.database import Database
-from bfsql_servers.port import free_port
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.postgres import PostgresServer
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 

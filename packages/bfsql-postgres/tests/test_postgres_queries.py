@@ -12,8 +12,8 @@ import pytest
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.postgres import PostgresServer
 
 BRANCHES, LEVELS = 6, 4
 EDGES = sum(BRANCHES**level for level in range(1, LEVELS + 1))

@@ -14,7 +14,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Refusal
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresBackend
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 

@@ -12,7 +12,7 @@ from bfsql import call
 from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import Pool
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
 
 NAME = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 INTERVAL = "SHOW client_connection_check_interval"

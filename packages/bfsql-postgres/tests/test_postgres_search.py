@@ -12,8 +12,8 @@ import pytest
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database, kept
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import Database, kept
+from bfsql_test_support.servers.postgres import PostgresServer
 
 DRUGS = [
     NodeRecord("d:1", "drug", {"name": "Desmopressin", "synonyms": ["DDAVP", "Minirin"]}),

@@ -10,7 +10,7 @@ import pytest
 
 from bfsql import call
 from bfsql_postgres import PostgresBackend, backend, connection
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from bfsql_trials.user_files import ServerFilesSuite, Store
 
-from bfsql_servers.database import Database
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
 class TestUserFiles(ServerFilesSuite):

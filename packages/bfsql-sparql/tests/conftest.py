@@ -13,7 +13,6 @@ import pytest
 
 from bfsql.loading import staged
 from bfsql.models import EntityStub, GraphRecord
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend, open_dataset
 from bfsql_sparql.dataset import Reply
 from bfsql_sparql.endpoint import Endpoint
@@ -24,6 +23,7 @@ from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.store import Store as OpenStore
+from bfsql_test_support.servers.sparql import SparqlServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.agreement import assert_agreed, graphs, values, without_dangling
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
 
 IDS = st.sampled_from(
     [

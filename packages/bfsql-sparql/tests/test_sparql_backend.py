@@ -8,14 +8,14 @@ import pytest
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql.graph import open_graph
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import page, refused, results
-from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
-from bfsql_servers.port import free_port
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend, open_dataset
 from bfsql_sparql.dataset import Reply
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import page, refused, results
+from bfsql_test_support.servers.fuseki import PASSWORD, USER, FusekiServer
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.sparql import SparqlServer
 
 Looks = Callable[..., Awaitable[Any]]
 

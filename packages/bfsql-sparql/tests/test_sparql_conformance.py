@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from zipfile import ZipFile
 
 import pytest
-from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
-from bfsql_trials.shared_load import LoadedTogether
 
 from bfsql.models import GraphRecord
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.fuseki import jar as program
-from bfsql_servers.process import stopped
 from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.fuseki import jar as program
+from bfsql_test_support.servers.process import stopped
+from bfsql_test_support.suites.conformance import ASKED_AGAIN, WatchedSuite, trying
+from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import BackendSuite, Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES, storable
 from bfsql_testing.conformance.graphs import village

@@ -10,9 +10,9 @@ import pytest
 import bfsql
 from bfsql import call
 from bfsql.models import Edge, Omission
-from bfsql_servers.sparql import SparqlServer
-from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.backend import SparqlBackend
+from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -11,8 +11,12 @@ import pytest
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import (
+from bfsql_sparql.dataset import Refused, TooSlow, rows, truth
+from bfsql_sparql.endpoint import Endpoint
+from bfsql_sparql.request import query_request
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import (
     Reply,
     boolean,
     endless,
@@ -28,12 +32,8 @@ from bfsql_servers.bad_replies import (
     some,
     zipped,
 )
-from bfsql_servers.sparql import SparqlServer
-from bfsql_servers.virtuoso import VirtuosoServer
-from bfsql_sparql.dataset import Refused, TooSlow, rows, truth
-from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.request import query_request
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.loading import Contents, Load, LoaderSuite
 from click.testing import CliRunner
 
 from bfsql.cli import bfsql
@@ -23,15 +22,16 @@ from bfsql.errors import (
 from bfsql.loading import load as load_files
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, silence
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql import SparqlBackend, SparqlSettings
 from bfsql_sparql.load import leftovers, loader
 from bfsql_sparql.load.loader import load_graph
 from bfsql_sparql.plugin import plugin
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import Asked, Reply, refused, reset, results, silence
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.suites.loading import Contents, Load, LoaderSuite
 
 NEW = LoadOptions(LoadMode.NEW)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"

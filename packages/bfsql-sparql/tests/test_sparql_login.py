@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Reply, boolean, redirect, refused
-from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
-from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.dataset import truth
 from bfsql_sparql.endpoint import Endpoint
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import Reply, boolean, redirect, refused
+from bfsql_test_support.servers.fuseki import PASSWORD, USER, FusekiServer
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.medlit import MedlitSuite, SameMetadata
 
 from bfsql.models import GraphRecord
 from bfsql_sparql import SparqlBackend
+from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata
 
 STORES = ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"]
 

@@ -8,8 +8,8 @@ import pytest
 import bfsql
 from bfsql import call
 from bfsql.models import Node
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend
+from bfsql_test_support.servers.sparql import SparqlServer
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

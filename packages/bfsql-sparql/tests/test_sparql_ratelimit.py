@@ -13,12 +13,12 @@ import pytest
 
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Reply, boolean, refused, reset, silence
-from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import TooSlow, truth
 from bfsql_sparql.endpoint import Endpoint
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import Reply, boolean, refused, reset, silence
+from bfsql_test_support.servers.oxigraph import OxigraphServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

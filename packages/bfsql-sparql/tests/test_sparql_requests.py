@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings, with_preset
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

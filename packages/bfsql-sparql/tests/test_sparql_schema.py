@@ -5,16 +5,24 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.hostile_files import HOSTILE
 
 from bfsql import call
 from bfsql.models.rdf import WELL_KNOWN
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Asked, Reply, iri, refused, reset, results, silence
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.mapping import UNTYPED, TypeRanking
+from bfsql_test_support.hostile_files import HOSTILE
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import (
+    Asked,
+    Reply,
+    iri,
+    refused,
+    reset,
+    results,
+    silence,
+)
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 Looks = Callable[..., Awaitable[Any]]
 Opened = Callable[..., Awaitable[Endpoint]]

@@ -12,13 +12,21 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Omission
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Asked, Reply, iri, literal, refused, results, silence
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.dialects import DIALECTS, search_terms
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import (
+    Asked,
+    Reply,
+    iri,
+    literal,
+    refused,
+    results,
+    silence,
+)
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 from bfsql_testing.conformance.graphs import HOSTILE, crowd
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

@@ -8,12 +8,12 @@ import pytest
 
 from bfsql.errors import ConfigurationError
 from bfsql.sources import FORMATS, RDF
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Asked, Reply, results
 from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.plugin import plugin
 from bfsql_sparql.settings import SparqlSettings, hint, with_preset
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.bad_replies import Asked, Reply, results
 
 TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
 PUBLIC = ("dbpedia", "wikidata", "uniprot", "chembl")

@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from bfsql_trials.hostile_files import ABORTS, HONEST, HOSTILE
 
 from bfsql.errors import StoreError
-from bfsql_servers.port import free_port
 from bfsql_sparql.dataset import rows
 from bfsql_sparql.files import open_files
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.hostile_files import ABORTS, HONEST, HOSTILE
+from bfsql_test_support.servers.port import free_port
 
 RDF = {what: file for what, file in HOSTILE.items() if not file[0].endswith(("graphml", "gexf"))}
 WITHOUT_OXIGRAPH = "import sys; sys.modules['oxrdflib'] = None; from bfsql.cli import main; main()"

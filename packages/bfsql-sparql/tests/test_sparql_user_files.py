@@ -1,9 +1,9 @@
 """`bfsql load` into Oxigraph, with files as users have them."""
 
 import pytest
-from bfsql_trials.user_files import ServerFilesSuite, Store
 
-from bfsql_servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
 class TestUserFiles(ServerFilesSuite):

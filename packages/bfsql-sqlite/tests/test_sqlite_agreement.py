@@ -3,13 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from bfsql_trials.agreement import TEXTS, assert_agreed, graphs, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_test_support.suites.agreement import TEXTS, assert_agreed, graphs, values
 
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"", "\0f", "f", "🜁", "%66", ""])
 PREDICATES = st.sampled_from(["TREATS", "treats", "is\na"])

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bfsql_trials.appending import SeveralLoads, several_loads
 from hypothesis import HealthCheck, given, settings
 
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.successive_loads import SeveralLoads, several_loads
 
 CONTENTS = [
     "SELECT * FROM node ORDER BY n",

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bfsql_trials.conformance import WatchedSuite
-
 from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_test_support.suites.conformance import WatchedSuite
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING
 

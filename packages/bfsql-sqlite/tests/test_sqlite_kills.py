@@ -11,9 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import bfsql_trials
 import pytest
-from bfsql_trials.loading import load_and_tell, load_files_and_tell, many
 
 from bfsql.errors import LoadRefused
 from bfsql.loading import load
@@ -21,6 +19,7 @@ from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.suites.loading import load_and_tell, load_files_and_tell, many
 
 KILLS = 20
 NODES = 1_500
@@ -55,9 +54,8 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes processes that have already imported the modules of a load."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         pytest.skip("processes are not copied here")
-    monkeypatch.setenv("PYTHONPATH", str(Path(bfsql_trials.__file__).parents[1]))
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bfsql_sqlite.bulk", "bfsql_trials.loading"])
+    context.set_forkserver_preload(["bfsql_sqlite.bulk", "bfsql_test_support.suites.loading"])
     return context
 
 

@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, SqlLoaderSuite, many
 
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph
+from bfsql_test_support.suites.loading import (
+    OLD,
+    Contents,
+    LoadElsewhere,
+    ReadMetadata,
+    SqlLoaderSuite,
+    many,
+)
 
 
 def names(folder: Path) -> list[str]:

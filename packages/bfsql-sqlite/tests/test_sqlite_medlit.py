@@ -5,10 +5,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from bfsql_trials.medlit import MedlitSuite, MisspelledNames, NoMatches, SameMetadata, assert_whole
 
 from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_test_support.suites.medlit import (
+    MedlitSuite,
+    MisspelledNames,
+    NoMatches,
+    SameMetadata,
+    assert_whole,
+)
 
 
 @pytest.fixture(scope="module")

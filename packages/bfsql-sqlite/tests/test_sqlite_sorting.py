@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from bfsql_trials.agreement import assert_agreed
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk_graph, duckdb_tables, load_graph
+from bfsql_test_support.suites.agreement import assert_agreed
 
 RECORDS: list[GraphRecord] = [
     *(NodeRecord(f"n{i}", "thing", {"name": f"name {i}"} if i % 3 else {}) for i in range(40)),

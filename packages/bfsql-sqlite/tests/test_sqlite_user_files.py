@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from bfsql_trials.user_files import Graph, Store, UserFilesSuite
 from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
+from bfsql_test_support.suites.user_files import Graph, Store, UserFilesSuite
 
 Files = Mapping[str, str | bytes]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from bfsql_trials.columns import ColumnsOverMemory, TypedStream
-from bfsql_trials.gallery import GALLERY, Eight, Store, Wrong, trial
 
+from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
+from bfsql_test_support.gallery import GALLERY, Eight, Store, Wrong, trial
 from bfsql_testing.conformance import RULES, Rule, isolation, judge
 
 RIGHT = (Eight, Store, ColumnsOverMemory, TypedStream)

@@ -143,7 +143,7 @@ async def test_requests_come_no_faster_than_the_rate():
 
 
 async def test_a_default_batch_counts_every_single_request():
-    from bfsql_trials.backends import BareBackend
+    from bfsql_test_support.backends.in_memory import BareBackend
 
     limited = RateLimitedGraphDb(BareBackend(parallel()), rate=0)
     await limited.get_nodes_batch(["p:1", "p:2", "no such id"])
@@ -151,7 +151,7 @@ async def test_a_default_batch_counts_every_single_request():
 
 
 async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was():
-    from bfsql_trials.columns import TypedStream
+    from bfsql_test_support.backends.columns import TypedStream
 
     for backend in (TypedStream(parallel()), MemoryBackend(parallel())):
         limited = RateLimitedGraphDb(backend, rate=0)

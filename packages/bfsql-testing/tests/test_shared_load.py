@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from bfsql_trials.gallery import GALLERY
-from bfsql_trials.shared_load import judged_together
 
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
+from bfsql_test_support.gallery import GALLERY
+from bfsql_test_support.suites.shared_load import judged_together
 from bfsql_testing.conformance import RULES, Trial
 
 TRIED = ("every-node", "schema-lists", "own-edges", "read-rights", "search-crowd")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.backends import BareBackend, CountingBackend
-from bfsql_trials.conformance import trying
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, GraphRecord, Node, Omission, Triple
+from bfsql_test_support.backends.in_memory import BareBackend, CountingBackend
+from bfsql_test_support.suites.conformance import trying
 from bfsql_testing.conformance import RULES, Finding
 from bfsql_testing.conformance.graphs import village
 from bfsql_testing.suite import BackendSuite, raise_outcome

@@ -1,6 +1,6 @@
 """Print the answers to a fixed series of calls; the output has to be the same in every process.
 
-python same_calls.py [folder of a kgraph bundle]
+python -m bfsql_test_support.same_calls [folder of a kgraph bundle]
 """
 
 from __future__ import annotations

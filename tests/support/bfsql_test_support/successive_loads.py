@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import MADE_TYPE, LoadMode, LoadOptions
 from bfsql.models.merge import created_node
-from bfsql_trials.graph_strategies import graphs
+from bfsql_test_support.graph_strategies import graphs
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,6 @@
 from collections import Counter
 
 import pytest
-from bfsql_trials import graph_strategies
-from bfsql_trials.agreement import values
-from bfsql_trials.reading_lines import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +10,9 @@ from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.answers import in_lines
 from bfsql.answers.notes import Substitution, sentences
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support import graph_strategies
+from bfsql_test_support.compact_parser import read
+from bfsql_test_support.suites.agreement import values
 
 LINES = Limits(answer_format="lines")
 

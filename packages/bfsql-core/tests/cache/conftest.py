@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.backends import BareBackend
-from bfsql_trials.recording_backend import Watch, watched
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, GraphRecord, NodeRecord
+from bfsql_test_support.backends.in_memory import BareBackend
+from bfsql_test_support.backends.recording import Watch, watched
 
 EDGE = Edge("a", "acts on", "b")
 RECORDS: list[GraphRecord] = [

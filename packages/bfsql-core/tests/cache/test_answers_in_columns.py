@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
-from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
 
 from bfsql import Graph, Limits
 from bfsql.cache import CachedGraphDb
 from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 
 RECORDS = [
     *(NodeRecord(f"n{i}", "thing", {"name": f"name {i}", "rank": i}) for i in range(40)),

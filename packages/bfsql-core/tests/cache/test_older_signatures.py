@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from bfsql_trials.author_style import SHOP, RestBackend
 
 from bfsql import open_graph
 from bfsql.abc import ForwardingBackend, GraphDbInterface, implements
 from bfsql.cache import CachedGraphDb, CircuitBreakerBackend
 from bfsql.memory import MemoryBackend
 from bfsql.models import EntityStub
+from bfsql_test_support.backends.author_style import SHOP, RestBackend
 
 HITS = [EntityStub("a", "Drug"), EntityStub("b", "Gene"), EntityStub("a", "Drug")]
 

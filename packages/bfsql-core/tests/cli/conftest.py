@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bfsql_trials.distributions import install
 from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
+from bfsql_test_support.distributions import install
 
 NODES = """id,type,name
 f:1,Film,Sleepless in Seattle
@@ -36,7 +36,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "site"
     names = {"toy": "plugin", "frozen": "read_only", "of_old": "of_old", "ended": "ended"}
     names |= {"failing": "failing", "replacing": "replacing"}
-    install(site, "bfsql-toy", **{name: f"bfsql_trials.toy:{it}" for name, it in names.items()})
+    install(
+        site,
+        "bfsql-toy",
+        **{name: f"bfsql_test_support.backends.toy:{it}" for name, it in names.items()},
+    )
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("BFSQL_BACKEND", "toy")
     (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
@@ -65,9 +69,7 @@ def loaded(run: Callable[..., Result]) -> Callable[..., Result]:
 @pytest.fixture
 def environment(folder: Path) -> dict[str, str]:
     """Environment variables for a separate process in which `toy` is installed too."""
-    trials = Path(__file__).parents[1]
-    path = os.pathsep.join([str(folder / "site"), str(trials)])
-    return os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
+    return os.environ | {"PYTHONPATH": str(folder / "site"), "COLUMNS": "100"}
 
 
 @pytest.fixture

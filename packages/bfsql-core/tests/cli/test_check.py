@@ -4,10 +4,10 @@ import json
 import time
 
 import pytest
-from bfsql_trials import toy
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge
+from bfsql_test_support.backends import toy
 
 
 @pytest.fixture

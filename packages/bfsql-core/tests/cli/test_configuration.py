@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import pytest
-from bfsql_trials.distributions import install
 from pydantic import SecretStr
 
 from bfsql.call import Limits
 from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError, UnknownBackend
 from bfsql.settings import ServeSettings, read_config
+from bfsql_test_support.distributions import install
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A separate working directory for the test, where the backend `toy` is installed."""
-    install(tmp_path / "site", "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(tmp_path / "site", "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from bfsql_trials import toy
 from click.testing import Result
 
 from bfsql.cli.account import account
@@ -19,6 +18,7 @@ from bfsql.errors import ConfigurationError, SourceError
 from bfsql.loading import EVERY, KEPT, RefusalFilter, load
 from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
+from bfsql_test_support.backends import toy
 
 Run = Callable[..., Result]
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import networkx as nx
 import pytest
-from bfsql_trials.columns import ColumnsOverMemory
 from click.testing import Result
 
 from bfsql.cli.stats import HUBS, show_stats, stats_of
@@ -18,6 +17,7 @@ from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
 from bfsql.models.outline import Relation
+from bfsql_test_support.backends.columns import ColumnsOverMemory
 
 Run = Callable[..., Result]
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bfsql_trials.reading_lines import read
 from click.testing import Result
 from rich.console import Console
 
@@ -18,6 +17,7 @@ from bfsql.cli.command import escape, explained
 from bfsql.cli.render import show
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
+from bfsql_test_support.compact_parser import read
 
 Run = Callable[..., Result]
 

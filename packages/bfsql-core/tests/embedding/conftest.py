@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from bfsql_trials.embedding_service import PlayedService, playing
+
+from bfsql_test_support.servers.embedding_service import PlayedService, playing
 
 
 @pytest.fixture

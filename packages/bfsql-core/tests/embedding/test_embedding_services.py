@@ -13,12 +13,12 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from bfsql_trials.embedding_service import PlayedService, Said, json_body, vector
 
 from bfsql import call
 from bfsql.embedding import Embedder, EmbeddingFailed, EmbeddingSettings, open_embedder
 from bfsql.embedding.service import MAX_BYTES, endpoint
 from bfsql.errors import ConfigurationError
+from bfsql_test_support.servers.embedding_service import PlayedService, Said, json_body, vector
 
 KEY = "sk-not-for-others"
 Opened = Callable[..., Embedder]

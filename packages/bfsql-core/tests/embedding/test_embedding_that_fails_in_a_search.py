@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from bfsql_trials.embedding_service import PlayedService, json_body, vector
 
 from bfsql import open_graph
 from bfsql.embedding import (
@@ -18,6 +17,7 @@ from bfsql.embedding import (
 )
 from bfsql.memory import MemoryBackend
 from bfsql.models import EntityStub, NodeRecord
+from bfsql_test_support.servers.embedding_service import PlayedService, json_body, vector
 
 RECORDS = [
     NodeRecord("drug:1", "Drug", {"name": "vasopressin"}),

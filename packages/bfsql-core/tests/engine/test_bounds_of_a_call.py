@@ -1,13 +1,13 @@
 """The deadline and the node bound stop after a whole ring, with a note (`protocol.md` 10)."""
 
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.backends import LateBackend
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.in_memory import LateBackend
 
 NO_BUDGET = Limits(max_tokens=0)
 
@@ -41,9 +41,9 @@ async def test_a_ring_too_late_leaves_exactly_the_answer_of_the_depth_before(cas
     wanted = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
     backend = LateBackend(graph.records, {"edges_batch": late})
     async with open_graph(backend, limits=NO_BUDGET) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
-    exact = await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=late - 1)
-    whole = await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=hops)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
+    exact = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=late - 1)
+    whole = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=hops)
     if "Stopped" in str(answer.get("notes")):
         assert stopped(answer, "max_hops", late - 1, hops) == without(exact, "max_hops")
     else:
@@ -57,15 +57,15 @@ async def test_an_intersection_too_late_is_exactly_that_of_a_smaller_k(case, k, 
     wanted = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
     backend = LateBackend(graph.records, {"edges_batch": late})
     async with open_graph(backend, limits=NO_BUDGET) as opened:
-        answer = await asking.read(opened, "intersect_subgraphs", seeds=seeds, k=k)
-    whole = await asking.read(wanted, "intersect_subgraphs", seeds=seeds, k=k)
+        answer = await tool_calls.read(opened, "intersect_subgraphs", seeds=seeds, k=k)
+    whole = await tool_calls.read(wanted, "intersect_subgraphs", seeds=seeds, k=k)
     notes = [n for n in answer.get("notes", ()) if n.startswith("Stopped at k=")]
     if not notes:
         assert answer == whole
         return
     finished = int(notes[0].removeprefix("Stopped at k=").split()[0])
     assert late - 2 <= finished < k
-    exact = await asking.read(wanted, "intersect_subgraphs", seeds=seeds, k=finished)
+    exact = await tool_calls.read(wanted, "intersect_subgraphs", seeds=seeds, k=finished)
     assert without(stopped(answer, "k", finished, k), "notes") == without(exact, "k", "notes")
 
 
@@ -75,33 +75,33 @@ async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hop
     wanted = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
     limits = Limits(max_tokens=0, max_nodes=max_nodes)
     async with open_graph(MemoryBackend(graph.records), limits=limits) as opened:
-        ring = await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=1)
+        ring = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=1)
         dangling = "no node for" in str(ring.get("notes"))
         if ring["node_count"] > max(max_nodes, len(seeds)) and not dangling:
             with pytest.raises(ToolError, match=f"bound of {max_nodes} nodes") as refused:
-                await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
+                await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
             assert refused.value.kind == "too_large"
             return
         assume(not dangling)
-        answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
     notes = [n for n in answer.get("notes", ()) if n.startswith("Stopped at max_hops=")]
     if not notes:
-        assert answer == await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=hops)
+        assert answer == await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=hops)
         return
     finished = int(notes[0].removeprefix("Stopped at max_hops=").split()[0])
     assert "bound on nodes" in notes[0]
-    exact = await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=finished)
+    exact = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=finished)
     assert stopped(answer, "max_hops", finished, hops) == without(exact, "max_hops")
 
 
 async def test_the_bound_on_nodes_is_not_met_by_what_lies_within_it():
     async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=6)) as opened:
-        whole = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
+        whole = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
     assert whole["node_count"] == 6
     assert "notes" not in whole
     async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=3)) as opened:
-        part = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
-        shared = await asking.read(opened, "intersect_subgraphs", seeds=["n:0", "n:1"], k=5)
+        part = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
+        shared = await tool_calls.read(opened, "intersect_subgraphs", seeds=["n:0", "n:1"], k=5)
     assert part["node_count"] == 3
     assert any("max_hops=2 of 5" in note for note in part["notes"])
     assert any("bound on nodes" in note for note in shared["notes"])
@@ -113,7 +113,7 @@ async def test_the_bound_on_nodes_is_not_met_by_what_lies_within_it():
 async def test_a_first_ring_too_late_is_an_error_that_names_the_node(tool, depth):
     async with open_graph(LateBackend(chain(), {"edges_batch": 1})) as opened:
         with pytest.raises(ToolError, match="n:3 and 1 more") as refused:
-            await asking.asked(opened, tool, seeds=["n:3", "n:0"], **{depth: 3})
+            await tool_calls.asked(opened, tool, seeds=["n:3", "n:0"], **{depth: 3})
     assert refused.value.kind == "deadline"
     assert "60 s" in str(refused.value)
 
@@ -122,7 +122,7 @@ async def test_types_too_late_are_an_error_that_says_how_many():
     backend = LateBackend(chain(), {"get_nodes_batch": 2})
     async with open_graph(backend) as opened:
         with pytest.raises(ToolError, match="4 nodes reached") as refused:
-            await asking.asked(opened, "bfs_query", seeds=["n:0"], max_hops=3)
+            await tool_calls.asked(opened, "bfs_query", seeds=["n:0"], max_hops=3)
     assert refused.value.kind == "deadline"
 
 
@@ -139,7 +139,7 @@ async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops
     for tool, depth in calls:
         backend = LateBackend(graph.records, {methods[late]: 1})
         async with open_graph(backend, limits=NO_BUDGET) as opened:
-            answer = await asking.read(opened, tool, seeds=seeds, **depth)
+            answer = await tool_calls.read(opened, tool, seeds=seeds, **depth)
         if not answer[late]:  # an empty answer needs no metadata
             continue
         other = "edges" if late == "nodes" else "nodes"
@@ -159,7 +159,7 @@ async def test_an_answer_that_is_late_keeps_its_budget_too(case, hops, max_token
     late = {"metadata_for_edges_batch": 1} | ({"metadata_for_nodes_batch": 1} if nodes_too else {})
     limits = Limits(max_tokens=max_tokens, estimator=len)
     async with open_graph(LateBackend(graph.records, late), limits=limits) as opened:
-        answer = await asking.if_it_fits(opened, "bfs_query", seeds=seeds, max_hops=hops)
+        answer = await tool_calls.if_it_fits(opened, "bfs_query", seeds=seeds, max_hops=hops)
     assume(answer)
     assert len(answer.text.encode()) <= max_tokens
     if any("metadata" not in e for e in answer.content["edges"]):
@@ -170,7 +170,7 @@ async def test_mentions_too_late_are_an_error():
     backend = LateBackend(chain(), {"metadata_for_nodes_batch": 1})
     async with open_graph(backend) as opened:
         with pytest.raises(ToolError) as refused:
-            await asking.asked(opened, "bfs_query", seeds=["n:0"], max_hops=1, min_mentions=2)
+            await tool_calls.asked(opened, "bfs_query", seeds=["n:0"], max_hops=1, min_mentions=2)
     assert refused.value.kind == "deadline"
 
 
@@ -182,7 +182,7 @@ PATIENCE = Limits(deadline=1.5)
 async def test_a_ring_that_hangs_is_cancelled_and_the_answer_is_that_of_the_depth_before():
     backend = LateBackend(chain(), {"edges_batch": 3}, hangs=True)
     async with open_graph(backend, limits=PATIENCE) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
     assert answer["node_count"] == 3
     assert all("metadata" in node for node in answer["nodes"])
     assert any("max_hops=2 of 5, because the time" in note for note in answer["notes"])
@@ -193,7 +193,7 @@ async def test_a_first_ring_that_hangs_is_cancelled_and_an_error():
     backend = LateBackend(chain(), {"edges_batch": 1}, hangs=True)
     async with open_graph(backend, limits=PATIENCE) as opened:
         with pytest.raises(ToolError, match=r"n:0 could not be read within 1\.5 s") as refused:
-            await asking.asked(opened, "bfs_query", seeds=["n:0"], max_hops=5)
+            await tool_calls.asked(opened, "bfs_query", seeds=["n:0"], max_hops=5)
     assert refused.value.kind == "deadline"
     assert await backend.cancelled() == "edges_batch"
 
@@ -201,7 +201,7 @@ async def test_a_first_ring_that_hangs_is_cancelled_and_an_error():
 async def test_metadata_that_hangs_is_cancelled_and_leaves_stubs():
     backend = LateBackend(chain(), {"metadata_for_nodes_batch": 1}, hangs=True)
     async with open_graph(backend, limits=PATIENCE) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=2)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=2)
     assert answer["nodes"] == [{"id": f"n:{i}", "entity_type": "Gene"} for i in range(3)]
     assert any("metadata of all nodes is missing" in note for note in answer["notes"])
     assert await backend.cancelled() == "metadata_for_nodes_batch"

@@ -10,9 +10,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.columns import ColumnsOverMemory, PlainColumns, TypedStream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +17,9 @@ from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
 from bfsql.abc import GraphDbInterface
 from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns, TypedStream
+from bfsql_test_support.suites.agreement import assert_same_answers
 
 BATCH = 50
 SPOKES = 1_000
@@ -153,7 +153,7 @@ async def whole(tool: str, **depth: int) -> dict[str, Any]:
 
 async def stubs(graph: Graph, tool: str, **depth: int) -> dict[str, Any]:
     """The answer of a graph without metadata, which could exceed the deadline."""
-    answer: dict[str, Any] = await asking.read(
+    answer: dict[str, Any] = await tool_calls.read(
         graph, tool, seeds=SEEDS, topology_only=True, **depth
     )
     return answer
@@ -195,7 +195,7 @@ async def test_a_bound_in_the_first_ring_is_an_error_that_names_the_hub(
     limits = Limits(**{f"max_{bound}": 300})  # type: ignore[arg-type]
     async with opened(way, limits) as (graph, given):
         with pytest.raises(ToolError, match=f"hub and 1 more .*300 {bound}") as refused:
-            await asking.asked(graph, tool, seeds=["hub", "start"], **{depth: 1})
+            await tool_calls.asked(graph, tool, seeds=["hub", "start"], **{depth: 1})
     assert refused.value.kind == "too_large"
     assert given.under_way == 0
     assert given.rings[0] <= 300 + BATCH
@@ -260,7 +260,7 @@ async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub(way: 
     limits = Limits(deadline=DEADLINE)
     async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
         with pytest.raises(ToolError, match=r"hub could not be read within 1\.5 s") as refused:
-            await asking.asked(graph, "bfs_query", seeds=["hub"], max_hops=2)
+            await tool_calls.asked(graph, "bfs_query", seeds=["hub"], max_hops=2)
         await _nothing_more(given)
     assert refused.value.kind == "deadline"
 

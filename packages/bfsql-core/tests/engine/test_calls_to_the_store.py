@@ -3,13 +3,13 @@
 from decimal import Decimal
 
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.backends import CountingBackend
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, Node, NodeRecord
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.in_memory import CountingBackend
 
 FILTERS = graph_strategies.filtering()
 
@@ -31,7 +31,7 @@ async def batches(graph, tool, **arguments):
     """The number of batches that a call takes; it must make no single requests."""
     backend = CountingBackend(graph.records)
     async with open_graph(backend) as opened:
-        await asking.asked(opened, tool, **arguments)
+        await tool_calls.asked(opened, tool, **arguments)
     assert not backend.single
     return backend.batches
 
@@ -53,7 +53,7 @@ async def test_an_intersection_takes_at_most_five_batches_more_than_k(case, k, f
 async def test_the_number_of_batches_does_not_grow_with_the_answer(width, filters):
     backend = CountingBackend(tree(width, 2))
     async with open_graph(backend, limits=Limits(max_tokens=0)) as opened:
-        await asking.asked(opened, "bfs_query", seeds=["0"], max_hops=2, **filters)
+        await tool_calls.asked(opened, "bfs_query", seeds=["0"], max_hops=2, **filters)
     assert backend.batches <= 2 + 4
 
 
@@ -62,9 +62,9 @@ async def test_the_same_call_again_takes_none(case, hops):
     graph, seeds = case
     backend = CountingBackend(graph.records)
     async with open_graph(backend) as opened:
-        await asking.asked(opened, "bfs_query", seeds=seeds, max_hops=hops)
+        await tool_calls.asked(opened, "bfs_query", seeds=seeds, max_hops=hops)
         before = backend.batches
-        await asking.asked(opened, "bfs_query", seeds=seeds, max_hops=hops)
+        await tool_calls.asked(opened, "bfs_query", seeds=seeds, max_hops=hops)
     assert backend.batches == before
 
 
@@ -80,7 +80,7 @@ async def test_metadata_is_read_of_what_the_page_shows_in_full_and_of_nothing_el
     graph, seeds = case
     backend = CountingBackend(graph.records)
     async with open_graph(backend, limits=Limits(max_tokens=0)) as opened:
-        page = await asking.read(
+        page = await tool_calls.read(
             opened, "bfs_query", seeds=seeds, max_hops=hops, limit=limit, **detailing
         )
     full = {node["id"] for node in page["nodes"] if "metadata" in node}
@@ -95,7 +95,7 @@ async def test_a_survey_of_topology_reads_no_metadata(case, hops):
     backend = CountingBackend(graph.records)
     async with open_graph(backend) as opened:
         for tool, depth in (("bfs_query", "max_hops"), ("intersect_subgraphs", "k")):
-            await asking.asked(opened, tool, seeds=seeds, topology_only=True, **{depth: hops})
+            await tool_calls.asked(opened, tool, seeds=seeds, topology_only=True, **{depth: hops})
     assert not backend.asked["metadata_for_nodes_batch"]
     assert not backend.asked["metadata_for_edges_batch"]
 
@@ -103,7 +103,7 @@ async def test_a_survey_of_topology_reads_no_metadata(case, hops):
 async def test_a_page_of_stubs_that_is_too_large_reads_no_metadata():
     backend = CountingBackend(tree(200, 1))
     async with open_graph(backend) as opened:
-        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=1, max_tokens=500)
+        page = await tool_calls.read(opened, "bfs_query", seeds=["0"], max_hops=1, max_tokens=500)
     assert 0 < len(page["nodes"]) < 201
     assert not backend.asked["metadata_for_nodes_batch"]
 
@@ -111,13 +111,13 @@ async def test_a_page_of_stubs_that_is_too_large_reads_no_metadata():
 async def test_mentions_are_read_in_one_batch_that_the_page_uses_again():
     backend = CountingBackend(tree(20, 2))
     async with open_graph(backend, limits=Limits(max_tokens=0)) as opened:
-        page = await asking.read(
+        page = await tool_calls.read(
             opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=3, topology_only=True
         )
         assert [node["id"] for node in page["nodes"]] == ["0"]
         assert backend.calls["metadata_for_nodes_batch"] == 1
         assert len(backend.asked["metadata_for_nodes_batch"]) == 421
-        await asking.read(opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=2)
+        await tool_calls.read(opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=2)
     assert backend.calls["metadata_for_nodes_batch"] == 1
 
 
@@ -136,12 +136,12 @@ class TellsMentions(CountingBackend):
 async def test_mentions_that_came_with_the_nodes_spare_the_batch_but_are_no_metadata():
     backend = TellsMentions(tree(3, 2))
     async with open_graph(backend) as opened:
-        survey = await asking.read(
+        survey = await tool_calls.read(
             opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=3, topology_only=True
         )
         assert survey["node_count"] == 1
         assert not backend.asked["metadata_for_nodes_batch"]
-        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=3)
+        page = await tool_calls.read(opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=3)
     assert page["nodes"][0]["metadata"] == {"name": "root", "total_mentions": 9}
     assert backend.asked["metadata_for_nodes_batch"] == {"0"}
 
@@ -160,7 +160,7 @@ class TellsSomeMentions(CountingBackend):
 
 async def test_mentions_that_came_with_one_node_count_where_others_have_to_be_read():
     async with open_graph(TellsSomeMentions(tree(3, 1))) as opened:
-        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=2)
+        page = await tool_calls.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=2)
     assert "0" not in {node["id"] for node in page["nodes"]}
     assert page["node_count"] == 3
 
@@ -169,5 +169,5 @@ async def test_mentions_that_came_with_one_node_count_where_others_have_to_be_re
 async def test_mentions_may_be_decimals_and_nan_counts_as_absent(told, stays):
     records = [NodeRecord("0", "Drug", {"total_mentions": Decimal(told)})]
     async with open_graph(MemoryBackend(records)) as opened:
-        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=3)
+        page = await tool_calls.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=3)
     assert page["node_count"] == stays

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.columns import ColumnsOverMemory, TypedStream
-from bfsql_trials.oracle import Oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.models import GraphRecord
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
+from bfsql_test_support.oracles.traversals import Oracle
+from bfsql_test_support.suites.agreement import assert_same_answers
 
 HOPS = st.integers(1, 5)
 BATCHES = st.sampled_from([1, 2, 3, 7, 1000])
@@ -66,8 +66,8 @@ async def test_every_way_gives_the_same_pages(case, hops, limit, batch):
         while following:
             arguments: dict[str, Any] = {"seeds": seeds, "max_hops": hops, **following}
             await assert_same_answers(graphs, "bfs_query", **arguments)
-            page = await asking.read(graphs[0], "bfs_query", **arguments)
-            following = asking.continuation(page)
+            page = await tool_calls.read(graphs[0], "bfs_query", **arguments)
+            following = tool_calls.continuation(page)
 
 
 @given(graph_strategies.hubs_with_seeds(), HOPS, graph_strategies.removing(), BATCHES)
@@ -76,10 +76,10 @@ async def test_columns_are_walked_as_networkx_walks(case, hops, removing, batch)
     oracle = Oracle(graph)
     union = oracle.bfs(seeds, hops, **removing)
     columns = Graph(ColumnsOverMemory(graph.records, batch), "", Limits(max_tokens=0), None)
-    answer = await asking.read(columns, "bfs_query", seeds=seeds, max_hops=hops, **removing)
+    answer = await tool_calls.read(columns, "bfs_query", seeds=seeds, max_hops=hops, **removing)
     assert parts(answer) == (union.ids, union.triples)
     assert (answer["node_count"], answer["edge_count"]) == (len(union.ids), len(union.triples))
-    answer = await asking.read(columns, "intersect_subgraphs", seeds=seeds, k=hops, **removing)
+    answer = await tool_calls.read(columns, "intersect_subgraphs", seeds=seeds, k=hops, **removing)
     assert parts(answer) == oracle.intersection(seeds, hops, **removing)
 
 

@@ -4,13 +4,13 @@ import operator
 import unicodedata
 
 import pytest
-from bfsql_trials import asking
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support import tool_calls
 
 TYPES = ("Trial", "Paper")
 PREDICATES = ("cites", "Trial")  # one is also the name of a type
@@ -110,7 +110,7 @@ async def test_where_keeps_what_a_plain_evaluation_keeps(graph, where):
     texts = [f"{scope}{key}{sign}{'|'.join(values)}" for scope, key, sign, values in where]
     db = MemoryBackend([*nodes, *edges, *spokes])
     async with open_graph(db, limits=Limits(max_tokens=0)) as opened:
-        answer = await asking.read(
+        answer = await tool_calls.read(
             opened, "bfs_query", seeds=[nodes[0].id], max_hops=2, where=texts
         )
     kept, triples = expected(nodes, [*edges, *spokes], where)
@@ -133,7 +133,7 @@ RECORDS = [
 async def answered(*where, **arguments):
     async with open_graph(MemoryBackend(RECORDS)) as opened:
         given_ = {"seeds": ["d"], "max_hops": 1, **arguments}
-        return await asking.read(opened, "bfs_query", where=list(where), **given_)
+        return await tool_calls.read(opened, "bfs_query", where=list(where), **given_)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.columns import ColumnsOverMemory, TypedStream
-from bfsql_trials.oracle import Oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord, Triple
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
+from bfsql_test_support.oracles.traversals import Oracle
 
 NO_BUDGET = Limits(max_tokens=0)
 
@@ -82,7 +82,7 @@ async def test_shortest_connections_of_every_pair(case, starts, hops, removed):
         asked: dict[str, Any] = {"seeds": seeds, "to": to, "topology_only": True, **removed}
         if hops:
             asked["max_hops"] = hops
-        answers.append((await asking.asked(served, "bfs_query", **asked)).text)
+        answers.append((await tool_calls.asked(served, "bfs_query", **asked)).text)
     assert len(set(answers)) == 1
     answer = json.loads(answers[0])
     assert [node["id"] for node in answer["nodes"]] == by_distance(nodes, edges, seeds)
@@ -104,16 +104,16 @@ async def test_pages_of_shortest_connections_are_parts_of_the_whole(case, limit,
     backend = MemoryBackend(graph.records)
     asked = {"seeds": [seed], "to": to, **filters}
     served = Graph(backend, "", NO_BUDGET, None)
-    whole, offset = await asking.read(served, "bfs_query", **asked), 0
+    whole, offset = await tool_calls.read(served, "bfs_query", **asked), 0
     ids = [node["id"] for node in whole["nodes"]]
     while True:
-        page = await asking.read(served, "bfs_query", **asked, limit=limit, offset=offset)
+        page = await tool_calls.read(served, "bfs_query", **asked, limit=limit, offset=offset)
         assert page["nodes"] == whole["nodes"][offset : offset + limit]
         here = set(ids[offset : offset + limit])
         inside = [e for e in whole["edges"] if {e["subject"], e["object"]} <= here]
         assert page["edges"] == inside
         assert page["schema_summary"] == whole["schema_summary"]
-        further = asking.continuation(page)
+        further = tool_calls.continuation(page)
         assert bool(further) == (offset + limit < len(ids))
         if not further:
             break
@@ -132,7 +132,7 @@ async def test_connect_adds_the_shortest_connections_to_every_seed(case, k, remo
     nodes, edges, _ = connected(graph, seeds, pairs, k, **removed)
     for db in (MemoryBackend, ColumnsOverMemory):
         served = Graph(db(graph.records), "", NO_BUDGET, None)
-        answer = await asking.read(
+        answer = await tool_calls.read(
             served, "intersect_subgraphs", seeds=seeds, k=k, connect=True, **removed
         )
         assert [n["id"] for n in answer["nodes"] if "via" not in n] == common
@@ -157,7 +157,7 @@ async def test_k_left_out_is_the_smallest_with_another_node_in_common(case, remo
         None,
     )
     served = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
-    answer = await asking.read(served, "intersect_subgraphs", seeds=seeds, **removed)
+    answer = await tool_calls.read(served, "intersect_subgraphs", seeds=seeds, **removed)
     ids, edges = oracle.intersection(seeds, smallest or 5, **removed)
     assert ([node["id"] for node in answer["nodes"]], triples(answer)) == (ids, set(edges))
     assert answer["k"] == (smallest or 5)
@@ -174,14 +174,14 @@ CHAIN = [NodeRecord(f"n:{number}", "T") for number in range(8)] + [
 
 async def test_a_chain_is_connected_from_both_ends_in_the_order_of_distance():
     async with open_graph(MemoryBackend(CHAIN)) as graph:
-        answer = await asking.read(graph, "bfs_query", seeds=["n:5"], to=["n:1"])
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["n:5"], to=["n:1"])
     assert [node["id"] for node in answer["nodes"]] == ["n:5", "n:4", "n:3", "n:2", "n:1"]
     assert answer["notes"] == ["Shortest connections: 4 edges."]
 
 
 async def test_pairs_too_far_apart_are_named():
     async with open_graph(MemoryBackend(CHAIN)) as graph:
-        answer = await asking.read(graph, "bfs_query", seeds=["n:0"], to=["n:7", "n:2"])
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["n:0"], to=["n:7", "n:2"])
     assert answer["notes"] == [
         "Shortest connections: 2 edges.",
         "Not connected within 5 edges: n:0 and n:7.",
@@ -204,7 +204,7 @@ async def test_a_target_that_is_not_there_is_named_by_its_argument():
 
 async def test_limit_0_gives_counts_alone():
     async with open_graph(MemoryBackend(CHAIN)) as graph:
-        answer = await asking.read(graph, "bfs_query", seeds=["n:3"], max_hops=2, limit=0)
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["n:3"], max_hops=2, limit=0)
     assert (answer["nodes"], answer["edges"]) == ([], [])
     assert answer["schema_summary"]["node_counts"] == {"T": 5}
     assert answer["schema_summary"]["edge_counts"] == {"next": 4}

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from bfsql_trials import asking
-from bfsql_trials.columns import ColumnsOverMemory
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.engine.select import PLACED
 from bfsql.engine.traverse import LARGE
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
 
 LEAVES = LARGE + 5_000
 PAGE = 2 * PLACED
@@ -30,7 +30,7 @@ async def test_pages_of_thousands_hold_every_node_and_edge_once(backend):
     ids, inside, to_earlier = [], 0, 0
     async with open_graph(backend(wheel()), limits=Limits(max_tokens=0)) as graph:
         for offset in range(0, LEAVES + 1, PAGE):
-            page = await asking.read(
+            page = await tool_calls.read(
                 graph, "bfs_query", seeds=["hub"], max_hops=2, limit=PAGE, offset=offset
             )
             ids += [node["id"] for node in page["nodes"]]
@@ -48,7 +48,7 @@ async def test_a_budget_cuts_a_large_answer_alike_in_columns_and_in_strings():
     answers = []
     for backend in (MemoryBackend, ColumnsOverMemory):
         async with open_graph(backend(wheel()), limits=Limits(max_tokens=200_000)) as graph:
-            answers.append(await asking.asked(graph, "bfs_query", seeds=["hub"], max_hops=2))
+            answers.append(await tool_calls.asked(graph, "bfs_query", seeds=["hub"], max_hops=2))
     one, other = (answer.text for answer in answers)
     assert one == other
     assert f'"node_count":{LEAVES + 1}' in one

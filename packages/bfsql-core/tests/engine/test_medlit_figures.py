@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from bfsql_trials import asking
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.answers import SubgraphWriter
 from bfsql.engine import bfs_query
 from bfsql.models import BfsQuery
 from bfsql.sources import read_all
+from bfsql_test_support import tool_calls
 
 DESMOPRESSIN = "RxNorm:3251"
 CUSHING = "MeSH:D003480"
@@ -27,45 +27,45 @@ async def graph(backend):
 
 
 async def test_the_schema_has_19_types_and_16_predicates(graph):
-    schema = await asking.read(graph, "describe_schema")
+    schema = await tool_calls.read(graph, "describe_schema")
     assert (len(schema["entity_types"]), len(schema["predicates"])) == (19, 16)
     assert schema["comprehensive"] is True
 
 
 async def test_desmopressin_has_84_nodes_and_99_edges_within_two_hops(graph):
-    answer = await asking.read(graph, "bfs_query", seeds=[DESMOPRESSIN], max_hops=2)
+    answer = await tool_calls.read(graph, "bfs_query", seeds=[DESMOPRESSIN], max_hops=2)
     assert (answer["node_count"], answer["edge_count"]) == (84, 99)
     assert (len(answer["nodes"]), len(answer["edges"])) == (84, 99)
 
 
 async def test_both_seeds_have_35_nodes_and_37_edges_within_one_hop(graph):
-    answer = await asking.read(graph, "bfs_query", seeds=[DESMOPRESSIN, CUSHING], max_hops=1)
+    answer = await tool_calls.read(graph, "bfs_query", seeds=[DESMOPRESSIN, CUSHING], max_hops=1)
     assert (answer["node_count"], answer["edge_count"]) == (35, 37)
 
 
 async def test_the_two_seeds_share_two_neighbours(graph):
-    answer = await asking.read(graph, "intersect_subgraphs", seeds=[DESMOPRESSIN, CUSHING], k=1)
+    answer = await tool_calls.read(graph, "intersect_subgraphs", seeds=[DESMOPRESSIN, CUSHING], k=1)
     shared = {node["id"] for node in answer["nodes"]} - {DESMOPRESSIN, CUSHING}
     assert shared == {"PMC11128938", "DBPedia:Cushing's_disease"}
 
 
 async def test_the_three_sizes_of_an_answer_are_near_the_published_ones(graph, backend):
     query = {"seeds": [DESMOPRESSIN], "max_hops": 2}
-    topology = await asking.asked(graph, "bfs_query", **query, topology_only=True)
-    stripped = await asking.asked(graph, "bfs_query", **query)
+    topology = await tool_calls.asked(graph, "bfs_query", **query, topology_only=True)
+    stripped = await tool_calls.asked(graph, "bfs_query", **query)
     result = await bfs_query(backend, BfsQuery(**query))
     full = SubgraphWriter(stripped=()).draft(result).answer()
-    asking.check("bfs_query", full)
+    tool_calls.check("bfs_query", full)
     sizes = [len(answer.text) for answer in (topology, stripped, full)]
     assert sizes == [pytest.approx(14_000, rel=0.15), pytest.approx(57_000, rel=0.15), sizes[2]]
     assert sizes[2] == pytest.approx(110_000, rel=0.15)
 
 
 async def test_pages_of_the_hub_hold_what_the_notes_say(graph):
-    whole = await asking.read(graph, "bfs_query", seeds=[CUSHING], max_hops=1)
+    whole = await tool_calls.read(graph, "bfs_query", seeds=[CUSHING], max_hops=1)
     edges = []
     for offset in range(0, whole["node_count"], 10):
-        page = await asking.read(
+        page = await tool_calls.read(
             graph, "bfs_query", seeds=[CUSHING], max_hops=1, limit=10, offset=offset
         )
         edges.append(len(page["edges"]))
@@ -78,7 +78,9 @@ async def test_a_default_budget_of_20_000_tokens_holds_the_whole_answer_or_says_
 ):
     async with open_graph(backend) as opened:
         for hops in (1, 2, 3):
-            answer = await asking.asked(opened, "bfs_query", seeds=[DESMOPRESSIN], max_hops=hops)
+            answer = await tool_calls.asked(
+                opened, "bfs_query", seeds=[DESMOPRESSIN], max_hops=hops
+            )
             assert -(-len(answer.text.encode()) // 3) <= 20_000
             lacking = [n for n in answer.content["nodes"] if "metadata" not in n]
             missing = answer.content["node_count"] - len(answer.content["nodes"])
@@ -86,9 +88,9 @@ async def test_a_default_budget_of_20_000_tokens_holds_the_whole_answer_or_says_
 
 
 async def test_a_paper_brings_back_the_passages_that_traversals_leave_out(graph):
-    edges = (await asking.read(graph, "bfs_query", seeds=[DESMOPRESSIN], max_hops=1))["edges"]
+    edges = (await tool_calls.read(graph, "bfs_query", seeds=[DESMOPRESSIN], max_hops=1))["edges"]
     assert not any("provenance" in edge["metadata"] for edge in edges)
-    paper = await asking.asked(graph, "describe_entity", id="PMC11128938")
+    paper = await tool_calls.asked(graph, "describe_entity", id="PMC11128938")
     items = json.loads(paper.text)["provenance"]["items"]
     assert items
     assert all(item["text_span"] for item in items)

@@ -4,8 +4,6 @@ import random
 import re
 
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.backends import CountingBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +11,8 @@ from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.parts import only
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.in_memory import CountingBackend
 
 WHOLE = Limits(max_tokens=0)
 VALUES = st.sampled_from([None, 3, 10.0, -1, "10", "9", "Äb", "ab", "B", True, [7, 2], ["c", "A"]])
@@ -46,7 +46,7 @@ async def test_an_answer_is_sorted_before_its_page_is_cut(values, descending, li
     async with open_graph(MemoryBackend([*nodes, *edges]), limits=WHOLE) as graph:
         found, following = [], {"offset": 0, "limit": limit}
         while following:
-            page = await asking.read(
+            page = await tool_calls.read(
                 graph,
                 "bfs_query",
                 seeds=["n0"],
@@ -55,7 +55,7 @@ async def test_an_answer_is_sorted_before_its_page_is_cut(values, descending, li
                 **following,
             )
             found += [node["id"] for node in page["nodes"]]
-            following = asking.continuation(page)
+            following = tool_calls.continuation(page)
             told = any("numbers come first" in note for note in page.get("notes", ()))
             assert told == bool(kinds[0] and kinds[1])
     assert found == expected
@@ -67,7 +67,9 @@ async def test_degree_is_the_number_of_edges_within_the_answer(case, hops, desce
     graph, seeds = case
     sort_by = "-degree" if descending else "degree"
     async with open_graph(MemoryBackend(graph.records), limits=WHOLE) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops, sort_by=sort_by)
+        answer = await tool_calls.read(
+            opened, "bfs_query", seeds=seeds, max_hops=hops, sort_by=sort_by
+        )
     touching = [{edge["subject"], edge["object"]} for edge in answer["edges"]]
     degree = {n["id"]: sum(n["id"] in ends for ends in touching) for n in answer["nodes"]}
     sign = -1 if descending else 1
@@ -89,9 +91,9 @@ async def test_spellings_of_an_order_are_taken_and_a_property_that_nothing_has_i
     edges = [EdgeRecord("n0", "e", n.id) for n in nodes]
     async with open_graph(MemoryBackend([*nodes, *edges])) as graph:
         for given_ in ({"order_by": "-year"}, {"sort_by": "year DESC"}, {"sort_by": "- year"}):
-            answer = await asking.read(graph, "bfs_query", seeds=["n0"], max_hops=1, **given_)
+            answer = await tool_calls.read(graph, "bfs_query", seeds=["n0"], max_hops=1, **given_)
             assert [n["id"] for n in answer["nodes"]] == ["n2", "n1", "n0"]
-        answer = await asking.read(graph, "bfs_query", seeds=["n0"], max_hops=1, sort_by="yaer")
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["n0"], max_hops=1, sort_by="yaer")
         assert 'the property "yaer"' in answer["notes"][0]
 
 
@@ -114,7 +116,7 @@ async def test_a_large_answer_is_filtered_and_sorted_by_one_key_each():
     edges = [EdgeRecord("n0", "e", n.id) for n in nodes]
     backend = Narrow([*nodes, *edges])
     async with open_graph(backend) as graph:
-        answer = await asking.read(
+        answer = await tool_calls.read(
             graph,
             "bfs_query",
             seeds=["n0"],
@@ -140,8 +142,8 @@ async def test_fields_show_a_part_of_the_whole_answer(case, fields, detailing):
     graph, seeds = case
     async with open_graph(MemoryBackend(graph.records), limits=WHOLE) as opened:
         call = {"seeds": seeds, "max_hops": 2, **detailing}
-        whole = await asking.read(opened, "bfs_query", **call)
-        part = await asking.read(opened, "bfs_query", **call, fields=fields)
+        whole = await tool_calls.read(opened, "bfs_query", **call)
+        part = await tool_calls.read(opened, "bfs_query", **call, fields=fields)
     shown = set()
     for kind in ("nodes", "edges"):
         for thing in whole[kind]:

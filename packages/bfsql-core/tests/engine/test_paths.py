@@ -3,15 +3,16 @@
 import asyncio
 
 import pytest
-from bfsql_trials import asking, graph_strategies, walking
-from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.columns import ColumnsOverMemory, TypedStream
-from bfsql_trials.recording_backend import watched
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
+from bfsql_test_support.backends.recording import watched
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.suites.agreement import assert_same_answers
 
 NO_BUDGET = Limits(max_tokens=0)
 TRIALS = [
@@ -36,7 +37,7 @@ def over(records, **limits):
 
 async def asked(*path, records=TRIALS, seeds=("t:1",), limits=None, **arguments):
     arguments = {"seeds": list(seeds), "path": list(path), **arguments}
-    return await asking.read(over(records, **(limits or {})), "bfs_query", **arguments)
+    return await tool_calls.read(over(records, **(limits or {})), "bfs_query", **arguments)
 
 
 def ids(answer):
@@ -218,7 +219,7 @@ async def test_what_the_store_left_out_is_no_proof_of_absence():
             return await super().edges_batch(ids, **part)
 
     graph = Graph(Omitting(TRIALS), "", NO_BUDGET, None)
-    answer = await asking.read(graph, "bfs_query", seeds=["d:1"], path=["-tests->"])
+    answer = await tool_calls.read(graph, "bfs_query", seeds=["d:1"], path=["-tests->"])
     assert "The store left out edges, so this is no proof that there is nothing." in answer["notes"]
 
 
@@ -286,7 +287,7 @@ async def test_max_tokens_counts_shown_nodes_and_the_note_continues():
     while True:
         answer = await asked("-r->", records=records, seeds=["a"], max_tokens=900, **further)
         seen += [node["id"] for node in answer["nodes"] if "paths" in node]
-        further = asking.continuation(answer)
+        further = tool_calls.continuation(answer)
         if not further:
             break
     assert seen == [f"b{number:03}" for number in range(100)]
@@ -349,7 +350,7 @@ async def test_a_deadline_is_an_error_that_names_the_step():
 async def test_a_step_reads_only_the_edges_that_it_names():
     backend, watch = watched(MemoryBackend)(TRIALS)
     graph = Graph(backend, "", NO_BUDGET, None)
-    await asking.asked(
+    await tool_calls.asked(
         graph, "bfs_query", seeds=["t:1"], path=["-studies->", "<-studies-"], topology_only=True
     )
     rings = [asked for name, asked in watch.calls if name == "edges_batch"]
@@ -363,7 +364,7 @@ async def test_a_step_takes_three_round_trips_at_the_most(steps):
     edges = [EdgeRecord(f"n:{n}", "r", f"n:{n + 1}") for n in range(steps)]
     backend, watch = watched(MemoryBackend)([*nodes, *edges])
     graph = Graph(backend, "", NO_BUDGET, None)
-    await asking.asked(
+    await tool_calls.asked(
         graph,
         "bfs_query",
         seeds=["n:0"],

@@ -6,14 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql_trials import asking, graph_strategies, walking
-from bfsql_trials.columns import ColumnsOverMemory
-from bfsql_trials.state_graph import Layered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.oracles.state_graph import Layered
 
 WHERE = (
     "year>=2",
@@ -223,7 +224,7 @@ async def test_every_page_is_what_networkx_finds(
                 walks.through([s for node in page for s in exits[node]]) if page else ["source"]
             )
             others, lines = walks.on(on_page) if show == "all" else (set(), set())
-            answer = await asking.read(
+            answer = await tool_calls.read(
                 served, "bfs_query", **call, limit=limit, offset=offset, topology_only=True
             )
             assert [n["id"] for n in answer["nodes"]] == [*page, *sorted(others - set(page))]
@@ -238,8 +239,8 @@ async def test_every_page_is_what_networkx_finds(
             counts = Counter(graph.types[i] for i in nodes)
             assert answer["schema_summary"]["node_counts"] == counts
             offset += limit
-            assert asking.continuation(answer).get("offset", offset) == offset
+            assert tool_calls.continuation(answer).get("offset", offset) == offset
             if offset >= len(every):
-                assert not asking.continuation(answer)
+                assert not tool_calls.continuation(answer)
                 break
-            assert asking.continuation(answer)
+            assert tool_calls.continuation(answer)

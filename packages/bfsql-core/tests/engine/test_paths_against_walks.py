@@ -3,14 +3,15 @@
 from collections import Counter, defaultdict
 
 import pytest
-from bfsql_trials import asking, walking
-from bfsql_trials.columns import ColumnsOverMemory
-from bfsql_trials.walking import Walker, node_at, on_them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
 from bfsql.engine.path.junctions import BUSY, PAIRS
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.oracles.walking import Walker, node_at, on_them
 
 SEEDS = st.sets(st.integers(0, 4), min_size=1, max_size=2)
 
@@ -42,7 +43,7 @@ async def test_a_path_is_what_lies_on_complete_walks(graph, steps, seeds, data):
     nodes, edges, paths = wanted(walks, len(steps))
     call = {"seeds": names, **walking.arguments(steps)} | ({"to": targets} if targets else {})
     for backend in (MemoryBackend(graph.records), ColumnsOverMemory(graph.records, 3)):
-        answer = await asking.read(over(backend), "bfs_query", **call)
+        answer = await tool_calls.read(over(backend), "bfs_query", **call)
         assert given_by(answer) == (nodes, edges, sorted(paths.items()))
         assert answer["shown_count"] == len(paths)
         assert answer["max_hops"] == sum(step.most for step in steps)
@@ -55,7 +56,7 @@ async def test_every_step_can_be_shown(graph, steps, data):
     walks = Walker.of(graph).walks(graph.ids[:2], steps)
     _, _, paths = wanted(walks, step)
     call = {"seeds": graph.ids[:2], **walking.arguments(steps), "show": step}
-    answer = await asking.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
+    answer = await tool_calls.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
     assert given_by(answer) == (set(paths), set(), sorted(paths.items()))
 
 
@@ -67,12 +68,12 @@ async def test_pages_hold_the_walks_of_their_shown_nodes(graph, steps, limit):
     call = {"seeds": graph.ids[:1], **walking.arguments(steps), "limit": limit}
     offset = 0
     while True:
-        answer = await asking.read(served, "bfs_query", **call, offset=offset)
+        answer = await tool_calls.read(served, "bfs_query", **call, offset=offset)
         names = every[offset : offset + limit]
         through = [one for one in walks if node_at(*one, len(steps)) in names]
         nodes, edges, paths = wanted(through, len(steps))
         assert given_by(answer) == (nodes, edges, sorted(paths.items()))
-        further = asking.continuation(answer)
+        further = tool_calls.continuation(answer)
         if not further:
             break
         offset = further["offset"]
@@ -94,7 +95,7 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
         patch.setattr("bfsql.engine.path.distinct.PAIRS", few)
         patch.setattr("bfsql.engine.path.junctions.PAIRS", few)
         patch.setattr("bfsql.engine.path.junctions.BUSY", busy)
-        answer = await asking.read(
+        answer = await tool_calls.read(
             over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
         )
     assert {node["id"]: node["distinct"] for node in answer["nodes"]} == wanted

@@ -3,26 +3,21 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import bfsql_trials
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.backends import BareBackend
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, call
 from bfsql.models import EdgeRecord, NodeRecord, Omission
-
-CALLS = Path(bfsql_trials.__file__).with_name("same_calls.py")
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.in_memory import BareBackend
 
 
 def printed(hash_seed: str, *arguments: str) -> bytes:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    run = subprocess.run(
-        [sys.executable, CALLS, *arguments], env=environment, capture_output=True, check=True
-    )
+    command = [sys.executable, "-m", "bfsql_test_support.same_calls", *arguments]
+    run = subprocess.run(command, env=environment, capture_output=True, check=True)
     return run.stdout
 
 
@@ -49,7 +44,7 @@ async def answers(graph, seeds, hops, filters):
     ]
     if len(seeds) > 1:
         calls.append(("intersect_subgraphs", {"seeds": seeds, "k": hops, **filters}))
-    return [(await asking.asked(graph, tool, **given)).blocks for tool, given in calls]
+    return [(await tool_calls.asked(graph, tool, **given)).blocks for tool, given in calls]
 
 
 @given(
@@ -77,9 +72,9 @@ async def test_a_description_is_the_same_cold_warm_and_without_a_cache(case):
     for backend in (MemoryBackend(drawn_graph.records), BareBackend(drawn_graph.records)):
         bare = Graph(backend, "", Limits(), None)
         cached = Graph(CachedGraphDb(backend), "", Limits(), None)
-        wanted = (await asking.asked(bare, "describe_entity", id=seeds[0])).text
+        wanted = (await tool_calls.asked(bare, "describe_entity", id=seeds[0])).text
         for _ in range(2):
-            assert (await asking.asked(cached, "describe_entity", id=seeds[0])).text == wanted
+            assert (await tool_calls.asked(cached, "describe_entity", id=seeds[0])).text == wanted
 
 
 @given(graph_strategies.graphs_with_seeds(), st.permutations(range(8)))
@@ -112,9 +107,9 @@ async def test_what_a_backend_left_out_is_said_in_one_order_whatever_is_cached(b
     cold = Graph(CachedGraphDb(LeavesOut(records)), "", Limits(), None)
     warm = Graph(CachedGraphDb(LeavesOut(records)), "", Limits(), None)
     without = Graph(LeavesOut(records), "", Limits(), None)
-    await asking.asked(warm, "bfs_query", seeds=[before], max_hops=1)
+    await tool_calls.asked(warm, "bfs_query", seeds=[before], max_hops=1)
     told = [
-        (await asking.asked(graph, "bfs_query", seeds=["n:0"], max_hops=2)).notes
+        (await tool_calls.asked(graph, "bfs_query", seeds=["n:0"], max_hops=2)).notes
         for graph in (cold, warm, without)
     ]
     assert told[0]
@@ -135,8 +130,8 @@ async def test_nothing_is_reached_through_an_end_without_a_node_whatever_is_cach
     cold = Graph(MemoryBackend(records), "", Limits(), None)
     for seed in ("n:1", "n:0", "n:2"):
         asked = {"seeds": [seed], "max_hops": 4}
-        answer = await asking.read(warm, "bfs_query", **asked)
-        assert answer == await asking.read(cold, "bfs_query", **asked)
+        answer = await tool_calls.read(warm, "bfs_query", **asked)
+        assert answer == await tool_calls.read(cold, "bfs_query", **asked)
         assert answer["node_count"] == (1 if seed == "n:0" else 2)
         left_out = "1 edge was" if seed == "n:0" else "2 edges were"
         assert answer["notes"][0].startswith(f"{left_out} left out")

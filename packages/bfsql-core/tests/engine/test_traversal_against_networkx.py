@@ -5,8 +5,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, graph_strategies
-from bfsql_trials.oracle import Oracle
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +12,8 @@ from bfsql import MemoryBackend, open_graph
 from bfsql.engine import bfs_query, neighborhood_intersection
 from bfsql.models import BfsQuery, EdgeRecord, IntersectionQuery, NodeRecord
 from bfsql.tools import Limits
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.oracles.traversals import Oracle
 
 NO_BUDGET = Limits(max_tokens=0)
 JOINING = re.compile(r"^(\d+) edges? joins? this page")
@@ -44,7 +44,7 @@ async def test_a_traversal_is_what_networkx_says(case, hops, removing, detailing
     graph, seeds = case
     expected = Oracle(graph).bfs(seeds, hops, **removing)
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
-        answer = await asking.read(
+        answer = await tool_calls.read(
             opened, "bfs_query", seeds=seeds, max_hops=hops, **removing, **detailing
         )
     assert answer["seeds"] == seeds
@@ -77,7 +77,7 @@ async def test_edges_to_ends_without_a_node_are_left_out_and_counted(case, hops)
 async def test_filters_of_detail_choose_what_is_full_and_nothing_else(case, hops, detailing):
     graph, seeds = case
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops, **detailing)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops, **detailing)
     bare = detailing.get("topology_only", False)
     wanted = detailing.get("node_types", graph_strategies.TYPES)
     for node in answer["nodes"]:
@@ -107,7 +107,7 @@ async def test_an_intersection_is_what_networkx_says(case, k, removing, detailin
     graph, seeds = case
     nodes, edges = Oracle(graph).intersection(seeds, k, **removing)
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
-        answer = await asking.read(
+        answer = await tool_calls.read(
             opened, "intersect_subgraphs", seeds=seeds, k=k, **removing, **detailing
         )
     assert ids(answer) == nodes
@@ -157,13 +157,13 @@ async def test_pages_make_up_the_whole(case, hops, removing, limit, first):
     graph, seeds = case
     arguments = {"seeds": seeds, "max_hops": hops, **removing}
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
-        whole = await asking.read(opened, "bfs_query", **arguments)
+        whole = await tool_calls.read(opened, "bfs_query", **arguments)
         pages = [
-            await asking.read(opened, "bfs_query", **arguments, limit=limit, offset=offset)
+            await tool_calls.read(opened, "bfs_query", **arguments, limit=limit, offset=offset)
             for offset in range(0, max(1, whole["node_count"]), limit)
         ]
-        rest = await asking.read(opened, "bfs_query", **arguments, offset=first)
-        beyond = await asking.read(
+        rest = await tool_calls.read(opened, "bfs_query", **arguments, offset=first)
+        beyond = await tool_calls.read(
             opened, "bfs_query", **arguments, offset=whole["node_count"] + first, limit=limit
         )
     assert [node for page in pages for node in page["nodes"]] == whole["nodes"]
@@ -184,12 +184,14 @@ async def test_pages_make_up_the_whole(case, hops, removing, limit, first):
 async def test_every_page_but_the_last_names_the_next(case, hops, limit):
     graph, seeds = case
     async with open_graph(MemoryBackend(graph.records), limits=NO_BUDGET) as opened:
-        whole = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
+        whole = await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
         nodes, following, calls = [], {"offset": 0, "limit": limit}, 0
         while following:
-            page = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops, **following)
+            page = await tool_calls.read(
+                opened, "bfs_query", seeds=seeds, max_hops=hops, **following
+            )
             nodes += page["nodes"]
-            following = asking.continuation(page)
+            following = tool_calls.continuation(page)
             calls += 1
     assert nodes == whole["nodes"]
     assert calls == max(1, -(-whole["node_count"] // limit))
@@ -211,6 +213,6 @@ async def test_an_edge_to_an_id_of_before_a_merge_is_left_out_and_counted(also_k
         *([EdgeRecord("seed", "TREATS", "kept:1")] if also_kept else []),
     ]
     async with open_graph(Merges(records)) as opened:
-        answer = await asking.read(opened, "bfs_query", seeds=["seed"], max_hops=2)
+        answer = await tool_calls.read(opened, "bfs_query", seeds=["seed"], max_hops=2)
     assert ids(answer) == (["seed", "kept:1"] if also_kept else ["seed"])
     assert any(note.startswith("1 edge was left out") for note in answer["notes"])

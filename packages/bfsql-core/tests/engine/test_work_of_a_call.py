@@ -6,14 +6,14 @@ from collections import Counter
 from threading import Event
 
 import pytest
-from bfsql_trials import asking
-from bfsql_trials.recording_backend import watched
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.engine.properties import PART
 from bfsql.engine.traverse import off_loop
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.condition import Condition
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.recording import watched
 
 DEADLINE, LATE = 1.0, 2.0
 
@@ -38,7 +38,9 @@ async def test_conditions_compare_each_value_of_a_property_once(monkeypatch):
     monkeypatch.setattr(Condition, "met_by", counted)
     graph = Graph(MemoryBackend(hub(PART + 10, score=lambda n: n % 50)), "", Limits(), None)
     where = [f"score!={number}" for number in range(20)]
-    answer = await asking.read(graph, "bfs_query", seeds=["hub"], max_hops=1, where=where, limit=0)
+    answer = await tool_calls.read(
+        graph, "bfs_query", seeds=["hub"], max_hops=1, where=where, limit=0
+    )
     assert answer["node_count"] == 1 + sum(n % 50 >= 20 for n in range(PART + 10))
     assert set(compared.values()) == {1}
     assert len(compared) == 20 * 50
@@ -47,7 +49,7 @@ async def test_conditions_compare_each_value_of_a_property_once(monkeypatch):
 async def test_properties_of_many_nodes_and_edges_are_read_in_parts():
     backend, watch = watched(MemoryBackend)(list(hub(PART + 10, score=lambda n: n)))
     graph = Graph(backend, "", Limits(), None)
-    await asking.asked(
+    await tool_calls.asked(
         graph, "bfs_query", seeds=["hub"], max_hops=1, where=["score!=1"], sort_by="-x", limit=0
     )
     for method, parts in (("metadata_for_nodes_batch", 4), ("metadata_for_edges_batch", 2)):

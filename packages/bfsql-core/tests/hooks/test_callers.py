@@ -4,7 +4,6 @@ from typing import Literal
 
 import httpx2
 import pytest
-from bfsql_trials.hooking import Watcher
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import bfsql
 from bfsql.memory import MemoryBackend
 from bfsql.server.mcp import BfsqlServer
+from bfsql_test_support.hooks import Watcher
 
 ME = Implementation(name="a client", version="1")
 

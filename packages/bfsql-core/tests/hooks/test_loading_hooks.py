@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from bfsql_trials.distributions import install_hooks
-from bfsql_trials.hooking import HOOKS, Failing
 from click.testing import CliRunner
 
 import bfsql
@@ -16,6 +14,8 @@ from bfsql.cli.command import KIT_COMMANDS
 from bfsql.errors import HookPluginUnusable
 from bfsql.memory import MemoryBackend
 from bfsql.plugins import hook_states, hookimpl, hookspecs, load_hooks
+from bfsql_test_support.distributions import install_hooks
+from bfsql_test_support.hooks import HOOKS, Failing
 
 BROKEN = {
     "import no_such_module": "cannot be imported (ModuleNotFoundError: No module named 'no_such_m",
@@ -39,7 +39,7 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(
     name = f"broken_{list(BROKEN).index(source)}"
     (site / f"{name}.py").write_text(HEAD + source, encoding="utf-8")
     install_hooks(site, "bfsql-broken", broken=f"{name}:plugin")
-    install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
+    install_hooks(site, "bfsql-good", good="bfsql_test_support.hooks:Watcher")
     async with bfsql.open_graph(secretive) as graph:
         hooks = [plugin.name for plugin in graph._operations._hooks.plugins]
         assert hooks == ["good", KIT]
@@ -80,7 +80,7 @@ def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) ->
 
 
 def test_hook_plugins_are_listed_beside_the_backends(site: Path) -> None:
-    install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
+    install_hooks(site, "bfsql-good", good="bfsql_test_support.hooks:Watcher")
     install_hooks(site, "bfsql-bad", bad="no_such_module:plugin")
     lines = [
         line.split("\t") for line in CliRunner().invoke(command, "backends").stdout.split("\n")
@@ -115,7 +115,7 @@ def waving(site: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     (site / "waving.py").write_text(COMMANDS, encoding="utf-8")
     monkeypatch.delitem(sys.modules, "waving", raising=False)
     install_hooks(site, "bfsql-waving", waving="waving:Plugin")
-    install_hooks(site, "bfsql-failing", failing="bfsql_trials.hooking:Failing")
+    install_hooks(site, "bfsql-failing", failing="bfsql_test_support.hooks:Failing")
     return CliRunner()
 
 

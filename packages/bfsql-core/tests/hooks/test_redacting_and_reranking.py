@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from bfsql_trials.asking import asked, if_it_fits
-from bfsql_trials.backends import CountingBackend
-from bfsql_trials.columns import PlainColumns
-from bfsql_trials.hooking import Failing, Hiding, Ranking
 
 import bfsql
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, Metadata, NodeRecord
 from bfsql.tools import Limits
+from bfsql_test_support.backends.columns import PlainColumns
+from bfsql_test_support.backends.in_memory import CountingBackend
+from bfsql_test_support.hooks import Failing, Hiding, Ranking
+from bfsql_test_support.tool_calls import asked, if_it_fits
 
 EVERY_TOOL: list[tuple[str, dict[str, Any]]] = [
     ("describe_schema", {}),

@@ -12,8 +12,6 @@ from typing import Any
 import httpx2
 import mcp
 import pytest
-from bfsql_trials.columns import ColumnsOverMemory
-from bfsql_trials.hooking import Hiding
 
 from bfsql import Graph, MemoryBackend, open_graph
 from bfsql.errors import ToolError
@@ -21,6 +19,8 @@ from bfsql.models import EdgeRecord, EntityStub, GraphRecord, Metadata, Node, No
 from bfsql.rest import application
 from bfsql.server import create_server
 from bfsql.settings import ServeSettings
+from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.hooks import Hiding
 
 HIDDEN = {"salary", "synonyms", "total_mentions", "note"}
 

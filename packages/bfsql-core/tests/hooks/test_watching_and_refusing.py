@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from bfsql_trials.hooking import Failing, Refusing, Watcher
 
 import bfsql
 from bfsql.call import Caller
@@ -15,6 +14,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Triple
 from bfsql.plugins import hookimpl
 from bfsql.tools import Limits
+from bfsql_test_support.hooks import Failing, Refusing, Watcher
 
 
 async def test_a_watcher_is_told_of_a_call_with_the_values_that_were_used(

@@ -32,8 +32,8 @@ from bfsql.http import (
     follow_redirects,
     tls_context,
 )
-from bfsql_servers import bad_replies as replies
-from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers import bad_replies as replies
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 
 Made = Callable[..., HttpClient]
 MOST = 1_000_000

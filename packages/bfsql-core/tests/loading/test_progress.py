@@ -4,11 +4,10 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from bfsql_trials import toy
-
 from bfsql.loading import EVERY, load
 from bfsql.models import GraphRecord, LoadMode, LoadOptions, LoadReport
 from bfsql.plugins import BackendPlugin
+from bfsql_test_support.backends import toy
 
 ROWS = "source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(20 * EVERY))
 

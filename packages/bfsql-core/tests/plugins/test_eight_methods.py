@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials.author_style import RestBackend, Service
-from bfsql_trials.distributions import install
 from mcp import Client, StdioServerParameters
 
 from bfsql.abc import GraphDbInterface
 from bfsql.models import GraphRecord
 from bfsql.server import create_server
+from bfsql_test_support.backends.author_style import RestBackend, Service
+from bfsql_test_support.distributions import install
 from bfsql_testing import BackendSuite
-
-TRIALS = Path(__file__).parents[1]
 
 
 async def answer(client: Client, tool: str, **arguments: Any) -> Any:
@@ -61,11 +59,10 @@ async def test_create_server_serves_it(backend: Any) -> None:
 
 @pytest.mark.slow
 async def test_an_entry_point_that_names_the_class_is_served_over_stdio(tmp_path: Path) -> None:
-    install(tmp_path, "bfsql-shop", shop="bfsql_trials.author_style:RestBackend")
+    install(tmp_path, "bfsql-shop", shop="bfsql_test_support.backends.author_style:RestBackend")
     command = ["-m", "bfsql", "serve", "--backend", "shop"]
-    path = os.pathsep.join([str(tmp_path), str(TRIALS)])
     server = StdioServerParameters(
-        command=sys.executable, args=command, env={**os.environ, "PYTHONPATH": path}
+        command=sys.executable, args=command, env={**os.environ, "PYTHONPATH": str(tmp_path)}
     )
     async with Client(server) as client:
         await all_six(client)

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bfsql_trials import toy
-from bfsql_trials.distributions import install
 
 from bfsql.abc import CONTRACT
 from bfsql.errors import (
@@ -21,6 +19,8 @@ from bfsql.errors import (
 )
 from bfsql.plugins import installed, load, states
 from bfsql.plugins.distributions import BACKENDS, entry_points_of
+from bfsql_test_support.backends import toy
+from bfsql_test_support.distributions import install
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_backend_is_found_with_its_distribution_and_version(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     (found,) = [one for one in installed() if one.name == "toy"]
     assert (found.distribution, found.version) == ("bfsql-toy", "1.2.3")
     assert load("toy") is toy.plugin
@@ -44,13 +44,13 @@ def test_finding_imports_no_backend(site: Path) -> None:
 def test_loading_one_imports_no_other(site: Path) -> None:
     (site / "loud_backend.py").write_text("raise SystemExit('imported')", encoding="utf-8")
     install(site, "bfsql-loud", loud="loud_backend:plugin")
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     assert load("toy") is toy.plugin
     assert "loud_backend" not in sys.modules
 
 
 def test_an_unknown_backend_names_the_installed_ones(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     with pytest.raises(
         UnknownBackend, match=r"no backend named 'tyo'; installed are: .*toy.*spelling"
     ):
@@ -69,17 +69,17 @@ def test_a_known_backend_that_is_missing_names_what_to_install(
 def test_what_is_installed_or_removed_meanwhile_is_noticed(site: Path) -> None:
     names = lambda: {point.name for point in entry_points_of(BACKENDS)}
     before = names()
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     assert names() == before | {"toy"}
-    install(site, "bfsql-games", game="bfsql_trials.toy:plugin")
+    install(site, "bfsql-games", game="bfsql_test_support.backends.toy:plugin")
     assert names() == before | {"toy", "game"}
     shutil.rmtree(site / "bfsql_toy-1.2.3.dist-info")
     assert names() == before | {"game"}
 
 
 def test_two_claims_on_a_name_are_refused(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
-    install(site, "toys-galore", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
+    install(site, "toys-galore", toy="bfsql_test_support.backends.toy:plugin")
     with pytest.raises(AmbiguousBackend, match="claimed by bfsql-toy and toys-galore"):
         load("toy")
 
@@ -96,13 +96,13 @@ def test_a_missing_driver_is_named_with_its_cure_and_its_cause(site: Path) -> No
 
 
 def test_a_module_without_the_attribute_fails_to_import(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugn")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugn")
     with pytest.raises(BackendImportFailed, match="AttributeError"):
         load("toy")
 
 
 def test_something_else_is_not_a_backend(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:nonsense")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:nonsense")
     with pytest.raises(NotABackend, match=r"is int 42, not a bfsql\.plugins\.BackendPlugin"):
         load("toy")
 
@@ -133,7 +133,7 @@ def test_an_incomplete_class_names_what_it_lacks(site: Path) -> None:
 
 
 def test_a_bare_class_is_a_backend(site: Path) -> None:
-    install(site, "bfsql-bare", bare="bfsql_trials.backends:BareBackend")
+    install(site, "bfsql-bare", bare="bfsql_test_support.backends.in_memory:BareBackend")
     assert load("bare").settings.__name__ == "BareBackendSettings"
 
 
@@ -143,7 +143,12 @@ def test_a_class_whose_settings_cannot_be_made_fails_to_import(site: Path) -> No
 
 
 def test_another_contract_says_which_side_is_older(site: Path) -> None:
-    install(site, "bfsql-toy", newer="bfsql_trials.toy:newer", older="bfsql_trials.toy:older")
+    install(
+        site,
+        "bfsql-toy",
+        newer="bfsql_test_support.backends.toy:newer",
+        older="bfsql_test_support.backends.toy:older",
+    )
     newer = rf"contract 99, which is newer than the {CONTRACT} of this.*--upgrade bfsql-core$"
     with pytest.raises(ContractMismatch, match=newer):
         load("newer")
@@ -153,7 +158,7 @@ def test_another_contract_says_which_side_is_older(site: Path) -> None:
 
 
 def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> None:
-    install(site, "bfsql-toy", worded="bfsql_trials.toy:worded")
+    install(site, "bfsql-toy", worded="bfsql_test_support.backends.toy:worded")
     with pytest.raises(ContractMismatch, match="states the contract 'one', which is not a number"):
         load("worded")
 
@@ -182,7 +187,7 @@ def test_an_older_number_of_the_same_major_is_served(
     stated: Any, own: str, served: bool, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An older version was once refused although the contract had only gained additions."""
-    install(site, "bfsql-toy", stated="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", stated="bfsql_test_support.backends.toy:plugin")
     monkeypatch.setattr("bfsql.plugins.registry.CONTRACT", own)
     monkeypatch.setattr(toy, "plugin", replace(toy.plugin, contract=stated))
     if served:
@@ -198,7 +203,7 @@ def test_a_plugin_that_states_no_contract_was_written_for_the_first() -> None:
 
 def test_a_broken_backend_stops_no_other_in_the_list(site: Path) -> None:
     install(site, "bfsql-broken", broken="bfsql_that_is_not_there:plugin")
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     found = {state.name: state for state in states()}
     assert found["toy"].ok
     assert found["toy"].summary == "a toy"

@@ -19,7 +19,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
 from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
-from bfsql_servers.web import end_at_once
+from bfsql_test_support.servers.web import end_at_once
 
 QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]
 

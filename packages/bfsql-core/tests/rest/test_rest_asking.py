@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from bfsql_trials import asking
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.models import GraphRecord, NodeRecord, Outline, outline_of
+from bfsql_test_support import tool_calls
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": ["Tom Hanks"], "path": ["-ACTED_IN-> Film", "<-DIRECTED-"]}),
@@ -49,7 +49,7 @@ async def test_an_answer_has_the_bytes_of_the_tool(
     answer = await web.post(f"/tools/{tool}", json=arguments)
     assert answer.status_code == 200, answer.text
     async with open_graph(MemoryBackend(records)) as graph:
-        wanted = await asking.asked(graph, tool, **arguments)
+        wanted = await tool_calls.asked(graph, tool, **arguments)
     if tool == "search_entities":
         assert answer.json()["result"] == json.loads(wanted.text)
         assert answer.json()["notes"] == list(wanted.notes)

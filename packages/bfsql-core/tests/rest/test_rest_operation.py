@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import httpx2
 import pytest
-from bfsql_trials.hooking import Failing, Hiding, Refusing, Watcher
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EntityStub, GraphRecord, Node, Omission, Triple
 from bfsql.observer import ObservedCall, Observer
+from bfsql_test_support.hooks import Failing, Hiding, Refusing, Watcher
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 PATIENCE = 10

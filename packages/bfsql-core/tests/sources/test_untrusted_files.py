@@ -7,11 +7,11 @@ from contextlib import nullcontext
 
 import pytest
 from backports import zstd
-from bfsql_trials.hostile_files import ABORTS, HONEST, HOSTILE, NESTED_ENTITIES, statement
 
 from bfsql.errors import SourceError
 from bfsql.sources import open_source
 from bfsql.sources.rdf_guard import TurtleGuard, check_document
+from bfsql_test_support.hostile_files import ABORTS, HONEST, HOSTILE, NESTED_ENTITIES, statement
 
 
 @pytest.mark.parametrize("what", HOSTILE)

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from bfsql_trials.recording_backend import Watch, watched
 
 from bfsql.cache import CachedGraphDb
 from bfsql.errors import ToolError
@@ -14,6 +13,7 @@ from bfsql.graph import Graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.tools import Limits
+from bfsql_test_support.backends.recording import Watch, watched
 
 RECORDS: list[GraphRecord] = [
     NodeRecord("RxNorm:3251", "Drug", {"name": "Desmopressin", "synonyms": ["DDAVP"]}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from bfsql_trials import asking, graph_strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from bfsql import Limits, MemoryBackend, ToolError, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.tools import third_of_bytes
 from bfsql.tools.budget import largest
+from bfsql_test_support import graph_strategies, tool_calls
 
 ESTIMATORS = st.sampled_from([third_of_bytes, len])
 BUDGETS = st.integers(500, 4000)
@@ -87,8 +87,10 @@ async def test_a_traversal_keeps_within_its_budget_and_says_what_it_left_out(
     async with open_graph(
         MemoryBackend(graph.records), limits=Limits(estimator=estimator)
     ) as opened:
-        whole = await asking.asked(opened, "bfs_query", **arguments, max_tokens=0)
-        answer = await asking.if_it_fits(opened, "bfs_query", **arguments, max_tokens=max_tokens)
+        whole = await tool_calls.asked(opened, "bfs_query", **arguments, max_tokens=0)
+        answer = await tool_calls.if_it_fits(
+            opened, "bfs_query", **arguments, max_tokens=max_tokens
+        )
     if not fitted(answer, whole, estimator, max_tokens):
         return
     if answer.content["nodes"]:
@@ -105,8 +107,8 @@ async def test_an_intersection_keeps_within_its_budget_and_counts_what_is_missin
     async with open_graph(
         MemoryBackend(graph.records), limits=Limits(estimator=estimator)
     ) as opened:
-        whole = await asking.asked(opened, "intersect_subgraphs", **arguments, max_tokens=0)
-        answer = await asking.if_it_fits(
+        whole = await tool_calls.asked(opened, "intersect_subgraphs", **arguments, max_tokens=0)
+        answer = await tool_calls.if_it_fits(
             opened, "intersect_subgraphs", **arguments, max_tokens=max_tokens
         )
     if not fitted(answer, whole, estimator, max_tokens):
@@ -130,14 +132,14 @@ async def test_following_the_notes_leads_to_every_node(case, hops, detailing, ma
     arguments = {"seeds": seeds, "max_hops": hops, **detailing}
     pages, following = [], {"offset": 0} | ({} if limit is None else {"limit": limit})
     async with open_graph(MemoryBackend(graph.records), limits=Limits(estimator=len)) as opened:
-        whole = await asking.read(opened, "bfs_query", **arguments, max_tokens=0)
+        whole = await tool_calls.read(opened, "bfs_query", **arguments, max_tokens=0)
         while following:
-            page = await asking.if_it_fits(
+            page = await tool_calls.if_it_fits(
                 opened, "bfs_query", **arguments, **following, max_tokens=max_tokens
             )
             assume(page)
             pages.append(page.content)
-            following = asking.continuation(page.content)
+            following = tool_calls.continuation(page.content)
     found = [node["id"] for page in pages for node in page["nodes"]]
     assert found == [node["id"] for node in whole["nodes"]]
     joined = sum(len(page["edges"]) + numbers(JOINING, page)[0] for page in pages)
@@ -157,9 +159,11 @@ async def test_a_larger_budget_never_shows_less(case, hops, max_tokens, more):
 
     async with open_graph(MemoryBackend(graph.records), limits=Limits(estimator=len)) as opened:
         arguments = {"seeds": seeds, "max_hops": hops}
-        less = await asking.if_it_fits(opened, "bfs_query", **arguments, max_tokens=max_tokens)
+        less = await tool_calls.if_it_fits(opened, "bfs_query", **arguments, max_tokens=max_tokens)
         assume(less)
-        rich = await asking.asked(opened, "bfs_query", **arguments, max_tokens=max_tokens + more)
+        rich = await tool_calls.asked(
+            opened, "bfs_query", **arguments, max_tokens=max_tokens + more
+        )
     assert shown(less.content) <= shown(rich.content)
 
 
@@ -175,13 +179,15 @@ async def test_every_budget_around_every_threshold_is_kept():
         calls = [("bfs_query", {"max_hops": 1}), ("intersect_subgraphs", {"k": 2})]
         for tool, arguments in calls:
             given_now = {"seeds": ["n:0", "n:1"], **arguments}
-            whole = await asking.asked(opened, tool, **given_now, max_tokens=0)
-            answer = await asking.asked(opened, tool, **given_now, max_tokens=len(whole.text) + 1)
+            whole = await tool_calls.asked(opened, tool, **given_now, max_tokens=0)
+            answer = await tool_calls.asked(
+                opened, tool, **given_now, max_tokens=len(whole.text) + 1
+            )
             assert answer.text == whole.text
             while (size := len(answer.text)) > 800:
-                exact = await asking.asked(opened, tool, **given_now, max_tokens=size)
+                exact = await tool_calls.asked(opened, tool, **given_now, max_tokens=size)
                 assert exact.text == answer.text, "between two thresholds the answer is the same"
-                answer = await asking.asked(opened, tool, **given_now, max_tokens=size - 1)
+                answer = await tool_calls.asked(opened, tool, **given_now, max_tokens=size - 1)
                 assert len(answer.text.encode()) < size
                 check_what_was_dropped(answer.content, whole.content)
                 sizes.add(size)
@@ -193,7 +199,7 @@ async def test_a_budget_without_room_for_one_node_is_refused_with_the_way_out():
     records = [NodeRecord(seed, "Gene") for seed in seeds]
     async with open_graph(MemoryBackend(records)) as opened:
         with pytest.raises(ToolError, match="max_tokens=500 has no room") as refused:
-            await asking.asked(opened, "bfs_query", seeds=seeds, max_hops=1, max_tokens=500)
+            await tool_calls.asked(opened, "bfs_query", seeds=seeds, max_hops=1, max_tokens=500)
     assert (refused.value.kind, refused.value.argument) == ("too_large", "max_tokens")
 
 

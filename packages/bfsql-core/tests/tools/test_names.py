@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from bfsql_trials import asking
-from bfsql_trials.recording_backend import watched
 
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.recording import watched
 
 RECORDS = [
     NodeRecord("PER:1", "Person", {"name": "Chaka Yarder", "synonyms": ["C. Yarder"]}),
@@ -57,27 +57,27 @@ async def test_an_exact_name_is_taken_and_the_note_says_for_what(named, name, en
         ("describe_entities", {"ids": ["PER:2", name]}),
         ("intersect_subgraphs", {"seeds": [name, "PER:2"], "k": 1}),
     ):
-        answer = await asking.asked(named, tool, **arguments)
+        answer = await tool_calls.asked(named, tool, **arguments)
         [note] = [note for note in answer.notes if "was taken as" in note]
         assert f"was taken as {entity_id} (" in note
         assert f'"{entity_id}"' in answer.text
 
 
 async def test_the_note_names_value_id_and_type(named):
-    answer = await asking.asked(named, "bfs_query", seeds=["Chaka Yarder"], max_hops=1)
+    answer = await tool_calls.asked(named, "bfs_query", seeds=["Chaka Yarder"], max_hops=1)
     assert answer.notes[0] == '"Chaka Yarder" was taken as PER:1 (Person).'
     assert answer.content["seeds"] == ["PER:1"]
 
 
 async def test_an_id_always_wins_over_a_name(named):
-    answer = await asking.asked(named, "bfs_query", seeds=["PER:1"], max_hops=1)
+    answer = await tool_calls.asked(named, "bfs_query", seeds=["PER:1"], max_hops=1)
     assert answer.content["seeds"] == ["PER:1"]
     assert "notes" not in answer.content
 
 
 async def test_seeds_stay_in_the_order_given_and_come_once(named):
     given = ["flu", "PER:1", "chaka yarder", "DIS:1"]
-    answer = await asking.asked(named, "bfs_query", seeds=given, max_hops=1)
+    answer = await tool_calls.asked(named, "bfs_query", seeds=given, max_hops=1)
     assert answer.content["seeds"] == ["DIS:2", "PER:1", "DIS:1"]
 
 
@@ -99,7 +99,7 @@ async def test_an_unknown_name_is_an_error_with_what_is_alike(named):
 
 
 async def test_what_describe_entities_leaves_out_is_named(named):
-    answer = await asking.asked(
+    answer = await tool_calls.asked(
         named, "describe_entities", ids=["PER:1", "olga brandt", "nobody", "flu"]
     )
     assert [record["id"] for record in answer.content["result"]] == ["PER:1", "DIS:2"]
@@ -118,7 +118,7 @@ async def test_twenty_names_a_call_are_looked_up(over):
     assert error.kind == "too_large"
     assert '"name 20" and 9 more' in str(error)
     assert watch.count("search_entities") == 20
-    answer = await asking.asked(graph, "describe_entities", ids=names)
+    answer = await tool_calls.asked(graph, "describe_entities", ids=names)
     assert len(answer.content["result"]) == 20
     assert [note for note in answer.notes if note.startswith("Left out:") and "20 names" in note]
 
@@ -136,12 +136,12 @@ async def test_a_name_that_very_many_share_costs_one_search(over):
 async def test_where_the_search_was_full_the_note_says_that_there_may_be_others(over):
     records = [NodeRecord("n:0", "T", {"name": "Paris"})]
     records += [NodeRecord(f"n:{i}", "T", {"name": f"Paris {i}"}) for i in range(1, 30)]
-    answer = await asking.asked(over(MemoryBackend(records)), "describe_entities", ids="paris")
+    answer = await tool_calls.asked(over(MemoryBackend(records)), "describe_entities", ids="paris")
     [note] = answer.notes
     assert "there may be others" in note
 
 
 async def test_no_ids_give_an_empty_list(named):
-    answer = await asking.asked(named, "describe_entities", ids=[])
+    answer = await tool_calls.asked(named, "describe_entities", ids=[])
     assert answer.text == "[]"
     assert not answer.notes

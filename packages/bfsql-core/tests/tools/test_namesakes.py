@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from bfsql_trials import asking
-from bfsql_trials.hooking import Hiding
-from bfsql_trials.recording_backend import watched
 
 import bfsql
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.tools.namesakes import MOST_EDGES
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.recording import watched
+from bfsql_test_support.hooks import Hiding
 
 PEOPLE = [NodeRecord(f"p:{i}", "Person", {"name": "Ada Lind"}) for i in range(3)]
 PLACES = [NodeRecord(f"c:{i}", "Centre", {"name": f"Centre {i}"}) for i in range(3)]
@@ -30,7 +30,7 @@ RECORDS = [
 
 
 async def contexts_of(graph, query):
-    hits = await asking.read(graph, "search_entities", query=query)
+    hits = await tool_calls.read(graph, "search_entities", query=query)
     return {hit["id"]: hit.get("context") for hit in hits}
 
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from bfsql_trials.hooking import Watcher
 
 import bfsql
 from bfsql import call
@@ -16,6 +15,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.observer import ObservedCall, Observer
 from bfsql.tools import Limits
+from bfsql_test_support.hooks import Watcher
 
 RECORDS = [
     *(NodeRecord(f"n:{i}", "Thing", {"name": f"Thing {i}"}) for i in range(6)),

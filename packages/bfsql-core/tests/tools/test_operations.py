@@ -8,19 +8,19 @@ import json
 import logging
 
 import pytest
-from bfsql_trials import asking
-from bfsql_trials.backends import BareBackend
-from bfsql_trials.recording_backend import watched
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EntityStub, EvidenceRecord, NodeRecord, Omission
 from bfsql.tools import third_of_bytes
+from bfsql_test_support import tool_calls
+from bfsql_test_support.backends.in_memory import BareBackend
+from bfsql_test_support.backends.recording import watched
 
 
 async def test_entities_come_in_the_order_asked_each_once_and_unknown_ones_in_a_note(graph):
-    answer = await asking.asked(
+    answer = await tool_calls.asked(
         graph, "describe_entities", ids=["7", "nobody", "RxNorm:3251", "7", "no one"]
     )
     assert [record["id"] for record in json.loads(answer.text)] == ["7", "RxNorm:3251"]
@@ -49,7 +49,7 @@ async def test_an_object_answer_is_one_block_with_its_notes_inside(graph):
 
 async def test_a_flat_record_hides_neither_its_own_fields_nor_the_metadata(over):
     metadata = {"id": "other", "notes": "n", "provenance": "p", "entity_type": "x", "name": "A"}
-    document = await asking.read(
+    document = await tool_calls.read(
         over(MemoryBackend([NodeRecord("a", "T", metadata)])), "describe_entity", id="a"
     )
     assert document == {
@@ -77,7 +77,7 @@ def with_evidence(count: int) -> list[object]:
 
 async def test_a_description_has_twenty_items_of_evidence_and_their_total(over):
     graph = over(MemoryBackend(with_evidence(30)))
-    document = await asking.read(graph, "describe_entity", id="a")
+    document = await tool_calls.read(graph, "describe_entity", id="a")
     assert document["provenance"]["total"] == 30
     assert len(document["provenance"]["items"]) == 20
     assert document["provenance"]["items"][0] == {
@@ -92,14 +92,14 @@ async def test_a_description_has_twenty_items_of_evidence_and_their_total(over):
 
 async def test_a_document_shows_the_evidence_that_it_supplied(over):
     graph = over(MemoryBackend([*with_evidence(3), NodeRecord("d1", "Paper")]))
-    document = await asking.read(graph, "describe_entity", id="d1")
+    document = await tool_calls.read(graph, "describe_entity", id="d1")
     assert [item["object"] for item in document["provenance"]["items"]] == ["b001"]
     assert "notes" not in document
 
 
 async def test_the_default_evidence_reads_fifty_edges_and_says_so(over):
     backend, watch = watched(BareBackend)(with_evidence(60))
-    document = await asking.read(over(backend), "describe_entity", id="a")
+    document = await tool_calls.read(over(backend), "describe_entity", id="a")
     assert document["provenance"]["total"] is None
     assert len(document["provenance"]["items"]) == 20
     assert "first 50 edges" in document["notes"][0]
@@ -107,7 +107,7 @@ async def test_the_default_evidence_reads_fifty_edges_and_says_so(over):
 
 
 async def test_an_entity_without_evidence_has_no_provenance(graph):
-    assert "provenance" not in await asking.read(graph, "describe_entity", id="7")
+    assert "provenance" not in await tool_calls.read(graph, "describe_entity", id="7")
 
 
 async def test_a_backend_that_gives_more_evidence_than_asked_for_is_cut(over):
@@ -115,7 +115,7 @@ async def test_a_backend_that_gives_more_evidence_than_asked_for_is_cut(over):
         async def provenance_for_node(self, entity_id, limit):
             return await super().provenance_for_node(entity_id, 10_000)
 
-    document = await asking.read(over(Generous(with_evidence(30))), "describe_entity", id="a")
+    document = await tool_calls.read(over(Generous(with_evidence(30))), "describe_entity", id="a")
     assert len(document["provenance"]["items"]) == 20
     assert document["notes"] == ["provenance: the first 20 of 30 items."]
 
@@ -139,7 +139,7 @@ async def test_what_a_backend_leaves_out_is_told_by_every_tool(over):
             ("bfs_query", {"seeds": ["a"], "max_hops": 1}),
             ("intersect_subgraphs", {"seeds": ["a", "b000"], "k": 1}),
         ):
-            answer = await asking.asked(graph, tool, **arguments)
+            answer = await tool_calls.asked(graph, tool, **arguments)
             assert [n for n in answer.notes if "At least 7 incoming edges of a" in n], tool
 
 
@@ -160,7 +160,7 @@ async def test_hits_without_names_get_them_from_one_batch(over):
             return await super().metadata_for_nodes_batch(ids)
 
     backend.__class__ = Counting
-    hits = await asking.read(over(backend), "search_entities", query="n0")
+    hits = await tool_calls.read(over(backend), "search_entities", query="n0")
     assert [hit.get("name") for hit in hits] == [*(f"N {i}" for i in range(9)), "Kept"]
     assert len(asked) == 1
     assert watch.count("search_entities") == 1
@@ -171,11 +171,11 @@ async def test_a_search_gives_twenty_hits_at_the_most(over):
         async def search_entities(self, query, node_types=None):
             return [EntityStub(f"n{i}", "T") for i in range(1_000)]
 
-    assert len(await asking.read(over(Many()), "search_entities", query="n")) == 20
+    assert len(await tool_calls.read(over(Many()), "search_entities", query="n")) == 20
 
 
 async def test_a_search_that_finds_nothing_says_what_to_try(graph):
-    answer = await asking.asked(graph, "search_entities", query="zzz", node_types=["Drug"])
+    answer = await tool_calls.asked(graph, "search_entities", query="zzz", node_types=["Drug"])
     assert answer.text == "[]"
     [note] = answer.notes
     assert '"zzz"' in note
@@ -184,7 +184,7 @@ async def test_a_search_that_finds_nothing_says_what_to_try(graph):
 
 
 async def test_a_schema_within_the_budget_is_whole(graph):
-    document = await asking.read(graph, "describe_schema")
+    document = await tool_calls.read(graph, "describe_schema")
     assert document["entity_types"] == ["Disease", "Drug", "Gene"]
     assert document["predicates"] == ["CAUSES", "TREATS"]
     assert document["comprehensive"] is True
@@ -196,7 +196,7 @@ async def test_a_schema_too_long_for_the_budget_is_thinned_evenly_with_true_tota
     records = [NodeRecord(f"n{i}", f"type number {i:05}") for i in range(8_000)]
     records += [EdgeRecord("n0", f"predicate {i:05}", "n1") for i in range(4_000)]
     graph = over(MemoryBackend(records), max_tokens=tokens)
-    answer = await asking.asked(graph, "describe_schema")
+    answer = await tool_calls.asked(graph, "describe_schema")
     document = json.loads(answer.text)
     assert third_of_bytes(answer.text.encode()) <= tokens
     assert document["comprehensive"] is False
@@ -214,7 +214,9 @@ async def test_a_schema_too_long_for_the_budget_is_thinned_evenly_with_true_tota
 
 async def test_a_schema_is_valid_under_the_smallest_budget(over):
     records = [NodeRecord(f"n{i}", f"type number {i:05}") for i in range(100)]
-    document = await asking.read(over(MemoryBackend(records), max_tokens=500), "describe_schema")
+    document = await tool_calls.read(
+        over(MemoryBackend(records), max_tokens=500), "describe_schema"
+    )
     assert document["entity_types"] == []
     assert "0 of 100 entity types" in document["notes"][0]
 

@@ -8,7 +8,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from bfsql_trials import asking, graph_strategies
 from hypothesis import given, settings
 
 from bfsql.answers.schema_text import relations_around
@@ -21,6 +20,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, outline_of
 from bfsql.tools import describe_schema
 from bfsql.tools import schema as schemas
 from bfsql.tools.describe_schema import COUNTING, MOST_DIRECTIONS, UNCOUNTED
+from bfsql_test_support import graph_strategies, tool_calls
 
 TRIALS: list[GraphRecord] = [
     NodeRecord("d1", "Disease", {"name": "Gout"}),
@@ -39,7 +39,7 @@ TRIALS: list[GraphRecord] = [
 
 async def schema_of(backend: Any, **limits: Any) -> dict[str, Any]:
     async with open_graph(backend, limits=Limits(**limits), hooks=()) as graph:
-        document: dict[str, Any] = await asking.read(graph, "describe_schema")
+        document: dict[str, Any] = await tool_calls.read(graph, "describe_schema")
         return document
 
 
@@ -135,7 +135,7 @@ async def test_a_store_whose_outline_fails_is_asked_once_and_answers_without(cap
     store = Failing(TRIALS)
     async with open_graph(store) as graph:
         for _ in range(3):
-            assert "relations" not in await asking.read(graph, "describe_schema")
+            assert "relations" not in await tool_calls.read(graph, "describe_schema")
     assert store.asked == 1
     assert "no statistics" in caplog.text
 
@@ -154,13 +154,13 @@ async def test_an_outline_that_takes_long_is_awaited_in_the_background(monkeypat
 
     store = Slow(TRIALS)
     async with open_graph(store) as graph:
-        first = await asking.read(graph, "describe_schema")
+        first = await tool_calls.read(graph, "describe_schema")
         assert first["notes"] == [COUNTING]
         assert "relations" not in first
         one_hop = await graph.bfs_query(["d1"], 1)
         store.gate.set()
         await asyncio.sleep(0.01)
-        assert "relations" in await asking.read(graph, "describe_schema")
+        assert "relations" in await tool_calls.read(graph, "describe_schema")
         assert (await graph.bfs_query(["d1"], 1)).text == one_hop.text
     assert store.asked == 1
 
@@ -202,7 +202,7 @@ async def test_a_redacting_hook_leaves_relations_and_no_properties():
             return {k: v for k, v in metadata.items() if k != "phase"}
 
     async with open_graph(MemoryBackend(TRIALS), hooks=[Hide()]) as graph:
-        document = await asking.read(graph, "describe_schema")
+        document = await tool_calls.read(graph, "describe_schema")
     assert document["relations"]
     assert "properties" not in document
 
@@ -223,30 +223,30 @@ async def test_a_store_that_was_empty_at_the_start_is_asked_again():
     store = Growing()
     db = CachedGraphDb(store, clock=lambda: seconds[0])
     graph = Graph(db, "", Limits(), None)
-    empty = await asking.read(graph, "describe_schema")
+    empty = await tool_calls.read(graph, "describe_schema")
     assert empty["entity_types"] == []
     assert any("no nodes and no edges" in note for note in empty["notes"])
-    assert await asking.read(graph, "search_entities", query="Gout") == []
+    assert await tool_calls.read(graph, "search_entities", query="Gout") == []
     store.grow(TRIALS)
     seconds[0] = 10.0
-    document = await asking.read(graph, "describe_schema")
+    document = await tool_calls.read(graph, "describe_schema")
     assert document["entity_types"] == ["Disease", "Trial"]
     assert document["relations"]
-    assert len(await asking.read(graph, "search_entities", query="Gout")) == 1
+    assert len(await tool_calls.read(graph, "search_entities", query="Gout")) == 1
 
 
 async def test_a_type_that_an_answer_contains_is_a_valid_filter_at_once():
     store = Growing([NodeRecord("a", "T", {"name": "A"}), NodeRecord("d1", "T")])
     async with open_graph(store) as graph:
-        assert (await asking.read(graph, "describe_schema"))["entity_types"] == ["T"]
+        assert (await tool_calls.read(graph, "describe_schema"))["entity_types"] == ["T"]
         store.grow([*TRIALS, NodeRecord("a", "T", {"name": "A"})])
-        surveyed = await asking.read(graph, "bfs_query", seeds=["t1"], max_hops=1)
+        surveyed = await tool_calls.read(graph, "bfs_query", seeds=["t1"], max_hops=1)
         assert "Disease" in surveyed["schema_summary"]["entity_types_found"]
         found = await graph.bfs_query(
             ["t1"], 1, node_types=["Disease"], predicates=["studies"], topology_only=False
         )
         assert found.notes == ()
-        told = await asking.read(graph, "describe_schema")
+        told = await tool_calls.read(graph, "describe_schema")
         assert told["entity_types"] == ["Disease", "T", "Trial"]
         assert json.dumps(told["relations"]).count("studies") == 1
 
@@ -280,8 +280,8 @@ async def test_an_answer_that_has_a_type_does_not_say_that_the_graph_lacks_it():
 
 async def test_the_schema_around_entities_counts_the_relations_that_touch_them():
     async with open_graph(MemoryBackend(TRIALS)) as graph:
-        document = await asking.read(graph, "describe_schema", seeds=["t1", "t4"])
-        one = await asking.read(graph, "bfs_query", seeds=["t1", "t4"], max_hops=1)
+        document = await tool_calls.read(graph, "describe_schema", seeds=["t1", "t4"])
+        one = await tool_calls.read(graph, "bfs_query", seeds=["t1", "t4"], max_hops=1)
     assert document == {
         "seeds": ["t1", "t4"],
         "node_count": one["node_count"],
@@ -295,7 +295,7 @@ async def test_the_schema_around_entities_counts_the_relations_that_touch_them()
 
 async def test_an_entity_without_edges_has_a_schema_of_itself():
     async with open_graph(MemoryBackend(TRIALS)) as graph:
-        document = await asking.read(graph, "describe_schema", seeds=["d2"])
+        document = await tool_calls.read(graph, "describe_schema", seeds=["d2"])
         with pytest.raises(ToolError, match="d9") as refused:
             await graph.call("describe_schema", {"seeds": ["d9"]})
     assert document["relations"] == []
@@ -312,8 +312,8 @@ async def test_relations_around_entities_are_those_of_their_edges(case):
     ring = {edge for edge in await store.edges_batch(seeds) if {edge[0], edge[2]} <= types.keys()}
     counts = Counter((types[s], p, types[o]) for s, p, o in ring)
     async with open_graph(store, hooks=()) as graph:
-        document = await asking.read(graph, "describe_schema", seeds=seeds)
-        entity = await asking.read(graph, "describe_entity", id=seeds[0])
+        document = await tool_calls.read(graph, "describe_schema", seeds=seeds)
+        entity = await tool_calls.read(graph, "describe_entity", id=seeds[0])
     assert document["relations"] == list(relations_around(counts).relations)
     assert document["edge_count"] == len(ring)
     steps = Counter(f"-{p}->" for s, p, _ in ring if s == seeds[0])
@@ -327,9 +327,9 @@ async def test_relations_around_entities_are_those_of_their_edges(case):
 
 async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(monkeypatch):
     async with open_graph(MemoryBackend(TRIALS)) as graph:
-        disease = await asking.read(graph, "describe_entity", id="d1")
-        trial = await asking.read(graph, "describe_entity", id="t1")
-        alone = await asking.read(graph, "describe_entity", id="d2")
+        disease = await tool_calls.read(graph, "describe_entity", id="d1")
+        trial = await tool_calls.read(graph, "describe_entity", id="t1")
+        alone = await tool_calls.read(graph, "describe_entity", id="d2")
     assert disease["edges"] == {"<-studies-": 20}
     assert trial["edges"] == {"-follows->": 1, "-studies->": 1, "<-follows-": 1}
     assert "edges" not in alone
@@ -343,7 +343,7 @@ async def test_edges_that_cannot_be_counted_in_time_are_said(monkeypatch):
             await asyncio.Event().wait()
 
     async with open_graph(Slow(TRIALS)) as graph:
-        entity = await asking.read(graph, "describe_entity", id="d1")
+        entity = await tool_calls.read(graph, "describe_entity", id="d1")
     assert entity["notes"] == [UNCOUNTED]
     assert "edges" not in entity
 
@@ -353,7 +353,7 @@ async def test_edges_of_very_many_predicates_are_bounded():
     records = [NodeRecord("a", "T"), NodeRecord("b", "T")]
     edges = [EdgeRecord("a", f"p{i:03}", "b") for i in range(many)]
     async with open_graph(MemoryBackend([*records, *edges])) as graph:
-        entity = await asking.read(graph, "describe_entity", id="a")
+        entity = await tool_calls.read(graph, "describe_entity", id="a")
     assert len(entity["edges"]) == MOST_DIRECTIONS
     [note] = entity["notes"]
     assert f"of {many}" in note
@@ -362,6 +362,6 @@ async def test_edges_of_very_many_predicates_are_bounded():
 async def test_metadata_called_edges_keeps_a_place_of_its_own():
     records = [NodeRecord("a", "T", {"edges": 7}), EdgeRecord("a", "p", "a")]
     async with open_graph(MemoryBackend(records)) as graph:
-        entity = await asking.read(graph, "describe_entity", id="a")
+        entity = await tool_calls.read(graph, "describe_entity", id="a")
     assert entity["edges"] == {"-p->": 1, "<-p-": 1}
     assert entity["metadata.edges"] == 7

@@ -23,8 +23,8 @@ from playwright.async_api import (
     expect,
 )
 
-from bfsql_servers.port import HOST
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.unavailable import Unavailable
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (

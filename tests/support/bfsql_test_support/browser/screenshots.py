@@ -17,11 +17,11 @@ from mcp import Client
 from playwright.async_api import Browser, expect
 
 from bfsql.cli.demo import DESCRIPTION, films_paths
-from bfsql_servers.chromium import chromium as browser_of_this_machine
-from bfsql_servers.chromium import visiting
-from bfsql_servers.served import exploring, serving
+from bfsql_test_support.browser.chromium import chromium as browser_of_this_machine
+from bfsql_test_support.browser.chromium import visiting
+from bfsql_test_support.servers.serve_process import exploring, serving
 
-IMAGES = Path(__file__).parents[2] / "docs" / "how-to" / "images"
+IMAGES = Path(__file__).parents[4] / "docs" / "how-to" / "images"
 HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
 VIEWS: dict[str, dict[str, object]] = {
     "start": {"view": "start"},

@@ -1,6 +1,6 @@
 """Faulty backends, each with one mistake that real authors make."""
 
-from bfsql_trials.gallery import (
+from bfsql_test_support.gallery import (
     columns,
     edges,
     health,
@@ -14,7 +14,7 @@ from bfsql_trials.gallery import (
     streams,
     values,
 )
-from bfsql_trials.gallery.bases import GALLERY, Eight, Store, Wrong, trial
+from bfsql_test_support.gallery.bases import GALLERY, Eight, Store, Wrong, trial
 
 __all__ = [
     "GALLERY",

@@ -10,8 +10,8 @@ import numpy as np
 
 from bfsql.integers import IntArray, ResolvedNode, Ring
 from bfsql.models import EdgeDirection, Triple
-from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
-from bfsql_trials.gallery.bases import wrong
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
+from bfsql_test_support.gallery.bases import wrong
 
 
 def wrong_columns(rule: str) -> Callable[[type[PlainColumns]], type[PlainColumns]]:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from bfsql.memory import MemoryBackend
-from bfsql_trials.gallery.bases import Store, wrong
+from bfsql_test_support.gallery.bases import Store, wrong
 
 
 @wrong("changed-steady")

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Metadata, Node, Triple
-from bfsql_trials.gallery.bases import Eight, Keeps, Through, wrong
+from bfsql_test_support.gallery.bases import Eight, Keeps, Through, wrong
 
 
 @wrong("exact-ids")

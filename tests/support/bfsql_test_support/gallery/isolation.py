@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bfsql.models import GraphRecord
-from bfsql_trials.gallery.bases import Through, wrong
+from bfsql_test_support.gallery.bases import Through, wrong
 
 
 @wrong("concurrent-calls")

@@ -16,7 +16,7 @@ from bfsql.models import (
     NodeRecord,
     Triple,
 )
-from bfsql_trials.gallery.bases import Eight, Keeps, wrong
+from bfsql_test_support.gallery.bases import Eight, Keeps, wrong
 
 
 @wrong("edge-evidence")

@@ -7,7 +7,7 @@ from typing import Any
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Node
-from bfsql_trials.gallery.bases import Eight, wrong
+from bfsql_test_support.gallery.bases import Eight, wrong
 
 
 @wrong("own-identity")

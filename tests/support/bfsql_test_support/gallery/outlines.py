@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Outline, outline_of
-from bfsql_trials.gallery.bases import wrong
+from bfsql_test_support.gallery.bases import wrong
 
 
 @wrong("outline-counts")

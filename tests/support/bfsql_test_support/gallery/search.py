@@ -7,7 +7,7 @@ from typing import Any
 from bfsql.memory import SEARCH_LIMIT
 from bfsql.models import EntityStub
 from bfsql.models.merge import fold
-from bfsql_trials.gallery.bases import Eight, wrong
+from bfsql_test_support.gallery.bases import Eight, wrong
 
 
 class Searches(Eight):

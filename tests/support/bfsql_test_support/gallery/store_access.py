@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bfsql.models import GraphRecord, Triple
-from bfsql_trials.gallery.bases import Store, wrong
+from bfsql_test_support.gallery.bases import Store, wrong
 
 
 @wrong("query-text")

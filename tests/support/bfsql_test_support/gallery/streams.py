@@ -8,8 +8,8 @@ from typing import Any
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord
-from bfsql_trials.columns import TypedStream
-from bfsql_trials.gallery.bases import wrong
+from bfsql_test_support.backends.columns import TypedStream
+from bfsql_test_support.gallery.bases import wrong
 
 
 @wrong("stream-edges")

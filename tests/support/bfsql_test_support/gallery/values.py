@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from bfsql_trials.gallery.bases import Keeps, everywhere, wrong
+from bfsql_test_support.gallery.bases import Keeps, everywhere, wrong
 
 
 @wrong("every-value")

@@ -2,7 +2,7 @@
 
 A state is the edge that a walk has just taken, with the step and how often that step has been
 taken; where the step may end, a second state follows it. The number of walks is the number of
-paths from the source to the sink. Unlike `bfsql_trials.walking`, this can handle hubs.
+paths from the source to the sink. Unlike `oracles.walking`, this can handle hubs.
 """
 
 from __future__ import annotations

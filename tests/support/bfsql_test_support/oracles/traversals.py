@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 
 from bfsql.models import NodeRecord, Triple, merge_node_records
-from bfsql_trials.graph_strategies import Drawn
+from bfsql_test_support.graph_strategies import Drawn
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,19 @@ from bfsql.http import (
     hide_secrets,
     retry,
 )
-from questions.command import opened
-from questions.kinds import KINDS
-from questions.kinds.kind import Question
-from questions.stores import Side
-from questions.suite import SCHEMA, Outcome, Report, definition_tokens, questions_about
-from questions.toolsets import Call, CallRefused
-from questions.worlds import Size, World
+from bfsql_test_support.questions.command import opened
+from bfsql_test_support.questions.kinds import KINDS
+from bfsql_test_support.questions.kinds.kind import Question
+from bfsql_test_support.questions.stores import Side
+from bfsql_test_support.questions.suite import (
+    SCHEMA,
+    Outcome,
+    Report,
+    definition_tokens,
+    questions_about,
+)
+from bfsql_test_support.questions.toolsets import Call, CallRefused
+from bfsql_test_support.questions.worlds import Size, World
 
 LANGUAGES = {"six-tools": "neo4j", "cypher": "neo4j", "sparql": "oxigraph"}
 """Sets of tools, and the default store of each."""

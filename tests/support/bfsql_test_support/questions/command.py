@@ -10,14 +10,21 @@ from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
-from bfsql_servers.folder import folder
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.postgres import PostgresServer
-from bfsql_servers.process import Server
-from questions.stores import Loadable, Side, in_neo4j, in_postgres, in_sparql, in_sqlite
-from questions.suite import Report, Sum, questions_about
-from questions.worlds import Size, World
+from bfsql_test_support.questions.stores import (
+    Loadable,
+    Side,
+    in_neo4j,
+    in_postgres,
+    in_sparql,
+    in_sqlite,
+)
+from bfsql_test_support.questions.suite import Report, Sum, questions_about
+from bfsql_test_support.questions.worlds import Size, World
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.process import Server
 
 STORES = ("sqlite", "postgres", "neo4j", "oxigraph")
 SCALES = (1, 6, 20)

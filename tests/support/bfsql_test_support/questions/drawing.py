@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import networkx as nx
 
-from questions.names import distance, misspelt
-from questions.worlds import World
+from bfsql_test_support.questions.names import distance, misspelt
+from bfsql_test_support.questions.worlds import World
 
 T = TypeVar("T")
 ENOUGH = 2_000

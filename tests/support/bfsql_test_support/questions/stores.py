@@ -22,14 +22,14 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph as load_neo4j
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph as load_postgres
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.postgres import PostgresServer
-from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql import SparqlSettings
 from bfsql_sparql.load.loader import load_graph as load_sparql
 from bfsql_sqlite import SqliteSettings
 from bfsql_sqlite import load_graph as load_sqlite
-from questions.toolsets import CypherTools, SixTools, SparqlTools, Toolset
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools, Toolset
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.sparql import SparqlServer
 
 Language = Literal["six_tools", "cypher", "sparql"]
 """The plans for a set of tools: the name of the method of a kind."""

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from questions.drawing import NothingFits
-from questions.kinds import KINDS
-from questions.kinds.kind import Question
-from questions.stores import Side
-from questions.toolsets import Call, CallRefused, Toolset
-from questions.worlds import World
+from bfsql_test_support.questions.drawing import NothingFits
+from bfsql_test_support.questions.kinds import KINDS
+from bfsql_test_support.questions.kinds.kind import Question
+from bfsql_test_support.questions.stores import Side
+from bfsql_test_support.questions.toolsets import Call, CallRefused, Toolset
+from bfsql_test_support.questions.worlds import World
 
 SCHEMA = "the schema"
 """The name of a session's first call in tables."""

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bfsql_trials.reading_lines import read
 from neo4j import AsyncDriver
 from neo4j.exceptions import DriverError, Neo4jError
 
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
-from bfsql_servers.sparql import Refused, SparqlServer
+from bfsql_test_support.compact_parser import read
+from bfsql_test_support.servers.sparql import Refused, SparqlServer
 
 BASE = "urn:bfsql:"
 PREFIXES = f"""\

@@ -19,7 +19,7 @@ from typing import Any
 import networkx as nx
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from questions.names import Names
+from bfsql_test_support.questions.names import Names
 
 REGIONS = ("Arvenia", "Boltany", "Cardosa", "Drevia", "Estrand")
 PHASES = (1, 2, 3)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.unavailable import Unavailable
 
 UNPRIVILEGED = "nobody"
 

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import pytest
 
-from bfsql_servers.bad_replies import Asked, Behaviour, Reply, refused, results
-from bfsql_servers.certificates import CA, CERTIFICATE, KEY
-from bfsql_servers.port import HOST
+from bfsql_test_support.servers.bad_replies import Asked, Behaviour, Reply, refused, results
+from bfsql_test_support.servers.certificates import CA, CERTIFICATE, KEY
+from bfsql_test_support.servers.port import HOST
 
 GLANCE = 0.02
 """Seconds between two checks of a connection that is kept waiting."""

@@ -8,7 +8,7 @@ from email.message import Message
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from bfsql_servers.sparql import FORM, RESULTS, SparqlServer
+from bfsql_test_support.servers.sparql import FORM, RESULTS, SparqlServer
 
 QUERY = "application/sparql-query"
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bfsql_servers.port import HOST
+from bfsql_test_support.servers.port import HOST
 
 CA = "ca.pem"
 """Certificate of the authority."""

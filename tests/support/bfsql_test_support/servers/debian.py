@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.unavailable import Unavailable
 
 FETCHING = 300
 """Longest time in seconds for one apt command; a few are usual."""

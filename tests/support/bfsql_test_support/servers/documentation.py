@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.port import HOST
-from bfsql_servers.postgres import PostgresServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.postgres import PostgresServer
 
 READER = "bfsql_reader"
 """The role that the page on Postgres creates."""

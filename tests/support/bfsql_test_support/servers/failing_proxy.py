@@ -1,6 +1,6 @@
 """A TCP proxy in front of a store, which fails on command, in its own process.
 
-    python -m bfsql_servers.failing_proxy PORT
+    python -m bfsql_test_support.servers.failing_proxy PORT
 
 It prints its port. Then each line of standard input is a mode to switch to, or empty, and is
 answered with the number of requests that the store has received and not answered. The clients of a
@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from subprocess import Popen
 
-from bfsql_servers.piped import piped
-from bfsql_servers.port import HOST
+from bfsql_test_support.servers.module_process import piped
+from bfsql_test_support.servers.port import HOST
 
 
 class FailingProxy:
@@ -56,7 +56,7 @@ class FailingProxy:
 @contextmanager
 def failing_proxy(port: int) -> Iterator[FailingProxy]:
     """Run a proxy in front of the HTTP server on this port while the block runs."""
-    with piped("failing_proxy", str(port)) as process:
+    with piped(__name__, str(port)) as process:
         try:
             yield FailingProxy(process)
         finally:

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.certificates import make_certificates
-from bfsql_servers.folder import folder
-from bfsql_servers.fuseki import FusekiServer
-from bfsql_servers.missing import missing
-from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.pgbouncer import PgBouncer
-from bfsql_servers.port import HOST
-from bfsql_servers.postgres import PostgresServer
-from bfsql_servers.process import Server
-from bfsql_servers.rdf4j import RDF4JServer
-from bfsql_servers.sparql import SparqlServer
-from bfsql_servers.unavailable import Unavailable
-from bfsql_servers.virtuoso import VirtuosoServer
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.bad_endpoint import BadEndpoint
+from bfsql_test_support.servers.certificates import make_certificates
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.pgbouncer import PgBouncer
+from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.process import Server
+from bfsql_test_support.servers.rdf4j import RDF4JServer
+from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.servers.unavailable import Unavailable
+from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 if TYPE_CHECKING:
-    from bfsql_servers.minilm import MiniLM
+    from bfsql_test_support.minilm import MiniLM
 
 
 S = TypeVar("S", bound=Server)
@@ -120,7 +120,7 @@ def bad_tls_endpoint(tmp_path: Path) -> Iterator[BadEndpoint]:
 def minilm() -> "MiniLM":
     """A real embedding model, all-MiniLM-L6-v2."""
     try:
-        from bfsql_servers.minilm import MiniLM
+        from bfsql_test_support.minilm import MiniLM
 
         return MiniLM.load()
     except (ImportError, FileNotFoundError) as none:

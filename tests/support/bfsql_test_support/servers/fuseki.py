@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 from typing import Self
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.maven import JAVA_OPTIONS, Artifact, fetch, java
-from bfsql_servers.port import free_port
-from bfsql_servers.process import ServerProcess
-from bfsql_servers.sparql import Login, SparqlServer
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.servers.maven import JAVA_OPTIONS, Artifact, fetch, java
+from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.process import ServerProcess
+from bfsql_test_support.servers.sparql import Login, SparqlServer
+from bfsql_test_support.servers.unavailable import Unavailable
 
 VERSION = "5.6.0"
 """The newest version that runs on Java 17."""

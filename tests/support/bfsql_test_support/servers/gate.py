@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from bfsql_servers.served import Served, serving
+from bfsql_test_support.servers.serve_process import Served, serving
 
 SECONDS = 30
 SCHEMA = {"entity_types": ["Thing"], "predicates": ["p"], "comprehensive": True}

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.maven import Artifact, fetch
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.servers.maven import Artifact, fetch
+from bfsql_test_support.servers.unavailable import Unavailable
 
 VERSION = "5.26.30"
 """The last release line that runs on Java 17."""

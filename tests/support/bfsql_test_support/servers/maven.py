@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.unavailable import Unavailable
 
 FETCHING = 600
 """Longest time in seconds for fetching; 20 to 60 are usual."""

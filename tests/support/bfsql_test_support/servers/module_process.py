@@ -1,23 +1,21 @@
-"""A module of this package in its own process, with pipes for its input and its output."""
+"""A helper module in its own process, with pipes for its input and its output."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 
 def piped(module: str, *arguments: str) -> subprocess.Popen[str]:
     """Start the module; the caller kills its process, and then leaves its context.
 
     Args:
-        module: Its name in this package.
+        module: Its full name.
         *arguments: Its arguments.
     """
     return subprocess.Popen(
-        [sys.executable, "-m", f"bfsql_servers.{module}", *arguments],
+        [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[1],
     )

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import LiteralString, Self
 
-from bfsql_servers.certificates import CA, make_certificates
-from bfsql_servers.jars import jars, main_class
-from bfsql_servers.maven import JAVA_OPTIONS, java
-from bfsql_servers.port import HOST, answers, free_port
-from bfsql_servers.process import Server, ServerProcess
+from bfsql_test_support.servers.certificates import CA, make_certificates
+from bfsql_test_support.servers.jars import jars, main_class
+from bfsql_test_support.servers.maven import JAVA_OPTIONS, java
+from bfsql_test_support.servers.port import HOST, answers, free_port
+from bfsql_test_support.servers.process import Server, ServerProcess
 
 USER = "neo4j"
 PASSWORD = "open/sesame@1:x"

@@ -5,10 +5,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bfsql_servers.port import HOST, free_port
-from bfsql_servers.process import ServerProcess
-from bfsql_servers.sparql import SparqlServer
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.servers.process import ServerProcess
+from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.servers.unavailable import Unavailable
 
 TIME_LIMIT = 30
 """Default limit of seconds for a query."""

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 from urllib.parse import quote
 
-from bfsql_servers.account import account, can_run, give, require_reachable
-from bfsql_servers.port import HOST, answers, free_port
-from bfsql_servers.postgres import SUPERUSER, PostgresServer
-from bfsql_servers.process import Server, ServerProcess
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.account import account, can_run, give, require_reachable
+from bfsql_test_support.servers.port import HOST, answers, free_port
+from bfsql_test_support.servers.postgres import SUPERUSER, PostgresServer
+from bfsql_test_support.servers.process import Server, ServerProcess
+from bfsql_test_support.servers.unavailable import Unavailable
 
 POOL_SIZE = 3
 """Server connections for each pair of database and role."""

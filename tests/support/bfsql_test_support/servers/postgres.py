@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from bfsql_servers.account import account, can_run, give, require_reachable
-from bfsql_servers.database import Database
-from bfsql_servers.port import HOST, free_port
-from bfsql_servers.process import Server, ServerFailed, ServerProcess
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.servers.account import account, can_run, give, require_reachable
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.servers.process import Server, ServerFailed, ServerProcess
+from bfsql_test_support.servers.unavailable import Unavailable
 
 SUPERUSER = "postgres"
 LOCKED = "locked"

@@ -3,11 +3,11 @@
 from pathlib import Path
 from urllib.request import Request
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.maven import JAVA_OPTIONS, Artifact, fetch, java
-from bfsql_servers.port import HOST, answers, free_port
-from bfsql_servers.process import ServerProcess
-from bfsql_servers.sparql import SparqlServer, opener
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.servers.maven import JAVA_OPTIONS, Artifact, fetch, java
+from bfsql_test_support.servers.port import HOST, answers, free_port
+from bfsql_test_support.servers.process import ServerProcess
+from bfsql_test_support.servers.sparql import SparqlServer, opener
 
 APPLICATION = Artifact("org.eclipse.rdf4j", "rdf4j-http-server", "4.1.3", "war")
 JETTY = Artifact("org.eclipse.jetty", "jetty-runner", "9.4.57.v20241219")

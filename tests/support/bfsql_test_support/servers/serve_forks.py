@@ -69,7 +69,7 @@ def forked(
     codes: list[int] = []
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-m", "bfsql_servers.forked", str(folder)],
+        [sys.executable, "-m", "bfsql_test_support.servers.serve_forks", str(folder)],
         stdin=pipe,
         stdout=pipe,
         text=True,

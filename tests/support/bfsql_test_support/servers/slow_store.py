@@ -36,7 +36,9 @@ class SlowBackend(MemoryBackend):
         )
         self._journal, self._seconds = Path(journal), float(seconds)
 
-    async def edges_batch(self, ids: list[str]) -> list[Triple]:
+    async def edges_batch(  # type: ignore[override]  # a store may know no filter
+        self, ids: list[str]
+    ) -> list[Triple]:
         """The edges of some nodes, after a delay."""
         self._note("began")
         try:
@@ -61,13 +63,12 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        from bfsql_trials.distributions import install
+        from bfsql_test_support.distributions import install
 
-        install(folder, "bfsql-slow", slow="bfsql_servers.slow_store:SlowBackend")
+        install(folder, "bfsql-slow", slow="bfsql_test_support.servers.slow_store:SlowBackend")
         self.path = folder / "journal"
         self.path.touch()
-        tests = str(Path(__file__).parents[1])
-        paths = [str(folder), tests, os.environ.get("PYTHONPATH", "")]
+        paths = [str(folder), os.environ.get("PYTHONPATH", "")]
         self.env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
     def options(self, seconds: float) -> list[str]:

@@ -15,8 +15,8 @@ from urllib.request import (
     build_opener,
 )
 
-from bfsql_servers.port import HOST, answers
-from bfsql_servers.process import Server
+from bfsql_test_support.servers.port import HOST, answers
+from bfsql_test_support.servers.process import Server
 
 FORM = "application/x-www-form-urlencoded"
 N_TRIPLES = "application/n-triples"

@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from bfsql_servers.cache import fetched
-from bfsql_servers.debian import libraries, unpack
-from bfsql_servers.port import HOST, free_port
-from bfsql_servers.process import ServerProcess
-from bfsql_servers.sparql import Login, Refused, SparqlServer
-from bfsql_servers.unavailable import Unavailable
+from bfsql_test_support.downloads import fetched
+from bfsql_test_support.servers.debian import libraries, unpack
+from bfsql_test_support.servers.port import HOST, free_port
+from bfsql_test_support.servers.process import ServerProcess
+from bfsql_test_support.servers.sparql import Login, Refused, SparqlServer
+from bfsql_test_support.servers.unavailable import Unavailable
 
 PACKAGES = ("virtuoso-opensource-7-bin", "libpcre3", "libminizip1")
 OTHERWISE = "BFSQL_VIRTUOSO names the program virtuoso-t"

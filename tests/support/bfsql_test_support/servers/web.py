@@ -13,7 +13,7 @@ import uvicorn
 from bfsql import open_graph
 from bfsql.rest import application
 from bfsql.settings import ServeSettings
-from bfsql_servers.port import HOST, free_port
+from bfsql_test_support.servers.port import HOST, free_port
 
 
 class WebServer:

@@ -1,6 +1,6 @@
 """A client in its own process that measures how long small calls take.
 
-    python -m bfsql_servers.soak_probe HOST:PORT PID...
+    python -m bfsql_test_support.soak.probe HOST:PORT PID...
 
 It reads the calls as JSON from standard input, makes one after the other until it is killed, and
 prints a JSON array for each that was answered. It runs alone in its process and uses no library,
@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bfsql_servers.piped import piped
+from bfsql_test_support.servers.module_process import piped
 
 PAUSE = 0.1
 """Seconds between two calls."""
@@ -60,7 +60,7 @@ def probing(
     Yields:
         The measurements so far.
     """
-    with piped("soak_probe", address, *map(str, pids)) as process:
+    with piped(__name__, address, *map(str, pids)) as process:
         assert process.stdin
         assert process.stdout
         output, found = process.stdout, list[Probed]()

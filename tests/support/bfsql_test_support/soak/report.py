@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from bfsql_servers.soak_probe import Probed
+from bfsql_test_support.soak.probe import Probed
 
 BUSY_SECONDS = 0.002
 """If a process waited longer than this for a processor, a call says nothing about the server."""

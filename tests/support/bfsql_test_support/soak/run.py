@@ -1,6 +1,6 @@
 """A soak test: a hundred clients and a thousand idle connections, on a store that fails at random.
 
-    python -m bfsql_servers.soak --seconds 1800
+    python -m bfsql_test_support.soak.run --seconds 1800
 
 `bfsql serve` runs as a process over an Oxigraph server, behind a proxy that kills, hangs and
 limits the store in turn. Clients of both protocol eras ask small questions, and some about a hub;
@@ -30,12 +30,12 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_servers.failing_proxy import FailingProxy, failing_proxy
-from bfsql_servers.oxigraph import OxigraphServer
-from bfsql_servers.port import HOST
-from bfsql_servers.served import Served, serving
-from bfsql_servers.soak_probe import PAUSE, Probed, probing
-from bfsql_servers.soak_report import Report, Resources
+from bfsql_test_support.servers.failing_proxy import FailingProxy, failing_proxy
+from bfsql_test_support.servers.oxigraph import OxigraphServer
+from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.soak.probe import PAUSE, Probed, probing
+from bfsql_test_support.soak.report import Report, Resources
 
 CLIENTS, IDLE, VANISHING = 100, 1_000, 2
 IDLE_HOST = "127.0.0.2"

@@ -17,7 +17,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from bfsql_trials import asking
+from bfsql_test_support import tool_calls
 
 Strategy = st.SearchStrategy[Any]
 
@@ -159,7 +159,7 @@ async def assert_same_answers(graphs: Sequence[Graph], tool: str, **arguments: A
 async def _answer(graph: Graph, tool: str, arguments: dict[str, Any]) -> Any:
     """The answer's blocks, or the kind and message of the error."""
     try:
-        answer = await asking.asked(graph, tool, **arguments)
+        answer = await tool_calls.asked(graph, tool, **arguments)
     except ToolError as refused:
         return refused.kind, str(refused)
     if tool == "describe_schema":  # not every store has an outline

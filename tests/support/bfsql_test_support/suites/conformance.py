@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
-from bfsql_servers.process import stopped
+from bfsql_test_support.servers.process import stopped
 from bfsql_testing.conformance import RULES
 from bfsql_testing.suite import BackendSuite, test_name
 

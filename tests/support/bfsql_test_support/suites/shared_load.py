@@ -14,11 +14,11 @@ import pytest
 
 from bfsql.abc import GraphDbInterface
 from bfsql.models import GraphRecord
+from bfsql_test_support.suites.conformance import BUSY_SECONDS
 from bfsql_testing.conformance import Finding, Rule, Trial, judge
 from bfsql_testing.conformance import rules as registered
 from bfsql_testing.conformance.harness import Fill
 from bfsql_testing.suite import BackendSuite, raise_outcome, test_name
-from bfsql_trials.conformance import BUSY_SECONDS
 
 ALONE = frozenset(("drawn-graphs", "store-returns"))
 """Rules that open graphs in another thread or stop the store, and so have to run alone."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from questions.kinds import conditions, connections, counts, finding, hierarchies, walks
-from questions.kinds.kind import Kind
+from bfsql_test_support.questions.kinds import (
+    conditions,
+    connections,
+    counts,
+    finding,
+    hierarchies,
+    walks,
+)
+from bfsql_test_support.questions.kinds.kind import Kind
 
 KINDS: tuple[Kind, ...] = tuple(
     kind()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from questions.drawing import Drawing
-from questions.kinds.kind import Drawn, Form, Kind, names
-from questions.toolsets import CypherTools, SixTools, SparqlTools
-from questions.worlds import REGIONS
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.worlds import REGIONS
 
 
 class NewestPapersOfACentre(Kind):

@@ -8,9 +8,9 @@ from typing import Any
 
 import networkx as nx
 
-from questions.drawing import Drawing
-from questions.kinds.kind import Drawn, Form, Kind, names
-from questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 FAR = 5
 """Most relations on a connection, where a plan has to set a bound."""

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from typing import Any
 
-from questions.drawing import Drawing
-from questions.kinds.kind import Drawn, Form, Kind, names
-from questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 
 def _leader(counts: Counter[str]) -> str | None:

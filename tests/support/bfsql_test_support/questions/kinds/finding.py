@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from questions.drawing import Drawing
-from questions.kinds.kind import Drawn, Form, Kind, names
-from questions.toolsets import CallRefused, CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CallRefused, CypherTools, SixTools, SparqlTools
 
 
 class PropertiesOfATrial(Kind):

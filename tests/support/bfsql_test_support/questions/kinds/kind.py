@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
-from questions.drawing import Drawing
-from questions.toolsets import CypherTools, SixTools, SparqlTools
-from questions.worlds import World
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.worlds import World
 
 
 class Form(Enum):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from questions.drawing import Drawing
-from questions.kinds.kind import Drawn, Form, Kind, names
-from questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 
 class TrialsThatTestACompound(Kind):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
 from bfsql.models.merge import merge_node_records
-from bfsql_trials import graph_strategies
+from bfsql_test_support import graph_strategies
 
 Walk = tuple[tuple[tuple[str, ...], tuple[Triple, ...]], ...]
 """For each step, the nodes that it reaches, in order, and the edges that it takes."""

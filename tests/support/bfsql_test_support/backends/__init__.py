@@ -1,0 +1,1 @@
+"""Backends for tests, in memory or in a small file, which differ from others in one respect."""

@@ -1,0 +1,1 @@
+"""Expected answers, computed in ways that have nothing in common with the engine."""
