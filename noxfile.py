@@ -17,6 +17,8 @@ nox.options.sessions = ["lint", "types", "wheels", "tests"]
 nox.options.default_venv_backend = "uv|virtualenv"  # uv installs in seconds what takes pip a minute
 nox.options.reuse_existing_virtualenvs = True
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # trust the machine's certificates, as pip does
+# Hashes of tools that few people review; uv refuses files that differ.
+os.environ.setdefault("UV_CONSTRAINT", str(Path(".ci/pinned.txt").resolve()))
 # The tests start hundreds of processes, each of which would compile its imports again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -95,6 +97,23 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def thorough(session: nox.Session) -> None:
+    """Run all tests in full depth: all rules on all servers, many examples; takes hours."""
+    install_for_tests(session)
+    os.environ["BFSQL_THOROUGH"] = "1"
+    session.run("pytest", *WORKERS, "--hypothesis-profile=thorough", *session.posargs)
+
+
+@nox.session
+def lowest(session: nox.Session) -> None:
+    """Run all tests with the oldest versions of their dependencies that distributions accept."""
+    editable = [part for package in PACKAGES for part in ("-e", package)]
+    session.install("--quiet", "--resolution=lowest-direct", *editable)
+    install_for_tests(session)  # which only replaces what the tests' own tools do not accept
+    session.run("pytest", *(session.posargs or WORKERS))
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Run all tests with branch coverage, which takes twice the time."""
     install_for_tests(session, "coverage")
@@ -134,6 +153,25 @@ def wheels(session: nox.Session) -> None:
         python = str(alone / ("Scripts" if sys.platform == "win32" else "bin") / "python")
         session.run(python, "-W", "error", "-c", f"import {module}", external=True)
         session.run("uv", "pip", "check", "--quiet", "--python", str(alone))
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Look for known vulnerabilities of all dependencies; list them in the folder after `--`.
+
+    The list is a software bill of materials (CycloneDX), `bfsql.cdx.json`.
+    """
+    session.install("--quiet", "cyclonedx-bom>=7", "pip-audit>=2.9", "uv")
+    alone = Path(session.create_tmp()).resolve() / "all"
+    session.run("uv", "venv", "--quiet", "--clear", str(alone))
+    python = str(alone / ("Scripts" if sys.platform == "win32" else "bin") / "python")
+    session.run("uv", "pip", "install", "--quiet", "--python", python, *PACKAGES)
+    folder = Path(session.posargs[0] if session.posargs else session.create_tmp())
+    bill = str(folder / "bfsql.cdx.json")
+    session.run("cyclonedx-py", "environment", "--output-reproducible", "-o", bill, python)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = session.run(python, "-c", where, external=True, silent=True)
+    session.run("pip-audit", "--progress-spinner", "off", "--path", packages.strip())
 
 
 @nox.session

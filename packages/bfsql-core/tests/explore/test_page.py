@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -186,11 +188,13 @@ def test_files_of_other_projects_are_as_they_were_published() -> None:
         for path in VENDOR.glob("*/*")
     }
     assert there == listed
-    told = (VENDOR / "README.md").read_text(encoding="utf-8")
+    table = (VENDOR / "README.md").read_text(encoding="utf-8")
     for name in there:
         folder, _, file = name.partition("/")
         assert f"{folder}/LICENSE.txt" in there
-        assert file == "LICENSE.txt" or f"`{name}`" in told
+        assert file == "LICENSE.txt" or f"`{name}`" in table
+    versions = json.loads((VENDOR / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    assert versions == dict(re.findall(r"^\| \[(\S+)\]\(\S+\) \| (\S+) \|", table, re.MULTILINE))
 
 
 def test_all_files_together_are_small() -> None:
