@@ -6,7 +6,6 @@
 import json
 import os
 import re
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
@@ -35,6 +34,9 @@ if find_spec("bfsql_test_support") is None:
     pytest.exit("The helpers of the tests are not installed: pip install -e tests/support", 4)
 pytest.register_assert_rewrite("bfsql_test_support")
 pytest_plugins = ["bfsql_test_support.servers.fixtures"]
+from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402 - checked above
+
+interrupt_on_signals()
 
 # CI uses the same examples in every run, so that its failures can be reproduced locally and no
 # run fails by chance.
@@ -43,15 +45,6 @@ settings.register_profile("everyday", deadline=None, max_examples=25, derandomiz
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("quick", deadline=None, max_examples=5, derandomize=True)
 settings.load_profile("everyday")
-
-
-# A shell that starts the tests in the background makes them ignore these signals, and child
-# processes inherit that: the tests of Ctrl-C could not stop a server. SIGTERM raises
-# KeyboardInterrupt as well, so that terminating the tests leaves no server behind.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGTERM, signal.default_int_handler)
-if hasattr(signal, "SIGHUP"):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 SERVER = re.compile("neo4j|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE)

@@ -21,11 +21,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bfsql_test_support.servers.process import interrupt_on_signals
+
 STORES = ("embedded", "postgres", "neo4j", "sparql")
 
 
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # each line as it comes
+    interrupt_on_signals()
     if sys.argv[1:2] == ["questions"]:
         from bfsql_test_support.questions import command
 

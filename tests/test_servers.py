@@ -1,8 +1,13 @@
 """The servers of the test session: each answers, keeps its data, and leaves no process behind."""
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import asyncpg
+import psutil
 import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
@@ -12,8 +17,10 @@ from bfsql_test_support.servers.fixtures import folder
 from bfsql_test_support.servers.neo4j import USER, Neo4jServer
 from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
 from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
-from bfsql_test_support.servers.process import is_alive
+from bfsql_test_support.servers.process import ENDING_WITH_PARENT, is_alive
 from bfsql_test_support.servers.unavailable import Unavailable
+
+ROOT = Path(__file__).parents[1]
 
 
 async def test_postgres_has_both_extensions(postgres: PostgresServer) -> None:
@@ -144,3 +151,53 @@ def _neo4j(place: Path) -> Neo4jServer:
 def _asked(server: Neo4jServer, query: str) -> list[list[object]]:
     with GraphDatabase.driver(server.uri, auth=server.auth) as driver:
         return [record.values() for record in driver.execute_query(query).records]
+
+
+def started_by(program: subprocess.Popen[bytes], name: str, patience: float = 60) -> psutil.Process:
+    """The process of this name that a program starts."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        for process in psutil.Process(program.pid).children(recursive=True):
+            if process.name() == name:
+                return process
+        time.sleep(0.05)
+    raise AssertionError(f"no {name} was started")
+
+
+def ended(processes: list[psutil.Process], patience: float = 30) -> bool:
+    deadline = time.monotonic() + patience
+    while any(map(is_alive, processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(is_alive, processes))
+
+
+def test_a_benchmark_that_is_terminated_leaves_no_server_behind(postgres: PostgresServer) -> None:
+    run = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "postgres"]
+    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as benchmark:
+        server = started_by(benchmark, "postgres")
+        family = [server, *server.children(recursive=True)]
+        benchmark.send_signal(signal.SIGTERM)
+        assert benchmark.wait(60) != 0
+    assert ended(family)
+
+
+STARTS_A_SERVER = """
+import sys, time
+from pathlib import Path
+from bfsql_test_support.servers.process import ServerProcess
+command = [sys.executable, "-c", "import time; time.sleep(600)"]
+server = ServerProcess(command, Path(sys.argv[1]), lambda: True)
+server.start()
+print(server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not ENDING_WITH_PARENT, reason="There is no setpriv here, which Linux has.")
+def test_tests_that_are_killed_leave_no_server_behind(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", STARTS_A_SERVER, str(tmp_path / "log")]
+    with subprocess.Popen(run, stdout=subprocess.PIPE) as tests:
+        assert tests.stdout is not None
+        server = psutil.Process(int(tests.stdout.readline()))
+        tests.kill()
+    assert ended([server])

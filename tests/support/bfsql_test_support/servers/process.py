@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +19,21 @@ PAUSE = 0.02
 """Seconds between two checks of a process."""
 LOG_TAIL = 2000
 """Characters of the log that an error shows."""
+SETPRIV = shutil.which("setpriv") if sys.platform == "linux" else None
+ENDING_WITH_PARENT = [SETPRIV, "--pdeathsig", "KILL"] if SETPRIV else []
+"""Before a command: Linux kills it when the thread that started it ends, even by SIGKILL."""
+
+
+def interrupt_on_signals() -> None:
+    """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that what was started is stopped.
+
+    A shell that starts a program in the background makes it ignore SIGINT, and child processes
+    inherit that; and SIGTERM would end the program at once.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class ServerFailed(Exception):
@@ -69,7 +86,7 @@ class ServerProcess:
             return
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command,
+                [*ENDING_WITH_PARENT, *self.command],
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,

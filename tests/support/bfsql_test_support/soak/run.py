@@ -33,6 +33,7 @@ from mcp.client.streamable_http import streamable_http_client
 from bfsql_test_support.servers.failing_proxy import FailingProxy, failing_proxy
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.port import HOST
+from bfsql_test_support.servers.process import interrupt_on_signals
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.soak.probe import PAUSE, Probed, probing
 from bfsql_test_support.soak.report import Report, Resources
@@ -365,6 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--log", type=Path, help="file for the log of the server")
     chosen = parser.parse_args(arguments)
+    interrupt_on_signals()
     print(f"seed {chosen.seed}")  # noqa: T201 - its output
     report = soak(chosen.seconds, chosen.seed)
     if chosen.log:
