@@ -1,13 +1,13 @@
 """Shared by the tests of all distributions: real servers, medlit, hypothesis, groups.
 
-`pytest --hypothesis-profile=thorough` generates forty times as many graphs.
+`nox -s thorough` runs them in full depth.
 """
 
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -34,7 +34,8 @@ if find_spec("bfsql_test_support") is None:
     pytest.exit("The helpers of the tests are not installed: pip install -e tests/support", 4)
 pytest.register_assert_rewrite("bfsql_test_support")
 pytest_plugins = ["bfsql_test_support.servers.fixtures"]
-from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402 - checked above
+from bfsql_test_support.depth import THOROUGH  # noqa: E402 - checked above
+from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402
 
 interrupt_on_signals()
 
@@ -42,7 +43,6 @@ interrupt_on_signals()
 # run fails by chance.
 IN_CI = bool(os.environ.get("CI"))
 settings.register_profile("everyday", deadline=None, max_examples=25, derandomize=IN_CI)
-settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("quick", deadline=None, max_examples=5, derandomize=True)
 settings.load_profile("everyday")
 
@@ -119,15 +119,24 @@ KEPT = "_hypothesis_internal_use_settings"
 """The attribute that holds a test's `@settings`; hypothesis has no other way to change them."""
 
 
-def draw_fewer(items: list[pytest.Item], most: int) -> None:
-    """Limit the examples of tests that set their own number."""
+def set_examples(items: list[pytest.Item], number: Callable[[pytest.Item, int], int]) -> None:
+    """Change how many examples tests draw.
+
+    Args:
+        items: The tests.
+        number: The number for a test, given its own or the profile's.
+    """
     for item in items:
         test = getattr(item, "obj", None)
         function = getattr(test, "__func__", test)
         if is_hypothesis_test(function):
-            own = getattr(function, KEPT, None)
-            if own is not None and own.max_examples > most:
-                setattr(function, KEPT, settings(own, max_examples=most))
+            own = getattr(function, KEPT, settings.default)
+            setattr(function, KEPT, settings(own, max_examples=number(item, own.max_examples)))
+
+
+def examples_in_depth(item: pytest.Item, own: int) -> int:
+    """A thousand in this process; with servers, where each needs a load, ten times the usual."""
+    return own * 10 if USING_SERVERS.match(item.nodeid) else max(own, 1_000)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -135,7 +144,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in takes_seconds(items):
         item.add_marker("slow")
     if config.getoption("--hypothesis-profile") == "quick":
-        draw_fewer(items, settings.default.max_examples)
+        set_examples(items, lambda _, own: min(own, settings.default.max_examples))
+    elif THOROUGH:
+        set_examples(items, examples_in_depth)
 
     def place(item: pytest.Item) -> list[bool]:
         return [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]

@@ -101,7 +101,7 @@ def thorough(session: nox.Session) -> None:
     """Run all tests in full depth: all rules on all servers, many examples; takes hours."""
     install_for_tests(session)
     os.environ["BFSQL_THOROUGH"] = "1"
-    session.run("pytest", *WORKERS, "--hypothesis-profile=thorough", *session.posargs)
+    session.run("pytest", *(session.posargs or WORKERS))
 
 
 @nox.session

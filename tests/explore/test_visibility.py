@@ -13,15 +13,26 @@ from playwright.async_api import Browser, Locator, expect
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.browser.chromium import Visit, visiting
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HANKS = "Person:TomHanks"
+SIZES = {
+    "small phone": (320, 568),
+    "tablet": (768, 1024),
+    "laptop": (1440, 900),
+    "wide": (2560, 1440),
+}
+"""Windows of thorough runs, in CSS pixels."""
 WINDOWS: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1280, "height": 800}},
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 }
+if THOROUGH:
+    for name, (width, height) in SIZES.items():
+        WINDOWS[name] = {"viewport": {"width": width, "height": height}}
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_entities", {"query": "Tom Hanks"}),
     ("bfs_query", {"seeds": [HANKS], "path": ["-ACTED_IN-> Movie"], "fields": ["name"]}),
@@ -52,7 +63,7 @@ elements => elements.filter(element => {
 
 @pytest_asyncio.fixture(params=WINDOWS, loop_scope="session")
 async def window(browser: Browser, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
-    """A page on a desktop, and one on a phone."""
+    """A page in each of the windows."""
     async with visiting(browser, reduced_motion="reduce", **WINDOWS[request.param]) as visit:
         yield visit
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.process import stopped
 from bfsql_testing.conformance import RULES
 from bfsql_testing.suite import BackendSuite, test_name
@@ -27,6 +28,8 @@ _Suite = TypeVar("_Suite", bound=type[BackendSuite])
 def trying(*ids: str) -> Callable[[_Suite], _Suite]:
     """Run only these rules: for a variant of a store that the whole kit is run on elsewhere.
 
+    A thorough run has all rules.
+
     Args:
         ids: The rules that concern what the variant does differently.
     """
@@ -35,7 +38,7 @@ def trying(*ids: str) -> Callable[[_Suite], _Suite]:
 
     def chosen(suite: _Suite) -> _Suite:
         for rule in RULES.values():
-            if rule.id not in ids:
+            if rule.id not in ids and not THOROUGH:
                 setattr(suite, test_name(rule), None)
         return suite
 

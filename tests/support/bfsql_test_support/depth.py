@@ -1,0 +1,6 @@
+"""How deep the tests go: `nox -s thorough` sets `BFSQL_THOROUGH`, for runs that may take hours."""
+
+import os
+
+THOROUGH = bool(os.environ.get("BFSQL_THOROUGH"))
+"""Whether to run what everyday runs leave out, since it rarely finds more."""
