@@ -53,233 +53,159 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 """Profiles by name; `default` is for `bfsql serve --rest`, with the routes of chapter 12."""
 
 
-class JsonLdSettings(BackendSettings):
+class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the API is, who asks, which routes it has and what its fields are called."""
 
-    base_url: Annotated[str, Env("JSONLD_BASE_URL")] = Field(
-        description="Base URL of the API's routes, such as https://host/api."
-    )
-    profile: Profile = Field(
-        default="default",
-        description="Settings for a kind of API; settings that you give yourself take precedence.",
-    )
+    base_url: Annotated[str, Env("JSONLD_BASE_URL")]
+    """Base URL of the API's routes, such as https://host/api."""
+    profile: Profile = "default"
+    """Settings for a kind of API; settings that you give yourself take precedence."""
 
-    token: Annotated[SecretStr | None, Env("JSONLD_TOKEN")] = Field(
-        default=None, description="Token to send as a bearer token."
-    )
-    username: Annotated[str | None, Env("JSONLD_USERNAME")] = Field(
-        default=None, description="User name for basic authentication."
-    )
-    password: Annotated[SecretStr | None, Env("JSONLD_PASSWORD")] = Field(
-        default=None, description="The password that goes with username."
-    )
-    api_key: Annotated[SecretStr | None, Env("JSONLD_API_KEY")] = Field(
-        default=None, description="Key to send in the header named by api_key_header."
-    )
-    api_key_header: str = Field(default="X-API-Key", description="Header that carries api_key.")
-    oauth_url: str | None = Field(
-        default=None, description="URL at which OAuth issues tokens for client credentials."
-    )
-    oauth_client: Annotated[str | None, Env("JSONLD_OAUTH_CLIENT")] = Field(
-        default=None, description="The OAuth client id."
-    )
-    oauth_secret: Annotated[SecretStr | None, Env("JSONLD_OAUTH_SECRET")] = Field(
-        default=None, description="The OAuth client secret."
-    )
-    oauth_scope: str | None = Field(default=None, description="The OAuth scope to request.")
-    headers: dict[str, str] = Field(
-        default={}, description="Additional headers for every request to the API; not for secrets."
-    )
-    contact: str | None = Field(
-        default=None, description="Your e-mail address or URL, for the User-Agent header."
-    )
-    ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust instead of the system's."
-    )
+    token: Annotated[SecretStr | None, Env("JSONLD_TOKEN")] = None
+    """Token to send as a bearer token."""
+    username: Annotated[str | None, Env("JSONLD_USERNAME")] = None
+    """User name for basic authentication."""
+    password: Annotated[SecretStr | None, Env("JSONLD_PASSWORD")] = None
+    """The password that goes with username."""
+    api_key: Annotated[SecretStr | None, Env("JSONLD_API_KEY")] = None
+    """Key to send in the header named by api_key_header."""
+    api_key_header: str = "X-API-Key"
+    """Header that carries api_key."""
+    oauth_url: str | None = None
+    """URL at which OAuth issues tokens for client credentials."""
+    oauth_client: Annotated[str | None, Env("JSONLD_OAUTH_CLIENT")] = None
+    """The OAuth client id."""
+    oauth_secret: Annotated[SecretStr | None, Env("JSONLD_OAUTH_SECRET")] = None
+    """The OAuth client secret."""
+    oauth_scope: str | None = None
+    """The OAuth scope to request."""
+    headers: dict[str, str] = Field(default={})
+    """Additional headers for every request to the API; not for secrets."""
+    contact: str | None = None
+    """Your e-mail address or URL, for the User-Agent header."""
+    ca_file: Path | None = None
+    """Certificates (PEM) to trust instead of the system's."""
 
-    entity_path: str = Field(
-        default="/entities/{id}",
-        min_length=1,
-        description="Route of an entity: {id} is the id as models write it and {iri} the "
-        "IRI it stands for, each as one path segment; {url} is the IRI as the URL itself.",
-    )
-    relations_path: str = Field(
-        default="/entities/{id}/relations", description="Route of an entity's relations."
-    )
-    search_path: str = Field(
-        default="/entities", description="Route for searches; empty if there is none."
-    )
-    edge_path: str = Field(
-        default="/relations", description="Route of a single relation; empty if there is none."
-    )
-    schema_path: str = Field(
-        default="/schema", description="Route of the vocabulary; empty if there is none."
-    )
-    provenance_path: str = Field(
-        default="/entities/{id}/provenance",
-        description="Route of an entity's evidence, if the API has one.",
-    )
-    incoming_path: str = Field(
-        default="",
-        description="Route that finds the entities that point to a given one, if relations "
-        "are stored in the documents of the entities.",
-    )
-    incoming_text: str = Field(
-        default='{predicate}=="{id}"', description="What to send to that route, for each predicate."
-    )
-    attributes_path: str = Field(
-        default="",
-        description="Route that lists the predicates, if the schema's route lists only types.",
-    )
-    attribute_path: str = Field(
-        default="",
-        description="Route of a single predicate, which shows whether it is a relationship.",
-    )
+    entity_path: str = Field(default="/entities/{id}", min_length=1)
+    """Route of an entity: {id} is the id as models write it and {iri} the IRI it stands for, each
+    as one path segment; {url} is the IRI as the URL itself.
+    """
+    relations_path: str = "/entities/{id}/relations"
+    """Route of an entity's relations."""
+    search_path: str = "/entities"
+    """Route for searches; empty if there is none."""
+    edge_path: str = "/relations"
+    """Route of a single relation; empty if there is none."""
+    schema_path: str = "/schema"
+    """Route of the vocabulary; empty if there is none."""
+    provenance_path: str = "/entities/{id}/provenance"
+    """Route of an entity's evidence, if the API has one."""
+    incoming_path: str = ""
+    """Route that finds the entities that point to a given one, if relations are stored in the
+    documents of the entities.
+    """
+    incoming_text: str = '{predicate}=="{id}"'
+    """What to send to that route, for each predicate."""
+    attributes_path: str = ""
+    """Route that lists the predicates, if the schema's route lists only types."""
+    attribute_path: str = ""
+    """Route of a single predicate, which shows whether it is a relationship."""
 
-    direction_param: str = Field(default="direction", description="Parameter for the direction.")
-    direction_out: str = Field(default="out", description="Its value for outgoing edges.")
-    direction_in: str = Field(default="in", description="Its value for incoming edges.")
-    query_param: str = Field(default="q", description="Parameter for the search text.")
-    query_text: str = Field(
-        default="{text}",
-        description="What to send in it: {text} for the text itself, {pattern} for a "
-        "regular expression.",
-    )
-    types_param: str = Field(default="types", description="Parameter for the types to search for.")
-    limit_param: str = Field(default="limit", description="Parameter for the number of results.")
-    subject_param: str = Field(default="subject", description="Parameter for a relation's subject.")
-    predicate_param: str = Field(default="predicate", description="Parameter for its predicate.")
-    object_param: str = Field(default="object", description="Parameter for its object.")
-    offset_param: str = Field(
-        default="", description="Parameter for the offset of a page, if the API pages by offset."
-    )
-    cursor_param: str = Field(
-        default="",
-        description="Parameter that takes the value of next_field, if that value is not a URL.",
-    )
-    page_size: int | None = Field(
-        default=None,
-        ge=1,
-        le=100_000,
-        description="Relations per page; the API's own default if not set.",
-    )
-    max_pages: int = Field(
-        default=1_000,
-        ge=1,
-        description="Maximum number of pages of relations to read; the rest are omitted, "
-        "with a note.",
-    )
+    direction_param: str = "direction"
+    """Parameter for the direction."""
+    direction_out: str = "out"
+    """Its value for outgoing edges."""
+    direction_in: str = "in"
+    """Its value for incoming edges."""
+    query_param: str = "q"
+    """Parameter for the search text."""
+    query_text: str = "{text}"
+    """What to send in it: {text} for the text itself, {pattern} for a regular expression."""
+    types_param: str = "types"
+    """Parameter for the types to search for."""
+    limit_param: str = "limit"
+    """Parameter for the number of results."""
+    subject_param: str = "subject"
+    """Parameter for a relation's subject."""
+    predicate_param: str = "predicate"
+    """Parameter for its predicate."""
+    object_param: str = "object"
+    """Parameter for its object."""
+    offset_param: str = ""
+    """Parameter for the offset of a page, if the API pages by offset."""
+    cursor_param: str = ""
+    """Parameter that takes the value of next_field, if that value is not a URL."""
+    page_size: int | None = Field(default=None, ge=1, le=100_000)
+    """Relations per page; the API's own default if not set."""
+    max_pages: int = Field(default=1_000, ge=1)
+    """Maximum number of pages of relations to read; the rest are omitted, with a note."""
 
-    reading: Reading = Field(
-        default="auto",
-        description="fields: keys are read directly; json-ld: statements, using the "
-        "context; attributes: NGSI-LD; auto: fields if they are present, otherwise "
-        "json-ld.",
-    )
-    relations: Relations = Field(
-        default="route",
-        description="Where relations are found: at a route, or in entity documents.",
-    )
-    id_field: list[str] = Field(
-        default=["id", "@id"],
-        min_length=1,
-        description="Fields that hold the id, in order of preference.",
-    )
-    type_field: list[str] = Field(
-        default=["@type", "type"],
-        min_length=1,
-        description="Fields that hold the type, in order of preference.",
-    )
-    name_field: list[str] = Field(
-        default=["name"], description="Fields that hold the display name."
-    )
-    results_field: list[str] = Field(
-        default=["results"], description="Fields that hold the results of a search."
-    )
-    relations_field: list[str] = Field(
-        default=["relations"], description="Fields that hold the list of relations."
-    )
-    subject_field: list[str] = Field(
-        default=["subject"], description="Fields that hold the subject."
-    )
-    predicate_field: list[str] = Field(
-        default=["predicate"], description="Fields that hold the predicate."
-    )
-    object_field: list[str] = Field(default=["object"], description="Fields that hold the object.")
-    metadata_field: list[str] = Field(
-        default=["metadata"], description="Fields that hold a relation's metadata."
-    )
-    next_field: list[str] = Field(
-        default=["next"], description="Fields that refer to the next page: a URL, or a cursor."
-    )
-    types_field: list[str] = Field(
-        default=["entity_types"], description="Fields that hold the list of types, in the schema."
-    )
-    predicates_field: list[str] = Field(
-        default=["predicates"],
-        description="Fields that hold the list of predicates, in the schema.",
-    )
+    reading: Reading = "auto"
+    """fields: keys are read directly; json-ld: statements, using the context; attributes: NGSI-LD;
+    auto: fields if they are present, otherwise json-ld.
+    """
+    relations: Relations = "route"
+    """Where relations are found: at a route, or in entity documents."""
+    id_field: list[str] = Field(default=["id", "@id"], min_length=1)
+    """Fields that hold the id, in order of preference."""
+    type_field: list[str] = Field(default=["@type", "type"], min_length=1)
+    """Fields that hold the type, in order of preference."""
+    name_field: list[str] = Field(default=["name"])
+    """Fields that hold the display name."""
+    results_field: list[str] = Field(default=["results"])
+    """Fields that hold the results of a search."""
+    relations_field: list[str] = Field(default=["relations"])
+    """Fields that hold the list of relations."""
+    subject_field: list[str] = Field(default=["subject"])
+    """Fields that hold the subject."""
+    predicate_field: list[str] = Field(default=["predicate"])
+    """Fields that hold the predicate."""
+    object_field: list[str] = Field(default=["object"])
+    """Fields that hold the object."""
+    metadata_field: list[str] = Field(default=["metadata"])
+    """Fields that hold a relation's metadata."""
+    next_field: list[str] = Field(default=["next"])
+    """Fields that refer to the next page: a URL, or a cursor."""
+    types_field: list[str] = Field(default=["entity_types"])
+    """Fields that hold the list of types, in the schema."""
+    predicates_field: list[str] = Field(default=["predicates"])
+    """Fields that hold the list of predicates, in the schema."""
 
-    prefixes: dict[str, str] = Field(
-        default={}, description="Prefixes and their namespaces, which shorten IRIs to ids."
-    )
-    languages: list[str] = Field(
-        default=[], description="Languages of the texts to keep, such as en; all by default."
-    )
-    context: str | None = Field(
-        default=None,
-        description="URL of the context for documents that name none; it is also sent with "
-        "requests.",
-    )
+    prefixes: dict[str, str] = Field(default={})
+    """Prefixes and their namespaces, which shorten IRIs to ids."""
+    languages: list[str] = Field(default=[])
+    """Languages of the texts to keep, such as en; all by default."""
+    context: str | None = None
+    """URL of the context for documents that name none; it is also sent with requests."""
     context_hosts: list[str] = Field(
-        default=["schema.org", "www.w3.org", "w3id.org", "purl.org", "uri.etsi.org"],
-        description="Hosts, besides the API's own, from which contexts may be fetched; * "
-        "allows any.",
+        default=["schema.org", "www.w3.org", "w3id.org", "purl.org", "uri.etsi.org"]
     )
-    context_files: dict[str, str] = Field(
-        default={}, description="URLs of contexts, each with the file to read instead."
-    )
-    max_context_bytes: int = Field(
-        default=2_000_000, ge=1, description="Maximum size of a context, in bytes."
-    )
-    max_contexts: int = Field(
-        default=16, ge=1, le=1_000, description="Maximum number of contexts for one document."
-    )
-    follow_hosts: list[str] = Field(
-        default=[],
-        description="Additional hosts from which documents may be fetched, without "
-        "credentials; * allows any.",
-    )
-    allow_private: bool = Field(
-        default=False,
-        description="Allow contexts and documents of other hosts to come from private addresses.",
-    )
+    """Hosts, besides the API's own, from which contexts may be fetched; * allows any."""
+    context_files: dict[str, str] = Field(default={})
+    """URLs of contexts, each with the file to read instead."""
+    max_context_bytes: int = Field(default=2_000_000, ge=1)
+    """Maximum size of a context, in bytes."""
+    max_contexts: int = Field(default=16, ge=1, le=1_000)
+    """Maximum number of contexts for one document."""
+    follow_hosts: list[str] = Field(default=[])
+    """Additional hosts from which documents may be fetched, without credentials; * allows any."""
+    allow_private: bool = False
+    """Allow contexts and documents of other hosts to come from private addresses."""
 
-    request_timeout: float = Field(
-        default=60.0,
-        gt=0,
-        le=86_400,
-        description="Seconds that one request may take, including retries, if no deadline "
-        "is earlier.",
-    )
-    connect_timeout: float = Field(
-        default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
-    )
-    retries: int = Field(
-        default=2, ge=0, le=10, description="Number of retries after a failed request."
-    )
-    max_concurrent: int = Field(
-        default=16, ge=1, le=1_000, description="Maximum number of concurrent requests."
-    )
-    max_response_bytes: int = Field(
-        default=64_000_000, ge=1_000, description="Maximum size of an answer, in bytes."
-    )
-    replies_bytes: int = Field(
-        default=0,
-        ge=0,
-        description="Bytes of answers to cache, as their Cache-Control and ETag headers "
-        "allow; 0 disables this cache.",
-    )
+    request_timeout: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds that one request may take, including retries, if no deadline is earlier."""
+    connect_timeout: float = Field(default=10.0, gt=0, le=600)
+    """Seconds to wait for a connection."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """Number of retries after a failed request."""
+    max_concurrent: int = Field(default=16, ge=1, le=1_000)
+    """Maximum number of concurrent requests."""
+    max_response_bytes: int = Field(default=64_000_000, ge=1_000)
+    """Maximum size of an answer, in bytes."""
+    replies_bytes: int = Field(default=0, ge=0)
+    """Bytes of answers to cache, as their Cache-Control and ETag headers allow; 0 disables this
+    cache.
+    """
 
     @model_validator(mode="before")
     @classmethod

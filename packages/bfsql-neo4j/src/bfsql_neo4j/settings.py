@@ -15,97 +15,54 @@ from bfsql.settings import Env
 class Neo4jSettings(EmbeddingSettings):
     """Where the graph is, and how its nodes and relationships are read as entities and edges."""
 
-    uri: Annotated[str, Env("NEO4J_URI")] = Field(
-        default="bolt://localhost:7687",
-        description="The server: bolt:// for a single server, neo4j:// for a cluster, +s for TLS.",
-    )
-    username: Annotated[str, Env("NEO4J_USERNAME")] = Field(
-        default="neo4j", description="User name, used if there is a password."
-    )
-    password: Annotated[SecretStr | None, Env("NEO4J_PASSWORD")] = Field(
-        default=None,
-        description="The password; if not set, no login is attempted, for servers without "
-        "authentication.",
-    )
-    database: Annotated[str | None, Env("NEO4J_DATABASE")] = Field(
-        default=None, description="The database; by default the user's home database."
-    )
-    ca_file: Path | None = Field(
-        default=None,
-        description="Certificates (PEM) to trust instead of the system's, with +s.",
-    )
+    uri: Annotated[str, Env("NEO4J_URI")] = "bolt://localhost:7687"
+    """The server: bolt:// for a single server, neo4j:// for a cluster, +s for TLS."""
+    username: Annotated[str, Env("NEO4J_USERNAME")] = "neo4j"
+    """User name, used if there is a password."""
+    password: Annotated[SecretStr | None, Env("NEO4J_PASSWORD")] = None
+    """The password; if not set, no login is attempted, for servers without authentication."""
+    database: Annotated[str | None, Env("NEO4J_DATABASE")] = None
+    """The database; by default the user's home database."""
+    ca_file: Path | None = None
+    """Certificates (PEM) to trust instead of the system's, with +s."""
     id_property: Annotated[list[str], Env("NEO4J_ID_PROPERTY")] = Field(
-        default=["entity_id"],
-        min_length=1,
-        description="Properties that hold the canonical id, in order of preference, also "
-        "written as entity_id|name; Label=property applies to one label only.",
+        default=["entity_id"], min_length=1
     )
-    name_property: list[str] = Field(
-        default=["name", "title", "label"],
-        description="Properties that hold the display name, in order of preference.",
-    )
-    alias_property: list[str] = Field(
-        default=["synonyms", "aliases"],
-        description="Properties that hold additional names.",
-    )
-    description_property: list[str] = Field(
-        default=["description"],
-        description="Text properties that `bfsql index` includes in the full-text index.",
-    )
-    type_priority: list[str] = Field(
-        default=[],
-        description="Labels that take precedence as a node's type; otherwise the rarest "
-        "label does.",
-    )
-    preserve_case: bool = Field(
-        default=False,
-        description="Keep relationship types as they are, instead of in lower case.",
-    )
-    exclude_labels: list[str] = Field(
-        default=[], description="Labels whose nodes are left out, with their edges."
-    )
-    exclude_types: list[str] = Field(
-        default=[], description="Relationship types that are never followed."
-    )
-    search: Literal["index", "contains"] = Field(
-        default="index",
-        description="How to find names: by a full-text index, or by comparing every name, "
-        "which is slow.",
-    )
-    fulltext_index: str = Field(
-        default="entity_names", description="Name of the full-text index to search."
-    )
-    vector_index: str | None = Field(
-        default=None,
-        description="Name of the vector index; found automatically if there is exactly one.",
-    )
-    vector_property: str | None = Field(
-        default=None,
-        description="Property that holds the vectors, on which `bfsql index` creates a "
-        "vector index.",
-    )
-    pool_size: int = Field(
-        default=16, ge=1, le=1_000, description="Maximum number of connections to the server."
-    )
-    connect_timeout: float = Field(
-        default=10.0,
-        gt=0,
-        le=600,
-        description="Seconds to connect, or to wait for a free connection.",
-    )
-    query_timeout: float = Field(
-        default=120.0,
-        gt=0,
-        le=86_400,
-        description="Seconds that one query may take, if no deadline is earlier.",
-    )
-    schema_timeout: float = Field(
-        default=20.0,
-        gt=0,
-        le=600,
-        description="Seconds that counting a large graph's relations for describe_schema may take; "
-        "after that they come from a sample.",
-    )
+    """Properties that hold the canonical id, in order of preference, also written as
+    entity_id|name; Label=property applies to one label only.
+    """
+    name_property: list[str] = Field(default=["name", "title", "label"])
+    """Properties that hold the display name, in order of preference."""
+    alias_property: list[str] = Field(default=["synonyms", "aliases"])
+    """Properties that hold additional names."""
+    description_property: list[str] = Field(default=["description"])
+    """Text properties that `bfsql index` includes in the full-text index."""
+    type_priority: list[str] = Field(default=[])
+    """Labels that take precedence as a node's type; otherwise the rarest label does."""
+    preserve_case: bool = False
+    """Keep relationship types as they are, instead of in lower case."""
+    exclude_labels: list[str] = Field(default=[])
+    """Labels whose nodes are left out, with their edges."""
+    exclude_types: list[str] = Field(default=[])
+    """Relationship types that are never followed."""
+    search: Literal["index", "contains"] = "index"
+    """How to find names: by a full-text index, or by comparing every name, which is slow."""
+    fulltext_index: str = "entity_names"
+    """Name of the full-text index to search."""
+    vector_index: str | None = None
+    """Name of the vector index; found automatically if there is exactly one."""
+    vector_property: str | None = None
+    """Property that holds the vectors, on which `bfsql index` creates a vector index."""
+    pool_size: int = Field(default=16, ge=1, le=1_000)
+    """Maximum number of connections to the server."""
+    connect_timeout: float = Field(default=10.0, gt=0, le=600)
+    """Seconds to connect, or to wait for a free connection."""
+    query_timeout: float = Field(default=120.0, gt=0, le=86_400)
+    """Seconds that one query may take, if no deadline is earlier."""
+    schema_timeout: float = Field(default=20.0, gt=0, le=600)
+    """Seconds that counting a large graph's relations for describe_schema may take; after that they
+    come from a sample.
+    """
 
     @field_validator("id_property", mode="before")
     @classmethod

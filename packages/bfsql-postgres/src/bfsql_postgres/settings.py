@@ -190,69 +190,52 @@ class EdgeTable(Table, frozen=True):
 class PostgresSettings(EmbeddingSettings):
     """Where the graph is, which tables it is in, and what reading it may cost."""
 
-    dsn: Annotated[SecretStr | None, Env("DATABASE_URL")] = Field(
-        default=None,
-        description="The database: postgresql://user:password@host:port/name. If not set, "
-        "the variables PGHOST, PGDATABASE, PGUSER, PGPASSWORD and so on apply.",
-    )
-    schema_: Annotated[Name, Env("BFSQL_POSTGRES_SCHEMA")] = Field(
-        default="public", description="Schema of all tables that do not name one."
-    )
+    dsn: Annotated[SecretStr | None, Env("DATABASE_URL")] = None
+    """The database: postgresql://user:password@host:port/name. If not set, the variables PGHOST,
+    PGDATABASE, PGUSER, PGPASSWORD and so on apply.
+    """
+    schema_: Annotated[Name, Env("BFSQL_POSTGRES_SCHEMA")] = "public"
+    """Schema of all tables that do not name one."""
     names: Annotated[
         dict[str, str], AfterValidator(_checked_names), Env("BFSQL_POSTGRES_NAMES")
-    ] = Field(
-        default_factory=dict,
-        description="Your names for kgraph's tables and columns, where they differ: "
-        "entity=node, entity.entity_id=id, relationship=link.",
-    )
+    ] = Field(default_factory=dict)
+    """Your names for kgraph's tables and columns, where they differ: entity=node,
+    entity.entity_id=id, relationship=link.
+    """
     nodes: Annotated[list[NodeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_NODES")] = (
-        Field(
-            default_factory=list,
-            description="Tables of nodes, for a graph that is not kgraph's: \"people: "
-            "id=person_id, name=full_name, type='Person', aliases=nicknames, "
-            'metadata=born|died". Can be repeated.',
-        )
+        Field(default_factory=list)
     )
+    """Tables of nodes, for a graph that is not kgraph's: "people: id=person_id, name=full_name,
+    type='Person', aliases=nicknames, metadata=born|died". Can be repeated.
+    """
     edges: Annotated[list[EdgeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_EDGES")] = (
-        Field(
-            default_factory=list,
-            description="Tables of edges, likewise: \"jobs: subject=person_id, predicate='works "
-            "for', object=company_id, metadata=since\".",
-        )
+        Field(default_factory=list)
     )
-    transaction_pooling: Annotated[bool, Env("BFSQL_POSTGRES_TRANSACTION_POOLING")] = Field(
-        default=False,
-        description="Whether connections go through a pooler in transaction mode, such as "
-        "pgbouncer.",
-    )
-    pool_size: Annotated[int, Env("BFSQL_POSTGRES_POOL_SIZE")] = Field(
-        default=10, ge=1, le=1000, description="Maximum number of connections to the server."
-    )
+    """Tables of edges, likewise: "jobs: subject=person_id, predicate='works for',
+    object=company_id, metadata=since".
+    """
+    transaction_pooling: Annotated[bool, Env("BFSQL_POSTGRES_TRANSACTION_POOLING")] = False
+    """Whether connections go through a pooler in transaction mode, such as pgbouncer."""
+    pool_size: Annotated[int, Env("BFSQL_POSTGRES_POOL_SIZE")] = Field(default=10, ge=1, le=1000)
+    """Maximum number of connections to the server."""
     connect_timeout: Annotated[float, Env("BFSQL_POSTGRES_CONNECT_TIMEOUT")] = Field(
-        default=10,
-        gt=0,
-        le=600,
-        description="Seconds to connect, or to wait for a free connection.",
+        default=10, gt=0, le=600
     )
+    """Seconds to connect, or to wait for a free connection."""
     statement_timeout: Annotated[float, Env("BFSQL_POSTGRES_STATEMENT_TIMEOUT")] = Field(
-        default=60,
-        gt=0,
-        le=86_400,
-        description="Seconds that one statement may take; the deadline of a call also applies.",
+        default=60, gt=0, le=86_400
     )
+    """Seconds that one statement may take; the deadline of a call also applies."""
     schema_timeout: Annotated[float, Env("BFSQL_POSTGRES_SCHEMA_TIMEOUT")] = Field(
-        default=20,
-        gt=0,
-        le=600,
-        description="Seconds that counting the relations of large tables for describe_schema may "
-        "take; after that they come from a sample.",
+        default=20, gt=0, le=600
     )
+    """Seconds that counting the relations of large tables for describe_schema may take; after that
+    they come from a sample.
+    """
     evidence_layout: Annotated[
         Literal["bundle_evidence", "evidence"], Env("BFSQL_POSTGRES_EVIDENCE_LAYOUT")
-    ] = Field(
-        default="bundle_evidence",
-        description="Where `bfsql load` writes evidence; reading uses whichever exists.",
-    )
+    ] = "bundle_evidence"
+    """Where `bfsql load` writes evidence; reading uses whichever exists."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:

@@ -29,51 +29,40 @@ HINT = "hint"
 _BARRED = ("preset", "preset_file", "password", "token", "key")
 
 
-class SparqlSettings(BackendSettings):
+class SparqlSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the graph is, how its triples are read as entities and edges, and how gently."""
 
     # --- where --------------------------------------------------------------
 
-    endpoint: Annotated[str | None, Env("SPARQL_ENDPOINT_URL")] = Field(
-        default=None, description="URL that accepts queries."
-    )
-    data: list[str] = Field(
-        default=[],
-        description="RDF files to serve in process, or the folder of an Oxigraph store.",
-    )
-    preset: str | None = Field(
-        default=None,
-        description="Settings for a known endpoint or server: dbpedia, wikidata, uniprot, chembl, "
-        "virtuoso, fuseki, graphdb, stardog, neptune, qlever, rdf4j, oxigraph.",
-    )
-    preset_file: Path | None = Field(
-        default=None, description="TOML file with additional presets, one table for each."
-    )
+    endpoint: Annotated[str | None, Env("SPARQL_ENDPOINT_URL")] = None
+    """URL that accepts queries."""
+    data: list[str] = Field(default=[])
+    """RDF files to serve in process, or the folder of an Oxigraph store."""
+    preset: str | None = None
+    """Settings for a known endpoint or server: dbpedia, wikidata, uniprot, chembl, virtuoso,
+    fuseki, graphdb, stardog, neptune, qlever, rdf4j, oxigraph.
+    """
+    preset_file: Path | None = None
+    """TOML file with additional presets, one table for each."""
 
     # --- how it is read -----------------------------------------------------
 
-    prefix: dict[str, str] = Field(
-        default={},
-        description="Prefixes that shorten IRIs to ids, in addition to the usual ones, over "
-        "which they take precedence.",
-    )
-    base: str = Field(
-        default="urn:bfsql:", description="Namespace of ids that are not IRIs themselves."
-    )
-    graph: list[str] = Field(
-        default=[],
-        description="Named graphs to read as one; `all` for all of them. By default, the "
-        "graph that the store uses for a query that names none.",
-    )
-    type_property: list[str] = Field(
-        default=["rdf:type"], min_length=1, description="Properties that give a node's type."
-    )
-    type_priority: list[str] = Field(
-        default=[], description="Types that take precedence over a node's other types."
-    )
-    type_namespace: list[str] = Field(
-        default=[], description="Namespaces whose types take precedence over a node's other types."
-    )
+    prefix: dict[str, str] = Field(default={})
+    """Prefixes that shorten IRIs to ids, in addition to the usual ones, over which they take
+    precedence.
+    """
+    base: str = "urn:bfsql:"
+    """Namespace of ids that are not IRIs themselves."""
+    graph: list[str] = Field(default=[])
+    """Named graphs to read as one; `all` for all of them. By default, the graph that the store uses
+    for a query that names none.
+    """
+    type_property: list[str] = Field(default=["rdf:type"], min_length=1)
+    """Properties that give a node's type."""
+    type_priority: list[str] = Field(default=[])
+    """Types that take precedence over a node's other types."""
+    type_namespace: list[str] = Field(default=[])
+    """Namespaces whose types take precedence over a node's other types."""
     label_property: list[str] = Field(
         default=[
             "rdfs:label",
@@ -81,171 +70,117 @@ class SparqlSettings(BackendSettings):
             "schema:name",
             "https://schema.org/name",
             "foaf:name",
-        ],
-        description="Properties that hold the display name, in order of preference.",
+        ]
     )
+    """Properties that hold the display name, in order of preference."""
     alias_property: list[str] = Field(
-        default=["skos:altLabel", "schema:alternateName", "https://schema.org/alternateName"],
-        description="Properties that hold additional names.",
+        default=[
+            "skos:altLabel",
+            "schema:alternateName",
+            "https://schema.org/alternateName",
+        ]
     )
-    description_property: list[str] = Field(
-        default=[], description="Properties that hold the description, in order of preference."
-    )
-    language: list[str] = Field(
-        default=["en"],
-        description="Languages of the texts to keep, in order of preference; if a property "
-        "has none of them, all of its texts are kept. `all` keeps everything.",
-    )
-    only_predicate: list[str] = Field(
-        default=[], description="Predicates to follow; by default all."
-    )
-    exclude_predicate: list[str] = Field(
-        default=[], description="Predicates that are never followed."
-    )
-    predicate_namespace: list[str] = Field(
-        default=[], description="Follow only predicates whose IRI begins with one of these."
-    )
-    node_namespace: list[str] = Field(
-        default=[], description="Keep only nodes whose IRI begins with one of these."
-    )
-    ontology: bool = Field(
-        default=True,
-        description="Whether classes, properties and the links between them are part of the graph.",
-    )
-    inverse: dict[str, str] = Field(
-        default={},
-        description="Predicates that state the inverse of another, as inverse=predicate: "
-        "edges of the first are returned as edges of the second.",
-    )
-    statements: Statements = Field(
-        default="auto", description="Where metadata of edges is stored; auto detects it."
-    )
-    statement_graph: bool = Field(
-        default=False, description="Include the named graphs of an edge in its metadata."
-    )
-    confidence_property: list[str] = Field(
-        default=[], description="Properties of statements that hold the confidence."
-    )
-    source_property: list[str] = Field(
-        default=["prov:wasDerivedFrom"],
-        description="Properties of statements that hold the source documents.",
-    )
+    """Properties that hold additional names."""
+    description_property: list[str] = Field(default=[])
+    """Properties that hold the description, in order of preference."""
+    language: list[str] = Field(default=["en"])
+    """Languages of the texts to keep, in order of preference; if a property has none of them, all
+    of its texts are kept. `all` keeps everything.
+    """
+    only_predicate: list[str] = Field(default=[])
+    """Predicates to follow; by default all."""
+    exclude_predicate: list[str] = Field(default=[])
+    """Predicates that are never followed."""
+    predicate_namespace: list[str] = Field(default=[])
+    """Follow only predicates whose IRI begins with one of these."""
+    node_namespace: list[str] = Field(default=[])
+    """Keep only nodes whose IRI begins with one of these."""
+    ontology: bool = True
+    """Whether classes, properties and the links between them are part of the graph."""
+    inverse: dict[str, str] = Field(default={})
+    """Predicates that state the inverse of another, as inverse=predicate: edges of the first are
+    returned as edges of the second.
+    """
+    statements: Statements = "auto"
+    """Where metadata of edges is stored; auto detects it."""
+    statement_graph: bool = False
+    """Include the named graphs of an edge in its metadata."""
+    confidence_property: list[str] = Field(default=[])
+    """Properties of statements that hold the confidence."""
+    source_property: list[str] = Field(default=["prov:wasDerivedFrom"])
+    """Properties of statements that hold the source documents."""
 
     # --- searching and looking ----------------------------------------------
 
-    search: Search = Field(default="auto", description="How names are found; auto detects it.")
-    search_timeout: float = Field(
-        default=10.0, gt=0, le=3_600, description="Seconds that one search may take."
-    )
-    distinct: bool = Field(
-        default=True,
-        description="Whether the endpoint can list all types and predicates with SELECT DISTINCT.",
-    )
-    schema_timeout: float = Field(
-        default=20.0,
-        gt=0,
-        le=3_600,
-        description="Seconds that each of these lists may take, and counting the relations; after "
-        "that they come from a sample.",
-    )
-    probe_seed: list[str] = Field(
-        default=[],
-        description="Ids around which types and predicates are sampled if they cannot be listed.",
-    )
+    search: Search = "auto"
+    """How names are found; auto detects it."""
+    search_timeout: float = Field(default=10.0, gt=0, le=3_600)
+    """Seconds that one search may take."""
+    distinct: bool = True
+    """Whether the endpoint can list all types and predicates with SELECT DISTINCT."""
+    schema_timeout: float = Field(default=20.0, gt=0, le=3_600)
+    """Seconds that each of these lists may take, and counting the relations; after that they come
+    from a sample.
+    """
+    probe_seed: list[str] = Field(default=[])
+    """Ids around which types and predicates are sampled if they cannot be listed."""
 
     # --- requests -----------------------------------------------------------
 
-    batch_size: int = Field(
-        default=1_000,
-        ge=1,
-        le=100_000,
-        description="Ids per query; halved when a query is refused.",
-    )
-    page_size: int = Field(
-        default=100_000,
-        ge=1,
-        le=10_000_000,
-        description="Rows requested by one query; further queries request the rest.",
-    )
-    max_edges: int = Field(
-        default=1_000_000,
-        ge=1,
-        description="Maximum number of edges read for one node in one direction.",
-    )
-    query_timeout: float = Field(
-        default=60.0,
-        gt=0,
-        le=86_400,
-        description="Seconds that one query may take, if no deadline is earlier.",
-    )
-    connect_timeout: float = Field(
-        default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
-    )
-    timeout_parameter: str | None = Field(
-        default=None, description="Request parameter in which the endpoint accepts a time limit."
-    )
-    timeout_unit: Literal["s", "ms", "duration"] = Field(
-        default="s", description="Unit of that parameter; duration appends the unit, as in 30s."
-    )
-    parameter: dict[str, str] = Field(
-        default={}, description="Additional request parameters for the endpoint."
-    )
-    max_concurrent: int = Field(
-        default=4, ge=1, le=256, description="Maximum number of concurrent requests."
-    )
-    request_delay: float = Field(
-        default=0.0, ge=0, le=60, description="Seconds between the starts of two requests."
-    )
-    retries: int = Field(
-        default=2,
-        ge=0,
-        le=10,
-        description="Number of retries after a failure that may be temporary.",
-    )
-    max_response_bytes: int = Field(
-        default=256_000_000, ge=1_000, description="Maximum size of one answer, in bytes."
-    )
-    contact: str | None = Field(
-        default=None,
-        description="Your e-mail address or web page, sent to the endpoint with each request.",
-    )
+    batch_size: int = Field(default=1_000, ge=1, le=100_000)
+    """Ids per query; halved when a query is refused."""
+    page_size: int = Field(default=100_000, ge=1, le=10_000_000)
+    """Rows requested by one query; further queries request the rest."""
+    max_edges: int = Field(default=1_000_000, ge=1)
+    """Maximum number of edges read for one node in one direction."""
+    query_timeout: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds that one query may take, if no deadline is earlier."""
+    connect_timeout: float = Field(default=10.0, gt=0, le=600)
+    """Seconds to wait for a connection."""
+    timeout_parameter: str | None = None
+    """Request parameter in which the endpoint accepts a time limit."""
+    timeout_unit: Literal["s", "ms", "duration"] = "s"
+    """Unit of that parameter; duration appends the unit, as in 30s."""
+    parameter: dict[str, str] = Field(default={})
+    """Additional request parameters for the endpoint."""
+    max_concurrent: int = Field(default=4, ge=1, le=256)
+    """Maximum number of concurrent requests."""
+    request_delay: float = Field(default=0.0, ge=0, le=60)
+    """Seconds between the starts of two requests."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """Number of retries after a failure that may be temporary."""
+    max_response_bytes: int = Field(default=256_000_000, ge=1_000)
+    """Maximum size of one answer, in bytes."""
+    contact: str | None = None
+    """Your e-mail address or web page, sent to the endpoint with each request."""
 
     # --- access -------------------------------------------------------------
 
-    username: Annotated[str | None, Env("SPARQL_USERNAME")] = Field(
-        default=None, description="User name."
-    )
-    password: Annotated[SecretStr | None, Env("SPARQL_PASSWORD")] = Field(
-        default=None, description="The password."
-    )
-    authentication: Literal["basic", "digest"] = Field(
-        default="basic", description="How the user name and password are sent."
-    )
-    token: Annotated[SecretStr | None, Env("SPARQL_TOKEN")] = Field(
-        default=None, description="A bearer token."
-    )
-    key_header: str = Field(default="X-API-Key", description="Header in which the key is sent.")
-    key: Annotated[SecretStr | None, Env("SPARQL_KEY")] = Field(
-        default=None, description="A key, sent in that header."
-    )
-    ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust instead of the system's."
-    )
-    client_certificate: Path | None = Field(
-        default=None, description="Certificate and key (PEM) to present to the endpoint."
-    )
-    redirect_hosts: list[str] = Field(
-        default=[], description="Hosts, besides the endpoint's own, to which it may redirect."
-    )
+    username: Annotated[str | None, Env("SPARQL_USERNAME")] = None
+    """User name."""
+    password: Annotated[SecretStr | None, Env("SPARQL_PASSWORD")] = None
+    """The password."""
+    authentication: Literal["basic", "digest"] = "basic"
+    """How the user name and password are sent."""
+    token: Annotated[SecretStr | None, Env("SPARQL_TOKEN")] = None
+    """A bearer token."""
+    key_header: str = "X-API-Key"
+    """Header in which the key is sent."""
+    key: Annotated[SecretStr | None, Env("SPARQL_KEY")] = None
+    """A key, sent in that header."""
+    ca_file: Path | None = None
+    """Certificates (PEM) to trust instead of the system's."""
+    client_certificate: Path | None = None
+    """Certificate and key (PEM) to present to the endpoint."""
+    redirect_hosts: list[str] = Field(default=[])
+    """Hosts, besides the endpoint's own, to which it may redirect."""
 
     # --- loading ------------------------------------------------------------
 
-    update_endpoint: Annotated[str | None, Env("SPARQL_UPDATE_URL")] = Field(
-        default=None, description="Loading: URL that accepts updates."
-    )
-    write_statements: Literal["reification", "rdf-star", "rdf-1.2", "none"] = Field(
-        default="reification", description="Loading: how metadata of edges is written."
-    )
+    update_endpoint: Annotated[str | None, Env("SPARQL_UPDATE_URL")] = None
+    """Loading: URL that accepts updates."""
+    write_statements: Literal["reification", "rdf-star", "rdf-1.2", "none"] = "reification"
+    """Loading: how metadata of edges is written."""
 
     @field_validator("endpoint", "update_endpoint")
     @classmethod

@@ -10,21 +10,12 @@ from pydantic import Field
 from bfsql.settings import BackendSettings, Env
 
 
-class SqliteSettings(BackendSettings):
+class SqliteSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the graph is, and what reading it may cost."""
 
-    path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Field(
-        default=Path("graph.db"), description="The graph's file; `bfsql load` creates it."
-    )
-    connections: Annotated[int, Env("BFSQL_SQLITE_CONNECTIONS")] = Field(
-        default=4,
-        ge=1,
-        le=64,
-        description="Number of threads that read the file, each with its own connection.",
-    )
-    cache_mb: Annotated[int, Env("BFSQL_SQLITE_CACHE_MB")] = Field(
-        default=32,
-        ge=1,
-        le=65_536,
-        description="Megabytes of the file that each connection may keep in memory.",
-    )
+    path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Path("graph.db")
+    """The graph's file; `bfsql load` creates it."""
+    connections: Annotated[int, Env("BFSQL_SQLITE_CONNECTIONS")] = Field(default=4, ge=1, le=64)
+    """Number of threads that read the file, each with its own connection."""
+    cache_mb: Annotated[int, Env("BFSQL_SQLITE_CACHE_MB")] = Field(default=32, ge=1, le=65_536)
+    """Megabytes of the file that each connection may keep in memory."""

@@ -21,35 +21,30 @@ SERVICE = ("https://", "http://")
 _DOTTED = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
-class EmbeddingSettings(BackendSettings):
+class EmbeddingSettings(BackendSettings, use_attribute_docstrings=True):
     """A backend's settings inherit from this one, and have the embedding's too."""
 
-    embedding: Annotated[str | None, Env("BFSQL_EMBEDDING")] = Field(
-        default=None,
-        description=(
-            "What turns a search text into a vector: the URL of an "
-            "OpenAI-compatible service, sentence-transformers:MODEL, or your own function as "
-            "package.module:function. It must be the model that the stored vectors were made "
-            "with."
-        ),
-    )
+    embedding: Annotated[str | None, Env("BFSQL_EMBEDDING")] = None
+    """What turns a search text into a vector: the URL of an OpenAI-compatible service,
+    sentence-transformers:MODEL, or your own function as package.module:function. It must be the
+    model that the stored vectors were made with.
+    """
     embedding_model: Annotated[str | None, Env("BFSQL_EMBEDDING_MODEL")] = Field(
-        default=None, min_length=1, description="The model to request from the service."
+        default=None, min_length=1
     )
+    """The model to request from the service."""
     embedding_key: Annotated[
         SecretStr | None, Env("BFSQL_EMBEDDING_KEY"), Env("OPENAI_API_KEY")
-    ] = Field(default=None, description="The service's key; it is sent to that URL only.")
+    ] = None
+    """The service's key; it is sent to that URL only."""
     embedding_dimensions: Annotated[int | None, Env("BFSQL_EMBEDDING_DIMENSIONS")] = Field(
-        default=None,
-        ge=1,
-        description="Length of the vectors, for a model that supports several.",
+        default=None, ge=1
     )
+    """Length of the vectors, for a model that supports several."""
     embedding_timeout: Annotated[float, Env("BFSQL_EMBEDDING_TIMEOUT")] = Field(
-        default=10.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="Seconds after which a search continues without a vector.",
+        default=10.0, gt=0, allow_inf_nan=False
     )
+    """Seconds after which a search continues without a vector."""
 
     @field_validator("embedding")
     @classmethod

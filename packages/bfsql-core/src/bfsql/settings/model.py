@@ -157,7 +157,7 @@ def _option(name: str, field: FieldInfo, prefix: str | None) -> Option:
         field=name,
         kind=_kind(core),
         secret=secret,
-        help=field.description or "",
+        help=" ".join((field.description or "").split()),  # a docstring has line breaks
         default=None if default is None or secret else spelled(default),
         required=field.is_required(),
         environment=tuple(dict.fromkeys(variables)),

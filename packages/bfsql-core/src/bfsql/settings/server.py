@@ -36,145 +36,90 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 class ServeSettings(BaseModel):
     """Transport, texts and bounds of a server; the bounds hold for the tool commands too."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    transport: Literal["stdio", "http"] = Field(
-        default="stdio",
-        description="stdio for a client that starts the server, http for many clients.",
-    )
-    rest: bool = Field(default=False, description="Serve the web API over HTTP, instead of MCP.")
-    host: str = Field(default="127.0.0.1", description="Address to listen on, over HTTP.")
-    port: int = Field(
-        default=8000,
-        ge=0,
-        le=65_535,
-        description="Port to listen on, over HTTP; 0 picks a free one.",
-    )
-    allowed_hosts: tuple[str, ...] = Field(
-        default=(),
-        description="Host names, besides those of loopback, by which clients may call an "
-        "HTTP server; * allows any.",
-    )
-    trusted_proxies: tuple[str, ...] = Field(
-        default=(),
-        description="Addresses or networks of proxies whose X-Forwarded-For names the client, over "
-        "HTTP; by default the header is ignored.",
-    )
-    bearer_token: SecretStr | None = Field(
-        default=None, description="Token that every HTTP request must carry."
-    )
-    bearer_tokens: Path | None = Field(
-        default=None,
-        description="File of tokens, one per line: a name and the token's hash, as printed "
-        "by `bfsql token NAME`; read again when it changes.",
-    )
-    insecure: bool = Field(
-        default=False,
-        description="Serve without a token on an address that other machines can reach.",
-    )
-    stateless: bool = Field(default=False, description="Keep no sessions, over HTTP.")
-    max_sessions: int = Field(
-        default=1_000,
-        ge=1,
-        description="Maximum number of sessions, over HTTP; beyond it, the session that has "
-        "been idle longest is replaced.",
-    )
-    session_timeout: float = Field(
-        default=1_800.0, gt=0, description="Seconds for which an idle session is kept, over HTTP."
-    )
-    max_connections: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum number of open connections, over HTTP; by default 1,000, or "
-        "fewer if the process may open fewer files.",
-    )
-    read_timeout: float = Field(
-        default=15.0, gt=0, description="Seconds within which a request must arrive, over HTTP."
-    )
-    write_timeout: float = Field(
-        default=30.0,
-        gt=0,
-        description="Seconds for which a client may leave an answer unread, over HTTP.",
-    )
-    idle_timeout: float = Field(
-        default=60.0, gt=0, description="Seconds for which a connection may be idle, over HTTP."
-    )
-    grace: float = Field(
-        default=20.0,
-        ge=0,
-        description="Seconds that calls in progress have to finish when the server is stopped.",
-    )
-    max_calls: int = Field(
-        default=32,
-        ge=1,
-        description="Maximum number of concurrent calls, over HTTP; further calls wait.",
-    )
-    max_calls_per_client: int = Field(
-        default=8,
-        ge=1,
-        description="Maximum number of concurrent calls per token or address, over HTTP.",
-    )
-    max_waiting: int = Field(
-        default=100, ge=0, description="Maximum number of waiting calls; further ones are refused."
-    )
-    calls_per_minute: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum number of calls per minute per token or address, over HTTP; "
-        "unlimited by default.",
-    )
-    admin_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65_535,
-        description="Port for /livez, /readyz and /metrics; if not set, they are not served.",
-    )
-    admin_host: str = Field(
-        default="127.0.0.1", description="Address on which the admin port listens."
-    )
-    require_read_only: bool = Field(
-        default=False, description="Refuse to start if the account used for the store may write."
-    )
-    max_pause: float = Field(
-        default=60.0,
-        gt=0,
-        description="Longest pause, in seconds, between two attempts to reach a store that "
-        "failed, even if the store asks for a longer one.",
-    )
-    max_request_bytes: int = Field(
-        default=1_000_000, ge=1_000, description="Maximum size of an HTTP request, in bytes."
-    )
-    cors_origins: tuple[str, ...] = Field(
-        default=(),
-        description="Origins whose web pages may call the web API, as https://host; * allows any.",
-    )
-    max_age: int = Field(
-        default=60,
-        ge=0,
-        description="Seconds for which clients of the web API may reuse an answer before "
-        "they ask again.",
-    )
-    graph_description: str | None = Field(
-        default=None, description="What the graph contains and where it comes from; models read it."
-    )
-    instructions: str | None = Field(
-        default=None,
-        description="Text of your own to include in the server's instructions to models.",
-    )
+    transport: Literal["stdio", "http"] = "stdio"
+    """stdio for a client that starts the server, http for many clients."""
+    rest: bool = False
+    """Serve the web API over HTTP, instead of MCP."""
+    host: str = "127.0.0.1"
+    """Address to listen on, over HTTP."""
+    port: int = Field(default=8000, ge=0, le=65_535)
+    """Port to listen on, over HTTP; 0 picks a free one."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names, besides those of loopback, by which clients may call an HTTP server; * allows
+    any.
+    """
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose X-Forwarded-For names the client, over HTTP; by
+    default the header is ignored.
+    """
+    bearer_token: SecretStr | None = None
+    """Token that every HTTP request must carry."""
+    bearer_tokens: Path | None = None
+    """File of tokens, one per line: a name and the token's hash, as printed by `bfsql token NAME`;
+    read again when it changes.
+    """
+    insecure: bool = False
+    """Serve without a token on an address that other machines can reach."""
+    stateless: bool = False
+    """Keep no sessions, over HTTP."""
+    max_sessions: int = Field(default=1_000, ge=1)
+    """Maximum number of sessions, over HTTP; beyond it, the session that has been idle longest is
+    replaced.
+    """
+    session_timeout: float = Field(default=1_800.0, gt=0)
+    """Seconds for which an idle session is kept, over HTTP."""
+    max_connections: int | None = Field(default=None, ge=1)
+    """Maximum number of open connections, over HTTP; by default 1,000, or fewer if the process may
+    open fewer files.
+    """
+    read_timeout: float = Field(default=15.0, gt=0)
+    """Seconds within which a request must arrive, over HTTP."""
+    write_timeout: float = Field(default=30.0, gt=0)
+    """Seconds for which a client may leave an answer unread, over HTTP."""
+    idle_timeout: float = Field(default=60.0, gt=0)
+    """Seconds for which a connection may be idle, over HTTP."""
+    grace: float = Field(default=20.0, ge=0)
+    """Seconds that calls in progress have to finish when the server is stopped."""
+    max_calls: int = Field(default=32, ge=1)
+    """Maximum number of concurrent calls, over HTTP; further calls wait."""
+    max_calls_per_client: int = Field(default=8, ge=1)
+    """Maximum number of concurrent calls per token or address, over HTTP."""
+    max_waiting: int = Field(default=100, ge=0)
+    """Maximum number of waiting calls; further ones are refused."""
+    calls_per_minute: int | None = Field(default=None, ge=1)
+    """Maximum number of calls per minute per token or address, over HTTP; unlimited by default."""
+    admin_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Port for /livez, /readyz and /metrics; if not set, they are not served."""
+    admin_host: str = "127.0.0.1"
+    """Address on which the admin port listens."""
+    require_read_only: bool = False
+    """Refuse to start if the account used for the store may write."""
+    max_pause: float = Field(default=60.0, gt=0)
+    """Longest pause, in seconds, between two attempts to reach a store that failed, even if the
+    store asks for a longer one.
+    """
+    max_request_bytes: int = Field(default=1_000_000, ge=1_000)
+    """Maximum size of an HTTP request, in bytes."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose web pages may call the web API, as https://host; * allows any."""
+    max_age: int = Field(default=60, ge=0)
+    """Seconds for which clients of the web API may reuse an answer before they ask again."""
+    graph_description: str | None = None
+    """What the graph contains and where it comes from; models read it."""
+    instructions: str | None = None
+    """Text of your own to include in the server's instructions to models."""
     max_tokens: int = Field(
         default=20_000,
         ge=0,
         description="Token budget of an answer if the call sets none, and over HTTP of any answer; "
         f"0 for no limit, otherwise at least {LEAST_TOKENS}.",
     )
-    max_answer_bytes: int = Field(
-        default=20_000_000,
-        ge=10_000,
-        description="Maximum size of the text of an answer, in bytes, over HTTP.",
-    )
-    deadline: float | None = Field(
-        default=60.0, gt=0, description="Seconds that a tool call may take; `none` for no limit."
-    )
+    max_answer_bytes: int = Field(default=20_000_000, ge=10_000)
+    """Maximum size of the text of an answer, in bytes, over HTTP."""
+    deadline: float | None = Field(default=60.0, gt=0)
+    """Seconds that a tool call may take; `none` for no limit."""
     max_nodes: int | None = Field(
         default=None,
         ge=1,
@@ -188,44 +133,32 @@ class ServeSettings(BaseModel):
         description="Maximum number of edges in a traversal, likewise; by default "
         f"{MAX_EDGES:,}, or {MAX_EDGES_IN_COLUMNS:,} if the store numbers its nodes.",
     )
-    strip: tuple[str, ...] = Field(
-        default=STRIPPED, description="Edge metadata that traversals omit."
-    )
-    structured_content: bool = Field(
-        default=True,
-        description="Also send answers as structured content, and publish output schemas.",
-    )
-    answer_format: AnswerFormat = Field(
-        default="json",
-        description="json, or lines: the same facts as shorter text, without structured "
-        "content; the web API always answers in JSON.",
-    )
-    cache_records: int = Field(
-        default=500_000,
-        ge=0,
-        description="Maximum number of nodes, edges and pieces of metadata to keep in memory.",
-    )
+    strip: tuple[str, ...] = STRIPPED
+    """Edge metadata that traversals omit."""
+    structured_content: bool = True
+    """Also send answers as structured content, and publish output schemas."""
+    answer_format: AnswerFormat = "json"
+    """json, or lines: the same facts as shorter text, without structured content; the web API
+    always answers in JSON.
+    """
+    cache_records: int = Field(default=500_000, ge=0)
+    """Maximum number of nodes, edges and pieces of metadata to keep in memory."""
     cache_ttl: float | None = Field(
         default=None,
         gt=0,
         description="Seconds for which an answer is cached; by default "
         f"{HTTP_CACHE_TTL:g} over HTTP, and the life of the process on stdio.",
     )
-    record: Path | None = Field(
-        default=None,
-        description="File to which each tool call and its answer are appended, to be shown by "
-        "`bfsql explore --replay`; not recorded if not set.",
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="warning",
-        description="Lowest level to log, to standard error; info logs one line per call.",
-    )
-    log_format: Literal["text", "json"] = Field(
-        default="text", description="Format of log records: text, or one JSON object per line."
-    )
-    log_arguments: bool = Field(
-        default=False, description="Log the values of arguments, not only their names."
-    )
+    record: Path | None = None
+    """File to which each tool call and its answer are appended, to be shown by `bfsql explore
+    --replay`; not recorded if not set.
+    """
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """Lowest level to log, to standard error; info logs one line per call."""
+    log_format: Literal["text", "json"] = "text"
+    """Format of log records: text, or one JSON object per line."""
+    log_arguments: bool = False
+    """Log the values of arguments, not only their names."""
 
     @field_validator("max_tokens")
     @classmethod
