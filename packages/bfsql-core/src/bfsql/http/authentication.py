@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote_plus, urlencode
 
 from bfsql.http.errors import HttpError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Post: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable["HttpReply"]]
 """Sends URL, form and headers as a POST request and returns the reply."""
-
-_LIFETIME = 300.0  # of a token whose reply has no lifetime
 
 
 @dataclass(eq=False)
@@ -98,8 +96,9 @@ class OAuthClient:
         try:
             seconds = float(answer["expires_in"])
         except (LookupError, TypeError, ValueError):
-            seconds = _LIFETIME
-        return token, seconds if math.isfinite(seconds) and seconds > 0 else _LIFETIME
+            seconds = math.nan
+        # A token whose reply has no usable lifetime is used for five minutes.
+        return token, seconds if math.isfinite(seconds) and seconds > 0 else 300.0
 
 
 @dataclass(frozen=True)
@@ -114,6 +113,40 @@ class Credentials:
     """The client that fetches bearer tokens."""
     hidden: Collection[str] = ()
     """Secrets in the headers and the login, which no message may repeat."""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        token: str | None = None,
+        key: tuple[str, str] | None = None,
+        login: tuple[str, str] | None = None,
+        digest: bool = False,
+        oauth: OAuthClient | None = None,
+    ) -> Self:
+        """Credentials with every kind of secret that is given.
+
+        Args:
+            token: A bearer token.
+            key: Name of a header, and the key in it.
+            login: User name and password.
+            digest: Whether digest authentication is used for them, instead of basic.
+            oauth: Fetches bearer tokens.
+        """
+        headers: dict[str, str] = {}
+        hidden: list[str] = []
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+            hidden.append(token)
+        if key is not None:
+            headers[key[0]] = key[1]
+            hidden.append(key[1])
+        if login is not None:
+            header = basic(*login)
+            hidden += [login[1], header.removeprefix("Basic ")]
+            if not digest:
+                headers["Authorization"] = header
+        return cls(headers, login if digest else None, oauth, hidden)
 
     @property
     def secrets(self) -> tuple[str, ...]:
