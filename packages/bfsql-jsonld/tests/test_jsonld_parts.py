@@ -35,7 +35,7 @@ async def test_a_part_is_what_core_would_keep_of_the_ring(
     batches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not batches:
-        monkeypatch.setattr("bfsql_jsonld.schema._route", lambda _: None)
+        monkeypatch.setattr("bfsql_jsonld.schema._text", lambda _: None)
 
     @asynccontextmanager
     async def memory() -> Any:

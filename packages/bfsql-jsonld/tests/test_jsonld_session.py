@@ -331,11 +331,11 @@ def test_what_is_dropped_while_it_is_confirmed_is_an_answer_all_the_same() -> No
     body = json.dumps(NODE).encode()
     kept = HttpCache(len(body))
     one, other = Request("http://x.test/1"), Request("http://x.test/2")
-    kept.settled(Reply(one, one.url, 200, {"etag": '"1"'}, body), None)
+    kept.settled(one, Reply(one, 200, {"etag": '"1"'}, body), None)
     before = kept.get(one)
-    kept.settled(Reply(other, other.url, 200, {"etag": '"2"'}, body), None)
+    kept.settled(other, Reply(other, 200, {"etag": '"2"'}, body), None)
     assert kept.get(one) is None
-    confirmed = kept.settled(Reply(one, one.url, 304, {"etag": '"1"'}), before)
+    confirmed = kept.settled(one, Reply(one, 304, {"etag": '"1"'}), before)
     assert (confirmed.status, confirmed.body) == (200, body)
 
 

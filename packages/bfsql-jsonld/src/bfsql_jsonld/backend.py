@@ -23,13 +23,12 @@ from bfsql.models.records import (
     Triple,
 )
 from bfsql.settings import resolve
-from bfsql_jsonld.attributes import Attributes
-from bfsql_jsonld.documents import CONTEXT_LINK, Contexts, Documents, Linked
-from bfsql_jsonld.entities import ByDocuments, ByRoutes, Evidence, Source
+from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
+from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
 from bfsql_jsonld.listings import Batches
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
-from bfsql_jsonld.search import Searching
+from bfsql_jsonld.search import search
 from bfsql_jsonld.settings import JsonLdSettings
 
 _NO_SEARCH = (
@@ -60,18 +59,15 @@ class JsonLdBackend(GraphDbInterface):
             else _checked(_resolved({"base_url": base_url}))
         )
         self._settings = settings
-        api = Api.of(settings)
+        self._api = api = Api.of(settings)
         self.session = api.session
         self._schema = SchemaReader(api)
         self._batches = Batches(api)
-        self._evidence = Evidence(api)
-        linked = Linked(Contexts(api.session, settings), api.names, settings)
-        documents = Documents(Attributes(api.fields, settings), linked, settings)
-        self._searching = Searching(api, documents)
+        self._documents = DocumentReader(api)
         self._source: Source = (
-            ByRoutes(api, linked)
+            RouteSource(api, self._documents)
             if settings.relations == "route"
-            else ByDocuments(api, documents, self._schema)
+            else DocumentSource(api, self._documents, self._schema)
         )
 
     @classmethod
@@ -115,7 +111,7 @@ class JsonLdBackend(GraphDbInterface):
         types = [name for name in node_types or () if is_text(name)]
         if not is_text(query) or not query.strip() or (node_types and not types):
             return []
-        return await self._searching.search(self._source, query, types)
+        return await search(self._api, self._documents, self._source, query, types)
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All relations that leave the entity."""
@@ -202,7 +198,7 @@ class JsonLdBackend(GraphDbInterface):
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence from the API's route, or from the metadata of edges if it has none."""
         if self._settings.relations == "route" and is_text(entity_id):
-            found = await self._evidence.of(entity_id, limit)
+            found = await evidence(self._api, entity_id, limit)
             if found is not None:
                 return found
         return await super().provenance_for_node(entity_id, limit)

@@ -14,31 +14,39 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
-from bfsql.models.rdf import Literal, in_languages, value_of
-from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.models.merge import merge_edges, merge_node_records
+from bfsql.models.rdf import Literal, Prefixes, in_languages, value_of
+from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
-from bfsql_jsonld.attributes import Attributes, Described
+from bfsql_jsonld.ngsi_ld import Record, entity_records
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
-from bfsql_jsonld.routes import NAMES, SYNONYMS, Names
-from bfsql_jsonld.session import Session
-from bfsql_jsonld.settings import JsonLdSettings
+from bfsql_jsonld.routes import Api
 
 CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
-_DEEPEST = 5  # levels of nested nodes without an IRI
-_IN_THREAD = 20_000  # bytes from which others need not wait; contexts mostly have more
+_LD = "application/ld+json"
+_iri = Prefixes({}).full
+_NAMES = {
+    *map(_iri, ["rdfs:label", "skos:prefLabel", "schema:name", "foaf:name"]),
+    "https://schema.org/name",
+}
+_SYNONYMS = {
+    *map(_iri, ["skos:altLabel", "schema:alternateName"]),
+    "https://schema.org/alternateName",
+}
 
-Record = NodeRecord | EdgeRecord
-Ordered = dict[str, dict[str, list[Any]]]
+Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
 
 
 class _ContextMissing(Exception):
@@ -49,31 +57,81 @@ class _ContextMissing(Exception):
         self.url = url
 
 
-class Linked:
-    """Reads JSON-LD documents.
+@dataclass(frozen=True, slots=True)
+class DocumentGraph:
+    """A piece of the graph in a document."""
+
+    nodes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Type and metadata by id, of the nodes that the document describes."""
+    edges: dict[Triple, dict[str, Any]] = field(default_factory=dict)
+    """Metadata by triple."""
+    roots: tuple[str, ...] = ()
+    """Nodes at the top of the document, in its order."""
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Record],
+        roots: Iterable[str] = (),
+        ordered: Mapping[str, Mapping[str, list[Any]]] | None = None,
+    ) -> DocumentGraph:
+        """Merge records, several of which may concern one thing (`protocol.md` 7).
+
+        Args:
+            records: In any order.
+            roots: Nodes at the top of the document.
+            ordered: Lists by node and key whose order is significant; they are not changed.
+        """
+        nodes: dict[str, list[NodeRecord]] = defaultdict(list)
+        edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+        for record in records:
+            if isinstance(record, NodeRecord):
+                nodes[record.id].append(record)
+            else:
+                edges[record.subject, record.predicate, record.object].append(record.metadata)
+        merged = {entity_id: merge_node_records(several) for entity_id, several in nodes.items()}
+        for entity_id, lists in (ordered or {}).items():
+            merged[entity_id][1].update(lists)
+        return cls(
+            merged,
+            {triple: merge_edges(several) for triple, several in edges.items()},
+            tuple(dict.fromkeys(roots)),
+        )
+
+
+class DocumentReader:
+    """Reads documents: those of context brokers as NGSI-LD, all others as JSON-LD.
 
     Args:
-        contexts: The contexts that documents name by URL.
-        names: Short ids for IRIs.
-        settings: The languages, the context of documents that name none, and limits.
+        api: Fetches contexts; its settings have the kind of documents, the languages, the context
+            of documents that name none, and limits.
     """
 
-    def __init__(self, contexts: Contexts, names: Names, settings: JsonLdSettings) -> None:
-        self._contexts = contexts
-        self._names = names
-        self._settings = settings
-        self._languages = tuple(settings.languages)
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._settings = api.settings
+        self._short = api.prefixes.short
+        self._contexts = Contexts(api)
+        self._languages = tuple(api.settings.languages)
 
-    async def read(self, reply: Reply, document: Any) -> Described:
-        """The content of a document.
+    async def read(self, reply: Reply, document: Any) -> DocumentGraph:
+        """The content of a document, or of a list of documents.
 
         Args:
             reply: The reply with the document; its URL is the base of relative IRIs.
             document: Its JSON.
 
         Raises:
-            StoreError: The document is not JSON-LD, or a context of it cannot be loaded.
+            StoreError: The document is not of the expected kind, or a context cannot be loaded.
         """
+        if self._settings.reading != "attributes":
+            return await self.read_json_ld(reply, document)
+        with reply.read():
+            records = entity_records(self._api, document)
+        return DocumentGraph.of(records, (r.id for r in records if isinstance(r, NodeRecord)))
+
+    async def read_json_ld(self, reply: Reply, document: Any) -> DocumentGraph:
+        """The content of a JSON-LD document, see `read`."""
         with reply.read():
             if not isinstance(document, dict | list):  # the library would fetch a text as a URL
                 raise Unreadable("it is not JSON-LD, which is an object or a list of objects")
@@ -81,30 +139,28 @@ class Linked:
                 check_json_ld(reply.url, document)
             except SourceError as error:
                 raise Unreadable(f"it {error.reason}") from None
-        have: dict[str, tuple[str, Any]] = {}
+        contexts: dict[str, tuple[str, Any]] = {}
         outer = self._outer_context(reply, document)
-        work = (document, reply.url, outer, have)
         while True:
             try:
                 with reply.read():
-                    if len(reply.body) < _IN_THREAD and not have:
-                        expanded, flat = _flattened(*work)
-                    else:
-                        expanded, flat = await asyncio.to_thread(_flattened, *work)
-                    ordered: Ordered = {}
-                    records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
-                    return Described.of(records, self._roots(expanded), ordered)
-            except _ContextMissing as wanted:
+                    expanded, flat = await asyncio.to_thread(
+                        _flattened, document, reply.url, outer, contexts
+                    )
+                ordered: Ordered = {}
+                records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
+                return DocumentGraph.of(records, self._roots(expanded), ordered)
+            except _ContextMissing as missing:
                 with reply.read():
-                    if len(have) >= self._settings.max_contexts:
+                    if len(contexts) >= self._settings.max_contexts:
                         raise Unreadable(
-                            f"it needs more than {len(have)} contexts (max_contexts)"
+                            f"it needs more than {len(contexts)} contexts (max_contexts)"
                         ) from None
-                have[wanted.url] = await self._contexts.get(wanted.url)
+                contexts[missing.url] = await self._contexts.get(missing.url)
 
     def _outer_context(self, reply: Reply, document: Any) -> str | None:
         """The context that accompanies the document, if JSON comes without one."""
-        if reply.content_type != "application/ld+json":
+        if reply.content_type != _LD:
             for target, _ in reply.links(CONTEXT_LINK):
                 return joined(reply.url, target)
         named = isinstance(document, Mapping) and "@context" in document
@@ -116,7 +172,7 @@ class Linked:
         for node in expanded:
             named = node.get("@id") if isinstance(node, dict) else None
             if isinstance(named, str) and not named.startswith("_:"):
-                yield self._names.short(named)
+                yield self._short(named)
 
     def _pointed_to(self, expanded: list[Any]) -> Iterator[Record]:
         """Records of the subjects of documents that state only who links to them."""
@@ -134,78 +190,76 @@ class Linked:
     def _of_node(
         self, node: Mapping[str, Any], blank: Mapping[str, Any], ordered: Ordered
     ) -> Iterator[Record]:
-        entity_id = self._names.short(node["@id"])
+        entity_id = self._short(node["@id"])
         for name in node.get("@type", ()):
             if not name.startswith("_:"):
-                yield NodeRecord(entity_id, self._names.short(name))
+                yield NodeRecord(entity_id, self._short(name))
         for iri, values in _statements(node):
-            predicate = self._names.short(iri)
+            predicate = self._short(iri)
             for value in values:
                 for target in _targets(value):
                     if target not in blank and not target.startswith("_:"):
-                        yield EdgeRecord(entity_id, predicate, self._names.short(target))
-                found = self._value(value, blank, 0)
+                        yield EdgeRecord(entity_id, predicate, self._short(target))
+                found = self._value(value, blank)
                 if isinstance(found, list) and len(values) == 1:
                     ordered.setdefault(entity_id, {})[predicate] = found
                 elif found is not None:
                     yield NodeRecord(entity_id, "", _metadata(iri, predicate, found))
         yield NodeRecord(entity_id, "")
 
-    def _value(self, value: Mapping[str, Any], blank: Mapping[str, Any], depth: int) -> Any:
-        """A value that is not an edge; None for anything else, or a text in other languages."""
+    def _value(self, value: Mapping[str, Any], blank: Mapping[str, Any], levels: int = 5) -> Any:
+        """A value that is not an edge; None for anything else, or a text in other languages.
+
+        Nodes without an IRI, which are in `blank`, are read `levels` deep.
+        """
         if "@list" in value:
-            found = [self._value(item, blank, depth) for item in value["@list"]]
-            return [item for item in found if item is not None] or None
+            items = [self._value(item, blank, levels) for item in value["@list"]]
+            return [item for item in items if item is not None] or None
         if "@id" in value:
             node = blank.get(value["@id"])
-            return None if node is None or depth >= _DEEPEST else self._nested(node, blank, depth)
+            return self._nested(node, blank, levels) if node and levels else None
         literal = value.get("@value")
-        language = value.get("@language")
         if isinstance(literal, str):
-            text = Literal(literal, language, value.get("@type"))
+            text = Literal(literal, value.get("@language"), value.get("@type"))
             return value_of(text) if in_languages(text, self._languages) else None
         return literal
 
     def _nested(
-        self, node: Mapping[str, Any], blank: Mapping[str, Any], depth: int
+        self, node: Mapping[str, Any], blank: Mapping[str, Any], levels: int
     ) -> dict[str, Any] | None:
-        types = [self._names.short(name) for name in node.get("@type", ())]
+        """A node without an IRI, as a value."""
+        types = [self._short(name) for name in node.get("@type", ())]
         found: dict[str, Any] = {"type": types[0] if len(types) == 1 else types} if types else {}
         for iri, values in _statements(node):
             several = [
-                self._names.short(value["@id"])
+                self._short(value["@id"])
                 if "@id" in value and value["@id"] not in blank
-                else self._value(value, blank, depth + 1)
+                else self._value(value, blank, levels - 1)
                 for value in values
             ]
-            told = [value for value in several if value is not None]
-            if told:
-                found[self._names.short(iri)] = told[0] if len(told) == 1 else told
+            readable = [value for value in several if value is not None]
+            if readable:
+                found[self._short(iri)] = readable[0] if len(readable) == 1 else readable
         return found or None
 
 
 def _flattened(
-    document: Any, url: str, outer: str | None, have: Mapping[str, tuple[str, Any]]
+    document: Any, url: str, outer: str | None, contexts: Mapping[str, tuple[str, Any]]
 ) -> tuple[list[Any], list[Any]]:
     """The document expanded, and flattened.
 
     Raises:
-        _Wanted: The document needs a context that is not in `have`.
+        _ContextMissing: The document needs a context that is not in `contexts`.
         Unreadable: The document is not JSON-LD.
     """
-    wanted: list[str] = []
+    missing: list[str] = []
 
     def load(needed: str, _options: Any) -> dict[str, Any]:
-        if needed not in have:
-            wanted.append(needed)
+        if needed not in contexts:
+            missing.append(needed)
             raise _ContextMissing(needed)
-        came_from, found = have[needed]
-        return {
-            "contentType": "application/ld+json",
-            "contextUrl": None,
-            "documentUrl": came_from,
-            "document": found,
-        }
+        at, context = contexts[needed]
+        return {"contentType": _LD, "contextUrl": None, "documentUrl": at, "document": context}
 
     options = {"base": url, "documentLoader": load, "extractAllScripts": False}
     if outer is not None:
@@ -217,8 +271,8 @@ def _flattened(
         )
         return expanded, jsonld.flatten(expanded, None, {"base": url, "documentLoader": load})
     except jsonld.JsonLdError as error:
-        if wanted:
-            raise _ContextMissing(wanted[-1]) from None
+        if missing:
+            raise _ContextMissing(missing[-1]) from None
         raise Unreadable(f"it is not JSON-LD ({_reason(error)})") from None
     except (RecursionError, TypeError, AttributeError, ValueError, LookupError) as error:
         # The library trusts its input more than is safe for documents from elsewhere.
@@ -256,57 +310,27 @@ def _targets(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _metadata(iri: str, predicate: str, value: Any) -> dict[str, Any]:
-    if iri in NAMES and isinstance(value, str):
+    if iri in _NAMES and isinstance(value, str):
         return {"name": value}
-    if iri in SYNONYMS and isinstance(value, str):
+    if iri in _SYNONYMS and isinstance(value, str):
         return {"synonyms": [value]}
     return {predicate: value}
-
-
-class Documents:
-    """Reads documents.
-
-    Args:
-        attributes: Reads documents of context brokers.
-        linked: Reads all other documents, as JSON-LD.
-        settings: Determines the kind that the API returns.
-    """
-
-    def __init__(self, attributes: Attributes, linked: Linked, settings: JsonLdSettings) -> None:
-        self._attributes = attributes
-        self._linked = linked
-        self._settings = settings
-
-    async def read(self, reply: Reply, document: Any) -> Described:
-        """The content of a document, or of a list of documents.
-
-        Raises:
-            StoreError: The document is not of the expected kind.
-        """
-        if self._settings.reading == "attributes":
-            with reply.read():
-                return self._attributes.read(document)
-        return await self._linked.read(reply, document)
-
-
-_LD = "application/ld+json"
-_ACCEPT = "application/ld+json, application/json;q=0.9"
-_KEPT = 64  # contexts
 
 
 class Contexts:
     """Context documents by URL.
 
     Args:
-        session: Fetches them.
-        settings: Files, hosts and limits.
+        api: Fetches them; its settings have files, hosts and limits.
+        capacity: Most contexts in memory; APIs usually have a few.
     """
 
-    def __init__(self, session: Session, settings: JsonLdSettings) -> None:
-        self._session = session
-        self._settings = settings
-        self._files = {_plain(url): path for url, path in settings.context_files.items()}
-        self._kept: dict[str, tuple[float, str, Any]] = {}
+    def __init__(self, api: Api, capacity: int = 64) -> None:
+        self._session = api.session
+        self._settings = api.settings
+        self._capacity = capacity
+        self._files = {_plain(url): path for url, path in api.settings.context_files.items()}
+        self._cache: dict[str, tuple[float, str, Any]] = {}
 
     async def get(self, url: str) -> tuple[str, Any]:
         """The URL of the context after redirects, and the context.
@@ -315,14 +339,18 @@ class Contexts:
             StoreError: It may not be fetched, or is not a context.
             StoreUnavailable: Its host does not answer.
         """
-        kept = self._kept.get(url)
-        if kept is None or time.monotonic() >= kept[0]:
+        cached = self._cache.get(url)
+        if cached is None or time.monotonic() >= cached[0]:
             path = self._files.get(_plain(url))
-            found = self._from_file(url, path) if path else await self._fetched(url)
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            kept = self._kept[url] = (time.monotonic() + 3_600.0, *found)
-        return kept[1], kept[2]
+            at, context = _from_file(url, path) if path else await self._fetched(url)
+            if not isinstance(context, dict):
+                raise StoreError(
+                    f"The context {short(url)} is not a JSON object, so it cannot be a context."
+                )
+            if len(self._cache) >= self._capacity:
+                self._cache.clear()
+            cached = self._cache[url] = (time.monotonic() + 3_600.0, at, context)
+        return cached[1:]
 
     async def _fetched(self, url: str) -> tuple[str, Any]:
         if not url.lower().startswith(("http://", "https://")):
@@ -332,46 +360,33 @@ class Contexts:
             )
         request = Request(
             url,
-            accept=_ACCEPT,
+            headers={"Accept": f"{_LD}, application/json;q=0.9"},
             hosts=self._settings.context_hosts,
             most=self._settings.max_context_bytes,
         )
         cure = "It is the context of a document; context_files can name a file to use instead."
         try:
             reply = await self._session.ask(request)
-            alternate = next(
-                (to for to, told in reply.links("alternate") if told.get("type") == _LD), None
-            )
-            if alternate is not None and not reply.content_type.endswith("json"):
-                reply = await self._session.ask(_at(request, joined(reply.url, alternate)))
-            found = reply.json()
+            links = reply.links("alternate")
+            alternates = [to for to, parameters in links if parameters.get("type") == _LD]
+            if alternates and not reply.content_type.endswith("json"):
+                alternate = replace(request, url=joined(reply.url, alternates[0]))
+                reply = await self._session.ask(alternate)
+            return reply.url, reply.json()
         except StoreUnavailable as error:
             raise StoreUnavailable(f"{error} {cure}") from None
         except StoreError as error:
             raise StoreError(f"{error} {cure}") from None
-        return reply.url, _checked(url, found)
-
-    def _from_file(self, url: str, path: str) -> tuple[str, Any]:
-        try:
-            found = json.loads(Path(path).expanduser().read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
-            raise StoreError(
-                f"The setting context_files names {path} for {short(url)}, which cannot be read as "
-                f"JSON: {error}."
-            ) from None
-        return url, _checked(url, found)
 
 
-def _at(request: Request, url: str) -> Request:
-    return Request(url, accept=request.accept, hosts=request.hosts, most=request.most)
-
-
-def _checked(url: str, found: Any) -> Any:
-    if not isinstance(found, dict):
+def _from_file(url: str, path: str) -> tuple[str, Any]:
+    try:
+        return url, json.loads(Path(path).expanduser().read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(
-            f"The context {short(url)} is not a JSON object, so it cannot be a context."
-        )
-    return found
+            f"The setting context_files names {path} for {short(url)}, which cannot be read as "
+            f"JSON: {error}."
+        ) from None
 
 
 def _plain(url: str) -> str:

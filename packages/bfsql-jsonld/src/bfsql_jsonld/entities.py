@@ -11,84 +11,64 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import is_listed, same_server
 from bfsql.models.merge import ITEM_FIELDS
-from bfsql.models.records import Direction, Node, Omission, Triple
-from bfsql_jsonld.attributes import Described
-from bfsql_jsonld.documents import Documents, Linked
+from bfsql.models.records import Direction, EdgeDirection, Node, Omission, Triple
+from bfsql_jsonld.documents import DocumentGraph, DocumentReader
 from bfsql_jsonld.fields import omissions
-from bfsql_jsonld.listings import Pages
+from bfsql_jsonld.listings import read_pages
 from bfsql_jsonld.replies import NotAllowed, Reply, Request, Unreadable, short
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 
+log = logging.getLogger("bfsql")
+
+_CUT = "the backend's limit max_pages"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+
 
 class Source(Protocol):
-    """Entities from separate routes, or from their documents."""
+    """Entities and relations; a KeyError means that the requested one does not exist."""
 
     async def node(self, entity_id: str) -> Node:
-        """An entity with its metadata.
+        """An entity with its metadata."""
 
-        Raises:
-            KeyError: There is no such entity.
-        """
-        ...
-
-    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
-        """The relations that leave (`out`) or enter (`in`) an entity.
-
-        Raises:
-            KeyError: There is no such entity.
-        """
-        ...
+    async def edges(self, entity_id: str, direction: EdgeDirection) -> list[Triple]:
+        """The relations that leave (`out`) or enter (`in`) an entity."""
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """All relations that touch an entity.
-
-        Raises:
-            KeyError: There is no such entity.
-        """
-        ...
+        """All relations that touch an entity, which the caller has checked to exist."""
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """The metadata of a relation.
-
-        Raises:
-            KeyError: There is no such relation.
-        """
-        ...
+        """The metadata of a relation."""
 
 
-CUT = "the backend's limit max_pages"
-
-
-class ByRoutes:
-    """Reads an entity from its route, and its relations from theirs.
+class RouteSource:
+    """Reads an entity from its route, and its relations from theirs; see `Source`.
 
     Args:
         api: The routes, and the names of fields.
-        linked: Reads answers that are JSON-LD and have no such fields.
+        documents: Reads answers that are JSON-LD and have no such fields.
     """
 
-    def __init__(self, api: Api, linked: Linked) -> None:
+    def __init__(self, api: Api, documents: DocumentReader) -> None:
+        self._api = api
         self._session = api.session
         self._routes = api.routes
         self._fields = api.fields
-        self._names = api.names
         self._settings = api.settings
-        self._linked = linked
-        self._pages = Pages(api)
+        self._documents = documents
 
     async def node(self, entity_id: str) -> Node:
-        """See `Source.node`."""
+        """See `Source`."""
         url = self._routes.entity(entity_id)
         reply = None if url is None else await self._session.ask(Request(url))
         if reply is None or reply.gone:
             raise KeyError(entity_id)
         document = reply.json()
-        if self._by_fields(self._fields.is_entity(document)):
+        if self._fields.apply(self._fields.is_entity(document)):
             call.omitted(*omissions(document))
             with reply.read():
                 return self._fields.node(document)
-        found = await self._linked.read(reply, document)
+        found = await self._documents.read_json_ld(reply, document)
         known = self._requested_node(found, entity_id)
         if known is None:
             with reply.read():
@@ -99,28 +79,24 @@ class ByRoutes:
         entity_type, metadata = found.nodes[known]
         return Node(known, entity_type, metadata)
 
-    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
-        """See `Source.edges`."""
+    async def edges(self, entity_id: str, direction: EdgeDirection) -> list[Triple]:
+        """See `Source`."""
         found, cut = await self._read(entity_id, direction)
         if cut:
-            call.omitted(Omission(entity_id, "out" if direction == "out" else "in", reason=CUT))
+            call.omitted(Omission(entity_id, direction, reason=_CUT))
         return found
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """See `Source.ring`. The caller has checked that it exists.
-
-        Raises:
-            KeyError: It was removed meanwhile: neither it nor its relations are found.
-        """
+        """See `Source`."""
         leaving, out = await self._read(entity_id, "out")
         entering, into = await self._read(entity_id, "in")
         if out or into:
             direction: Direction = "both" if out and into else "out" if out else "in"
-            call.omitted(Omission(entity_id, direction, reason=CUT))
+            call.omitted(Omission(entity_id, direction, reason=_CUT))
         return leaving + entering
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """See `Source.edge_metadata`."""
+        """See `Source`."""
         if not self._settings.edge_path:
             if triple not in await self.edges(triple[0], "out"):
                 raise KeyError(triple)
@@ -135,10 +111,10 @@ class ByRoutes:
 
     # --- parts --------------------------------------------------------------
 
-    async def _read(self, entity_id: str, direction: str) -> tuple[list[Triple], bool]:
+    async def _read(self, entity_id: str, direction: EdgeDirection) -> tuple[list[Triple], bool]:
         """The relations, and whether there are more pages than may be read."""
         url = self._routes.relations(entity_id, direction)
-        listing = None if url is None else await self._pages.all(url)
+        listing = None if url is None else await read_pages(self._api, url)
         if url is None or listing is None:
             node = await self.node(entity_id)
             raise StoreError(
@@ -150,7 +126,7 @@ class ByRoutes:
         for reply, document in listing.pages:
             entries = self._fields.relations(document)
             there = entries is not None and all(map(self._fields.is_relation, entries))
-            if self._by_fields(there):
+            if self._fields.apply(there):
                 with reply.read():
                     found += self._entries(entries, entity_id, direction)
             else:
@@ -159,10 +135,6 @@ class ByRoutes:
         end = 0 if direction == "out" else 2
         ids = {entity_id, self._iri_as_id(entity_id)}
         return [triple for triple in found if triple[end] in ids], listing.cut
-
-    def _by_fields(self, there: bool) -> bool:  # noqa: FBT001
-        reading = self._settings.reading
-        return reading == "fields" or (reading == "auto" and there)
 
     def _entries(
         self, entries: list[Any] | None, entity_id: str, direction: str
@@ -181,11 +153,11 @@ class ByRoutes:
 
     async def _statements(self, reply: Reply, document: Any, entity_id: str) -> list[Triple]:
         """The statements of a document that touch the entity; the document may contain others."""
-        found = await self._linked.read(reply, document)
+        found = await self._documents.read_json_ld(reply, document)
         ids = {entity_id, self._iri_as_id(entity_id)}
         return [triple for triple in found.edges if {triple[0], triple[2]} & ids]
 
-    def _requested_node(self, found: Described, entity_id: str) -> str | None:
+    def _requested_node(self, found: DocumentGraph, entity_id: str) -> str | None:
         """The requested node: by its IRI, or the one that the document is about."""
         as_iri = self._iri_as_id(entity_id)
         if as_iri in found.nodes:
@@ -194,18 +166,12 @@ class ByRoutes:
         return about[0] if len(about) == 1 else None
 
     def _iri_as_id(self, entity_id: str) -> str:
-        iri = self._names.full(entity_id)
-        return entity_id if iri is None else self._names.short(iri)
+        iri = self._api.prefixes.full(entity_id)
+        return entity_id if iri is None else self._api.prefixes.short(iri)
 
 
-log = logging.getLogger("bfsql")
-
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
-_ASKED_AT_ONCE = 50  # predicates in one query for incoming edges
-
-
-class ByDocuments:
-    """Reads an entity and its relations from its document.
+class DocumentSource:
+    """Reads an entity and its relations from its document; see `Source`.
 
     Args:
         api: The routes of documents.
@@ -213,24 +179,22 @@ class ByDocuments:
         schema: The predicates, for queries of edges that enter an entity.
     """
 
-    def __init__(self, api: Api, documents: Documents, schema: SchemaReader) -> None:
-        self._session = api.session
+    def __init__(self, api: Api, documents: DocumentReader, schema: SchemaReader) -> None:
+        self._api = api
         self._routes = api.routes
-        self._names = api.names
         self._settings = api.settings
         self._documents = documents
         self._schema = schema
-        self._pages = Pages(api)
         self._everywhere = api.settings.entity_path == "{url}"
 
     async def node(self, entity_id: str) -> Node:
-        """See `Source.node`."""
+        """See `Source`."""
         known, described = await self._document(entity_id)
         entity_type, metadata = described.nodes[known]
         return Node(known, entity_type, metadata)
 
-    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
-        """See `Source.edges`; those that enter, as far as the documents show them."""
+    async def edges(self, entity_id: str, direction: EdgeDirection) -> list[Triple]:
+        """See `Source`; those that enter, as far as the documents show them."""
         known, described = await self._document(entity_id)
         end = 0 if direction == "out" else 2
         found = [triple for triple in described.edges if triple[end] == known]
@@ -239,17 +203,13 @@ class ByDocuments:
         return found
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """See `Source.ring`; from one document, and the query for incoming edges."""
+        """See `Source`; from one document, and the query for incoming edges."""
         known, described = await self._document(entity_id)
         found = [triple for triple in described.edges if known in {triple[0], triple[2]}]
         return [*found, *(await self._incoming(known) if self._settings.incoming_path else ())]
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """The metadata of a relation in the document of one of its ends.
-
-        Raises:
-            KeyError: Neither document has the relation.
-        """
+        """See `Source`; in the document of one of its ends."""
         for entity_id in (triple[0], triple[2]):
             try:
                 _, described = await self._document(entity_id)
@@ -259,7 +219,7 @@ class ByDocuments:
                 return described.edges[triple]
         raise KeyError(triple)
 
-    async def _document(self, entity_id: str) -> tuple[str, Described]:
+    async def _document(self, entity_id: str) -> tuple[str, DocumentGraph]:
         """The id in the document's form, and the content of the document."""
         url = self._routes.entity(entity_id)
         if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
@@ -278,14 +238,14 @@ class ByDocuments:
             log.info("The document of %s was skipped: %s", entity_id, error)
             call.omitted(Omission(entity_id, reason=_why(error)))
             raise KeyError(entity_id) from None
-        iri = self._names.full(entity_id)
-        for known in (entity_id, self._names.short(iri) if iri else entity_id):
+        iri = self._api.prefixes.full(entity_id)
+        for known in (entity_id, self._api.prefixes.short(iri) if iri else entity_id):
             if known in described.nodes:
                 return known, described
         raise KeyError(entity_id)
 
-    async def _read(self, entity_id: str, url: str) -> Described:
-        reply = await self._session.ask(Request(url))
+    async def _read(self, entity_id: str, url: str) -> DocumentGraph:
+        reply = await self._api.session.ask(Request(url))
         if reply.gone or (self._everywhere and reply.is_page):
             raise KeyError(entity_id)
         return await self._documents.read(reply, reply.json())
@@ -308,19 +268,20 @@ class ByDocuments:
         schema = await self._schema.current(STEADY)
         if not schema.comprehensive:
             call.omitted(Omission(entity_id, "in", reason="the API does not list all predicates"))
-        predicates = schema.predicates
+        conditions = [
+            self._settings.incoming_text.replace("{predicate}", name).replace("{id}", entity_id)
+            for name in schema.predicates
+        ]
         found: list[Triple] = []
-        for start in range(0, len(predicates), _ASKED_AT_ONCE):
-            text = "|".join(
-                self._settings.incoming_text.replace("{predicate}", name).replace("{id}", entity_id)
-                for name in predicates[start : start + _ASKED_AT_ONCE]
-            )
-            listing = await self._pages.all(self._routes.incoming(text))
+        size = 50  # conditions in one query, which is a part of a URL
+        for start in range(0, len(conditions), size):
+            text = "|".join(conditions[start : start + size])
+            listing = await read_pages(self._api, self._routes.incoming(text))
             for reply, document in listing.pages if listing else ():
                 described = await self._documents.read(reply, document)
                 found += [triple for triple in described.edges if triple[2] == entity_id]
             if listing and listing.cut:
-                call.omitted(Omission(entity_id, "in", reason=CUT))
+                call.omitted(Omission(entity_id, "in", reason=_CUT))
         return found
 
 
@@ -330,41 +291,28 @@ def _why(error: StoreError) -> str:
     return "its host returned a document that cannot be read"
 
 
-_NO_ROUTE = (404, 405, 410, 501)
-_FIELDS = ("subject", "predicate", "object", *ITEM_FIELDS)
-
-
-class Evidence:
-    """Reads evidence from its route.
+async def evidence(api: Api, entity_id: str, limit: int) -> dict[str, Any] | None:
+    """The evidence in the form of `provenance_for_node`, or None if there is no route for it.
 
     Args:
         api: The route.
+        entity_id: An entity that exists.
+        limit: Most items to return; 0 requests only their number.
     """
-
-    def __init__(self, api: Api) -> None:
-        self._session = api.session
-        self._routes = api.routes
-
-    async def of(self, entity_id: str, limit: int) -> dict[str, Any] | None:
-        """The evidence in the form of `provenance_for_node`, or None if there is no such route.
-
-        Args:
-            entity_id: An entity that exists.
-            limit: Most items to return; 0 requests only their number.
-        """
-        url = self._routes.provenance(entity_id, min(max(limit, 1), 1_000))
-        reply = None if url is None else await self._session.ask(Request(url))
-        if reply is None or reply.status in _NO_ROUTE:
-            return None
-        document = reply.json()
-        with reply.read():
-            items = document.get("items") if isinstance(document, Mapping) else None
-            if not isinstance(items, list) or not all(isinstance(one, Mapping) for one in items):
-                raise Unreadable("there is no list of objects in the field items")
-        call.omitted(*omissions(document))
-        found = {
-            "total": document.get("total"),
-            "items": [{name: item.get(name) for name in _FIELDS} for item in items[:limit]],
-        }
-        read = document.get("edges_read")
-        return found if read is None else found | {"edges_read": read}
+    url = api.routes.provenance(entity_id, min(max(limit, 1), 1_000))
+    reply = None if url is None else await api.session.ask(Request(url))
+    if reply is None or reply.status in (404, 405, 410, 501):
+        return None
+    document = reply.json()
+    with reply.read():
+        items = document.get("items") if isinstance(document, Mapping) else None
+        if not isinstance(items, list) or not all(isinstance(one, Mapping) for one in items):
+            raise Unreadable("there is no list of objects in the field items")
+    call.omitted(*omissions(document))
+    fields = ("subject", "predicate", "object", *ITEM_FIELDS)
+    found = {
+        "total": document.get("total"),
+        "items": [{name: item.get(name) for name in fields} for item in items[:limit]],
+    }
+    read = document.get("edges_read")
+    return found if read is None else found | {"edges_read": read}

@@ -31,13 +31,17 @@ class Fields:
     def __init__(self, settings: JsonLdSettings) -> None:
         self._settings = settings
 
+    def apply(self, there: bool) -> bool:  # noqa: FBT001
+        """Whether an answer is read by its fields, given whether they are there."""
+        reading = self._settings.reading
+        return reading == "fields" or (reading == "auto" and there)
+
     def is_entity(self, document: Any) -> bool:
         """Whether an answer has the fields of an entity."""
-        s = self._settings
         if not isinstance(document, Mapping) or "@graph" in document:
             return False
-        entity_id = _first(document, s.id_field)[1]
-        return _is_id(entity_id) and not _is_reference(document)
+        is_reference = document.keys() <= {"@id", "@context"}  # it only names a node, in JSON-LD
+        return not is_reference and _is_id(_first(document, self._settings.id_field)[1])
 
     def node(self, document: Any) -> Node:
         """An entity with its metadata.
@@ -196,11 +200,6 @@ def _is_id(value: Any) -> bool:
     if isinstance(value, str):
         return is_text(value)
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_reference(document: Mapping[str, Any]) -> bool:
-    """Whether a document only names a node, as JSON-LD does."""
-    return document.keys() <= {"@id", "@context"}
 
 
 def _id(value: Any, what: str, fields: Sequence[str]) -> str:

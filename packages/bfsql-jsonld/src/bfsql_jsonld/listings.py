@@ -7,7 +7,7 @@ Batches use the routes that an API announces for many ids in one request.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -35,76 +35,60 @@ class Listing:
     """Whether there are more than may be read."""
 
 
-class Pages:
-    """Reads lists page by page.
+async def read_pages(api: Api, url: str) -> Listing | None:
+    """Every page of a list from this one on, or None if there is no such list.
 
-    Args:
-        api: Requests the pages, and determines how they are counted.
+    Raises:
+        StoreError: The pages form a cycle, or one cannot be read.
+        StoreUnavailable: A page was not received.
     """
+    s = api.settings
+    first = with_query(url, [(s.limit_param, str(s.page_size))]) if s.page_size else url
+    at: str | None = first
+    listing, seen, count = Listing(), {first}, 0
+    while at is not None:
+        if len(listing.pages) == s.max_pages:
+            listing.cut = True
+            break
+        reply = await api.session.ask(Request(at))
+        if reply.gone and not listing.pages:
+            return None
+        document = reply.json()
+        if s.offset_param and listing.pages and listing.pages[-1][0].body == reply.body:
+            raise _circle(at)
+        listing.pages.append((reply, document))
+        entries = api.fields.relations(document)
+        size = len((api.fields.hits(document) if entries is None else entries) or ())
+        count += size
+        at = _next_page(api, reply, document, first=first, size=size, count=count)
+        if at is not None and at in seen:
+            raise _circle(at)
+        seen.add(at or "")
+    return listing
 
-    def __init__(self, api: Api) -> None:
-        self._session = api.session
-        self._fields = api.fields
-        self._settings = api.settings
 
-    async def all(self, url: str) -> Listing | None:
-        """Every page from this one on, or None if there is no such list.
-
-        Raises:
-            StoreError: The pages form a cycle, or one cannot be read.
-            StoreUnavailable: A page was not received.
-        """
-        s = self._settings
-        first = with_query(url, [(s.limit_param, str(s.page_size))]) if s.page_size else url
-        at: str | None = first
-        listing, seen, count = Listing(), {first}, 0
-        while at is not None:
-            if len(listing.pages) == s.max_pages:
-                listing.cut = True
-                break
-            reply = await self._session.ask(Request(at))
-            if reply.gone and not listing.pages:
-                return None
-            document = reply.json()
-            if s.offset_param and listing.pages and listing.pages[-1][0].body == reply.body:
-                raise _circle(at)
-            listing.pages.append((reply, document))
-            entries = self._entries(document)
-            count += entries
-            at = self._after(reply, document, first, entries, count)
-            if at is not None and at in seen:
-                raise _circle(at)
-            seen.add(at or "")
-        return listing
-
-    def _after(
-        self, reply: Reply, document: Any, first: str, entries: int, count: int
-    ) -> str | None:
-        """The URL of the next page, if there is one."""
-        s = self._settings
-        told = self._fields.next_page(document)
-        is_cursor = isinstance(told, str | int) and not isinstance(told, bool) and told != ""
-        if s.cursor_param and is_cursor:
-            return with_query(first, [(s.cursor_param, str(told))])
-        if isinstance(told, str) and told:
-            return joined(reply.url, told)
-        for target, _ in reply.links("next"):
-            return joined(reply.url, target)
-        if s.offset_param:
-            is_last = not entries or (s.page_size is not None and entries < s.page_size)
-            return None if is_last else with_query(first, [(s.offset_param, str(count))])
-        if told:
-            raise StoreError(
-                f"{reply.request.label} gives {short(repr(told))} as the next page, which is not "
-                "a URL. If it is a cursor, set cursor_param to the parameter that takes it."
-            )
-        return None
-
-    def _entries(self, document: Any) -> int:
-        listed = self._fields.relations(document)
-        if listed is None:
-            listed = self._fields.hits(document)
-        return len(listed or ())
+def _next_page(
+    api: Api, reply: Reply, document: Any, *, first: str, size: int, count: int
+) -> str | None:
+    """The URL of the next page, if there is one; `count` entries are in the pages until now."""
+    s = api.settings
+    following = api.fields.next_page(document)
+    is_cursor = isinstance(following, str | int) and not isinstance(following, bool)
+    if s.cursor_param and is_cursor and following != "":
+        return with_query(first, [(s.cursor_param, str(following))])
+    if isinstance(following, str) and following:
+        return joined(reply.url, following)
+    for target, _ in reply.links("next"):
+        return joined(reply.url, target)
+    if s.offset_param:
+        is_last = not size or (s.page_size is not None and size < s.page_size)
+        return None if is_last else with_query(first, [(s.offset_param, str(count))])
+    if following:
+        raise StoreError(
+            f"{reply.label} gives {short(repr(following))} as the next page, which is not a URL. "
+            "If it is a cursor, set cursor_param to the parameter that takes it."
+        )
+    return None
 
 
 def _circle(url: str) -> StoreError:
@@ -113,11 +97,6 @@ def _circle(url: str) -> StoreError:
         "which has been read already. The API has to be corrected."
     )
 
-
-_NOTHING: Mapping[str, Any] = {}
-
-# The field of a batch's keys, and the field of its answer's list.
-_ENTITIES, _RING, _METADATA = ("ids", "results"), ("ids", "relations"), ("relations", "results")
 
 Key = TypeVar("Key", str, Triple)
 
@@ -144,12 +123,13 @@ class Batches:
     ) -> list[Node]:
         """The entities that exist, with all or some of their metadata if requested."""
         found: list[Node] = []
-        more = _listed(schema, "keys", keys)
-        question = {"metadata": metadata, **more}
-        chunks = _chunks(ids, schema, more)
-        async for _, results in self._each(schema.entities_batch, _ENTITIES, chunks, question):
-            with results.reply.read():
-                found += [self._fields.node(entry) for entry in results.entries]
+        more = {"metadata": metadata, **_filter(schema, "keys", keys)}
+        answers = self._answers(
+            schema, schema.entities_batch, "ids", ids, results="results", more=more
+        )
+        async for _, reply, entries in answers:
+            with reply.read():
+                found += [self._fields.node(entry) for entry in entries]
         return found
 
     async def ring(
@@ -161,14 +141,16 @@ class Batches:
     ) -> list[Triple]:
         """Every relation that touches one of the ids, or a part of them."""
         found: list[Triple] = []
-        more = _listed(schema, "predicates", predicates)
+        more = _filter(schema, "predicates", predicates)
         if direction is not None and schema.parts:
             more["direction"] = direction
-        chunks = _chunks(ids, schema, more)
-        async for chunk, results in self._each(schema.relations_batch, _RING, chunks, more):
+        answers = self._answers(
+            schema, schema.relations_batch, "ids", ids, results="relations", more=more
+        )
+        async for chunk, reply, entries in answers:
             asked = frozenset(chunk)
-            with results.reply.read():
-                for row in results.entries:
+            with reply.read():
+                for row in entries:
                     triple = triple_of(row)
                     if triple[0] not in asked and triple[2] not in asked:
                         raise Unreadable(
@@ -183,50 +165,53 @@ class Batches:
     ) -> dict[Triple, Metadata]:
         """Metadata of the relations that exist, or some keys of it."""
         found: dict[Triple, Metadata] = {}
-        more = _listed(schema, "keys", keys)
-        chunks = _chunks(edges, schema, more)
-        async for _, results in self._each(schema.relations_batch, _METADATA, chunks, more):
-            with results.reply.read():
-                for entry in results.entries:
+        more, route = _filter(schema, "keys", keys), schema.relations_batch
+        answers = self._answers(schema, route, "relations", edges, results="results", more=more)
+        async for _, reply, entries in answers:
+            with reply.read():
+                for entry in entries:
                     triple = self._fields.triple(entry, "", "")
                     found[triple] = self._fields.edge_metadata(entry)
         return found
 
-    async def _each(
+    async def _answers(
         self,
+        schema: Schema,
         route: str | None,
-        fields: tuple[str, str],
-        chunks: Iterable[list[Key]],
+        field: str,
+        keys: Sequence[Key],
+        *,
+        results: str,
         more: Mapping[str, Any],
-    ) -> AsyncIterator[tuple[list[Key], _Results]]:
-        """The keys and the answer of each request; requests with too large answers are halved.
+    ) -> AsyncIterator[tuple[list[Key], Reply, list[Any]]]:
+        """The keys, the answer and its entries of each request; too large answers are halved.
 
         Args:
+            schema: The limits of a request.
             route: The batch route.
-            fields: The field of the keys, and the field of the answer's list.
-            chunks: The keys of each request.
+            field: The field of the keys.
+            keys: All keys.
+            results: The field of the answer's list.
             more: Other fields of every request.
         """
         assert route is not None
-        url, (keys, listed) = self._routes.at(route), fields
-        waiting = deque(chunks)
+        headers = {"Content-Type": "application/json"}
+        waiting = deque(_chunks(keys, schema, more))
         while waiting:
             chunk = waiting.popleft()
-            reply = await self._session.ask(Request(url, "POST", to_json({keys: chunk, **more})))
+            body = to_json({field: chunk, **more})
+            reply = await self._session.ask(Request(self._routes.at(route), "POST", body, headers))
             if len(chunk) > 1 and _is_too_large(reply):
                 half = len(chunk) // 2
                 waiting.extendleft((chunk[half:], chunk[:half]))
-            else:
-                yield chunk, self._results(reply, listed)
-
-    def _results(self, reply: Reply, field: str) -> _Results:
-        document = reply.json()
-        with reply.read():
-            entries = document.get(field) if isinstance(document, dict) else None
-            if not isinstance(entries, list):
-                raise Unreadable(f"there is no list in the field {field}")
-        call.omitted(*omissions(document))
-        return _Results(reply, entries)
+                continue
+            document = reply.json()
+            with reply.read():
+                entries = document.get(results) if isinstance(document, dict) else None
+                if not isinstance(entries, list):
+                    raise Unreadable(f"there is no list in the field {results}")
+            call.omitted(*omissions(document))
+            yield chunk, reply, entries
 
 
 def _is_too_large(reply: Reply) -> bool:
@@ -240,38 +225,25 @@ def _is_too_large(reply: Reply) -> bool:
     return isinstance(document, dict) and document.get("kind") == "too_large"
 
 
-class _Results:
-    """The entries of an answer."""
-
-    __slots__ = ("entries", "reply")
-
-    def __init__(self, reply: Any, entries: list[Any]) -> None:
-        self.reply = reply
-        self.entries = entries
-
-
-def _listed(schema: Schema, field: str, names: Collection[str] | None) -> dict[str, Any]:
+def _filter(schema: Schema, field: str, names: Collection[str] | None) -> dict[str, Any]:
     """The field of a request that names predicates or keys, if the API accepts it."""
     if names is None or not schema.parts:
         return {}
     return {field: sorted(filter(is_text, set(names)))}
 
 
-def _chunks(
-    keys: Sequence[Key], schema: Schema, more: Mapping[str, Any] = _NOTHING
-) -> Iterator[list[Key]]:
+def _chunks(keys: Sequence[Key], schema: Schema, more: Mapping[str, Any]) -> Iterator[list[Key]]:
     """Distinct keys that JSON can express, in groups that fit a request with the other fields."""
     chunk: list[Key] = []
-    # A request has some 100 bytes besides its keys.
-    envelope = held = 100 + (len(to_json(more)) if more else 0)
+    envelope = size = 100 + len(to_json(more))
     for key in dict.fromkeys(keys):
         if not is_text("".join(key)):
             continue
-        size = len(to_json(key)) + 1
-        if chunk and (len(chunk) == schema.limit or held + size > schema.most_bytes):
+        own = len(to_json(key)) + 1
+        if chunk and (len(chunk) == schema.limit or size + own > schema.most_bytes):
             yield chunk
-            chunk, held = [], envelope
+            chunk, size = [], envelope
         chunk.append(key)
-        held += size
+        size += own
     if chunk:
         yield chunk

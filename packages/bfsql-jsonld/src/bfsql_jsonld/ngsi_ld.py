@@ -1,4 +1,4 @@
-"""Document contents, and NGSI-LD entities: attributes, some of which are relationships.
+"""NGSI-LD entities, as context brokers return them: attributes, some of them relationships.
 
 | attribute | becomes |
 |---|---|
@@ -10,16 +10,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
-from bfsql.models.merge import merge_edges, merge_node_records
-from bfsql.models.records import EdgeRecord, NodeRecord, Triple
-from bfsql_jsonld.fields import Fields
+from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql_jsonld.replies import Unreadable
-from bfsql_jsonld.settings import JsonLdSettings
+from bfsql_jsonld.routes import Api
+
+Record: TypeAlias = NodeRecord | EdgeRecord
 
 VALUES = {
     "Property": "value",
@@ -35,39 +33,27 @@ OBJECTS = {"Relationship": "object", "ListRelationship": "objectList"}
 """Kind of attribute to the field that holds the other end."""
 
 
-class Attributes:
-    """Reads entities whose relationships are attributes.
+def entity_records(api: Api, document: Any) -> list[Record]:
+    """The records of an entity, or of a list of them.
 
-    Args:
-        fields: Finds id and type.
-        settings: The names of their fields.
+    Raises:
+        Unreadable: The document is neither.
     """
+    entities = document if isinstance(document, list) else [document]
+    return [record for entity in entities for record in _records(api, entity)]
 
-    def __init__(self, fields: Fields, settings: JsonLdSettings) -> None:
-        self._fields = fields
-        self._own = {*settings.id_field, *settings.type_field}
 
-    def read(self, document: Any) -> Described:
-        """An entity, or a list of them.
-
-        Raises:
-            Unreadable: The document is neither.
-        """
-        entities = document if isinstance(document, list) else [document]
-        records = [record for entity in entities for record in self._records(entity)]
-        return Described.of(records, (r.id for r in records if isinstance(r, NodeRecord)))
-
-    def _records(self, entity: Any) -> Iterator[NodeRecord | EdgeRecord]:
-        node = self._fields.node(entity)
-        metadata: dict[str, Any] = {}
-        for name, value in node.metadata.items():
-            if name in self._own:
-                continue
-            edges = [edge for one in _each(value) for edge in _edges(node.id, name, one)]
-            yield from edges
-            if not edges:
-                metadata[name] = _value(value)
-        yield NodeRecord(node.id, node.entity_type, metadata)
+def _records(api: Api, entity: Any) -> Iterator[Record]:
+    node = api.fields.node(entity)
+    metadata: dict[str, Any] = {}
+    for name, value in node.metadata.items():
+        if name in api.settings.id_field or name in api.settings.type_field:
+            continue
+        edges = [edge for one in _each(value) for edge in _edges(node.id, name, one)]
+        yield from edges
+        if not edges:
+            metadata[name] = _value(value)
+    yield NodeRecord(node.id, node.entity_type, metadata)
 
 
 def _each(value: Any) -> list[Any]:
@@ -102,45 +88,3 @@ def _value(attribute: Any) -> Any:
         return attribute
     beside = {key: _value(one) for key, one in attribute.items() if key not in {"type", field}}
     return {"value": attribute[field], **beside} if beside else attribute[field]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A piece of the graph in a document."""
-
-    nodes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    """Type and metadata by id, of the nodes that the document describes."""
-    edges: dict[Triple, dict[str, Any]] = field(default_factory=dict)
-    """Metadata by triple."""
-    roots: tuple[str, ...] = ()
-    """Nodes at the top of the document, in its order."""
-
-    @classmethod
-    def of(
-        cls,
-        records: Iterable[NodeRecord | EdgeRecord],
-        roots: Iterable[str] = (),
-        ordered: Mapping[str, Mapping[str, list[Any]]] | None = None,
-    ) -> Described:
-        """Merge records, several of which may concern one thing (`protocol.md` 7).
-
-        Args:
-            records: In any order.
-            roots: Nodes at the top of the document.
-            ordered: Lists by node and key whose order is significant; they are not changed.
-        """
-        nodes: dict[str, list[NodeRecord]] = defaultdict(list)
-        edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
-        for record in records:
-            if isinstance(record, NodeRecord):
-                nodes[record.id].append(record)
-            else:
-                edges[record.subject, record.predicate, record.object].append(record.metadata)
-        merged = {entity_id: merge_node_records(several) for entity_id, several in nodes.items()}
-        for entity_id, lists in (ordered or {}).items():
-            merged[entity_id][1].update(lists)
-        return cls(
-            merged,
-            {triple: merge_edges(several) for triple, several in edges.items()},
-            tuple(dict.fromkeys(roots)),
-        )

@@ -14,23 +14,22 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
 from bfsql.errors import StoreError
-from bfsql.http import hide_secrets
+from bfsql.http import HttpReply, HttpRequest, hide_secrets
 from bfsql.masking import shorten
 
 ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 """Accepted formats of answers (content negotiation)."""
 
-GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
-"""Statuses of an API for things that it does not have."""
-
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
 _AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+)))?")
+
+_Key: TypeAlias = tuple[str, str, str | None]
 
 
 class NotAllowed(StoreError):
@@ -42,22 +41,15 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request to a server.
+class Request(HttpRequest):
+    """One request to a server. It never writes: a POST here is a query too long for a URL."""
 
-    It never writes: a POST here is a query that is too long for a URL.
-    """
-
-    url: str
-    method: str = "GET"
-    body: bytes | None = None
-    accept: str = ACCEPT
     hosts: Collection[str] | None = None
     """Hosts besides the API's own that may answer; None for those of the settings."""
     most: int | None = None
     """Most bytes of the answer; None for the limit of the settings."""
     conditions: Mapping[str, str] = field(default_factory=dict)
-    """Headers that request an answer only if it has changed."""
+    """Headers that request an answer from the API's host only if it has changed."""
 
     @property
     def label(self) -> str:
@@ -66,28 +58,23 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A complete answer."""
+class Reply(HttpReply):
+    """A complete answer; `request` is the last one, after redirects."""
 
-    request: Request
-    url: str
-    """Its URL after redirects."""
-    status: int
-    headers: Mapping[str, str]
-    """By lower-case name."""
-    body: bytes = b""
+    label: str = ""
+    """The name of the first request in sentences."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Secrets that no sentence may repeat, even if the server does."""
 
     @property
-    def gone(self) -> bool:
-        """Whether the status means that the thing does not exist."""
-        return self.status in GONE
+    def url(self) -> str:
+        """Its URL, after redirects."""
+        return self.request.url
 
     @property
-    def content_type(self) -> str:
-        """The content type without its parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+    def gone(self) -> bool:
+        """Whether the status means that the thing does not exist."""
+        return self.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
     @property
     def is_page(self) -> bool:
@@ -114,10 +101,10 @@ class Reply:
         if self.status != HTTPStatus.OK:
             raise self.refused()
         if not self.body.strip():
-            raise StoreError(f"{self.request.label} returned an empty answer; JSON was expected.")
+            raise StoreError(f"{self.label} returned an empty answer; JSON was expected.")
         if self.content_type.startswith(_OTHER_RDF):
             raise StoreError(
-                f"{self.request.label} returned {self.content_type}; JSON-LD or JSON was "
+                f"{self.label} returned {self.content_type}; JSON-LD or JSON was "
                 "requested. Is JSON-LD available at another URL? Files in Turtle, RDF/XML and "
                 "similar formats can be loaded with bfsql load."
             )
@@ -126,7 +113,7 @@ class Reply:
         except (ValueError, RecursionError) as error:
             cause = f" ({error})" if type(error) is json.JSONDecodeError else ""
             raise StoreError(
-                f"{self.request.label} returned something that is not JSON{cause}: "
+                f"{self.label} returned something that is not JSON{cause}: "
                 f"{self.quoted()}. Check base_url and the settings that end with _path."
             ) from None
 
@@ -141,9 +128,7 @@ class Reply:
             yield
         except Unreadable as reason:
             said = hide_secrets(str(reason), self.secrets)
-            raise StoreError(
-                f"The answer to {self.request.label} cannot be used: {said}."
-            ) from None
+            raise StoreError(f"The answer to {self.label} cannot be used: {said}.") from None
 
     def refused(self) -> StoreError:
         """The error for a status that is not a success."""
@@ -154,18 +139,18 @@ class Reply:
                     if self.secrets
                     else "Set token, username and password, api_key or oauth_url."
                 )
-                return StoreError(f"{self.request.label} was refused ({self.status}). {how}")
+                return StoreError(f"{self.label} was refused ({self.status}). {how}")
             case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
                 return StoreError(
-                    f"{self.request.label} returned {self.status}: the API has no such route. "
+                    f"{self.label} returned {self.status}: the API has no such route. "
                     "Check base_url and the settings that end with _path."
                 )
             case HTTPStatus.NOT_ACCEPTABLE:
                 return StoreError(
-                    f"{self.request.label} returned 406: it is available neither as JSON-LD nor "
+                    f"{self.label} returned 406: it is available neither as JSON-LD nor "
                     "as JSON. Check base_url and the settings that end with _path."
                 )
-        return StoreError(f"{self.request.label} returned {self.status}: {self.quoted()}.")
+        return StoreError(f"{self.label} returned {self.status}: {self.quoted()}.")
 
     def quoted(self) -> str:
         """The beginning of the server's text; for a problem document, its sentence."""
@@ -176,9 +161,7 @@ class Reply:
         except (ValueError, AttributeError, TypeError, RecursionError, StopIteration):
             pass
         line = hide_secrets(" ".join(text.split()), self.secrets)
-        if not line:
-            return "nothing"
-        return repr(short(line))
+        return repr(short(line)) if line else "nothing"
 
 
 def joined(base: str, target: str) -> str:
@@ -230,63 +213,62 @@ class HttpCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held = 0
-        self._kept: OrderedDict[tuple[str, str], CachedReply] = OrderedDict()
+        self._bytes = 0
+        self._replies: OrderedDict[_Key, CachedReply] = OrderedDict()
 
     def get(self, request: Request) -> CachedReply | None:
         """The cached answer for a request, if there is one."""
-        kept = self._kept.get(_key(request)) if request.method == "GET" else None
-        if kept is not None:
-            self._kept.move_to_end(_key(request))
-        return kept
+        key = _key(request)
+        if key in self._replies:
+            self._replies.move_to_end(key)
+        return self._replies.get(key)
 
-    def settled(self, reply: Reply, kept: CachedReply | None) -> Reply:
+    def settled(self, request: Request, reply: Reply, cached: CachedReply | None) -> Reply:
         """The answer itself, or for 304 the cached one; caches the answer if allowed.
 
         Args:
+            request: The request.
             reply: The reply received.
-            kept: The cached answer at the time of the request; it may have been dropped meanwhile.
+            cached: The cached answer at the time of the request; it may have been dropped since.
         """
-        if reply.request.method != "GET":
+        if request.method != "GET":
             return reply
-        if reply.status == HTTPStatus.NOT_MODIFIED and kept is not None:
-            reply = _renewed(kept.reply, reply)
-        key = _key(reply.request)
-        self._forget(key)
+        if reply.status == HTTPStatus.NOT_MODIFIED and cached is not None:
+            reply = _renewed(cached.reply, reply)
+        self._drop(_key(request))
         if reply.status == HTTPStatus.OK:
-            self._keep(key, reply)
+            self._add(_key(request), reply)
         return reply
 
-    def _keep(self, key: tuple[str, str], reply: Reply) -> None:
+    def _add(self, key: _Key, reply: Reply) -> None:
         control = reply.headers.get("cache-control", "").lower()
         if "no-store" in control or reply.headers.get("vary", "").strip() == "*":
             return
-        found = _AGE.search(control)
-        seconds = float(found[1]) if found and "no-cache" not in control else 0.0
+        max_age = _AGE.search(control)
+        seconds = float(max_age[1]) if max_age and "no-cache" not in control else 0.0
         age = reply.headers.get("age", "0")
         seconds -= float(age) if age.isdecimal() else 0.0
         if seconds <= 0 and not {"etag", "last-modified"} & reply.headers.keys():
             return
         if len(reply.body) > self._most:
             return
-        self._kept[key] = CachedReply(reply, time.monotonic() + seconds)
-        self._held += len(reply.body)
-        while self._held > self._most:
-            self._forget(next(iter(self._kept)))
+        self._replies[key] = CachedReply(reply, time.monotonic() + seconds)
+        self._bytes += len(reply.body)
+        while self._bytes > self._most:
+            self._drop(next(iter(self._replies)))
 
-    def _forget(self, key: tuple[str, str]) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._held -= len(kept.reply.body)
-
-
-def _renewed(kept: Reply, confirmed: Reply) -> Reply:
-    headers = {**kept.headers, **confirmed.headers}
-    for name in ("content-type", "content-length", "link"):
-        if name in kept.headers:
-            headers[name] = kept.headers[name]
-    return replace(kept, request=confirmed.request, headers=headers)
+    def _drop(self, key: _Key) -> None:
+        cached = self._replies.pop(key, None)
+        if cached is not None:
+            self._bytes -= len(cached.reply.body)
 
 
-def _key(request: Request) -> tuple[str, str]:
-    return request.url, request.accept
+def _renewed(cached: Reply, confirmed: Reply) -> Reply:
+    """The cached reply, with the headers of the reply that confirms it."""
+    of_body = {"content-type", "content-length", "link"} & cached.headers.keys()
+    own = {name: cached.headers[name] for name in of_body}
+    return replace(cached, headers={**cached.headers, **confirmed.headers, **own})
+
+
+def _key(request: Request) -> _Key:
+    return request.method, request.url, request.headers.get("Accept")

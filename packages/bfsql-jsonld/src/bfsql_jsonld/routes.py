@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote, urlencode
 
-from bfsql.models.json_values import is_text
-from bfsql.models.rdf import WELL_KNOWN, Prefixes
+from bfsql.models.rdf import Prefixes
 from bfsql_jsonld.fields import Fields
 from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
@@ -32,12 +31,12 @@ class Routes:
 
     Args:
         settings: The paths and the names of the parameters.
-        names: Converts ids to IRIs.
+        prefixes: Converts ids to IRIs.
     """
 
-    def __init__(self, settings: JsonLdSettings, names: Names) -> None:
+    def __init__(self, settings: JsonLdSettings, prefixes: Prefixes) -> None:
         self._settings = settings
-        self._names = names
+        self._prefixes = prefixes
 
     def entity(self, entity_id: str) -> str | None:
         """The document of an entity; None if the id means no IRI and the route requires one."""
@@ -66,10 +65,7 @@ class Routes:
     def search(self, text: str, types: Sequence[str]) -> str:
         """Entities by name.
 
-        Args:
-            text: The text in the parameter's form.
-            types: The chapter's form is one value with commas; types that contain one
-                are sent separately.
+        Types are one value with commas (chapter 12), or several if one of them has a comma.
         """
         s = self._settings
         parameters = [(s.query_param, text), (s.limit_param, str(SEARCHED))]
@@ -79,9 +75,8 @@ class Routes:
 
     def incoming(self, text: str) -> str:
         """Entities whose documents point to one."""
-        return with_query(
-            self.at(self._settings.incoming_path), [(self._settings.query_param, text)]
-        )
+        s = self._settings
+        return with_query(self.at(s.incoming_path), [(s.query_param, text)])
 
     def attribute(self, name: str) -> str | None:
         """The route of a predicate's description."""
@@ -94,15 +89,16 @@ class Routes:
         return f"{self._settings.base_url}/{path.lstrip('/')}"
 
     def _of(self, path: str, entity_id: str) -> str | None:
-        iri = self._names.full(entity_id) if "{iri}" in path or "{url}" in path else None
-        if iri is None and ("{iri}" in path or "{url}" in path):
+        """The route of an entity; None if it requires an IRI and the id means none."""
+        filled = path.replace("{id}", segment(entity_id))
+        if "{iri}" not in path and "{url}" not in path:
+            return self.at(filled)
+        iri = self._prefixes.full(entity_id)
+        if iri is None or (path == "{url}" and not iri.startswith(("http://", "https://"))):
             return None
         if path == "{url}":
-            return (
-                iri.partition("#")[0] if iri and iri.startswith(("http://", "https://")) else None
-            )
-        filled = path.replace("{id}", segment(entity_id))
-        return self.at(filled.replace("{iri}", segment(iri or "")))
+            return iri.partition("#")[0]
+        return self.at(filled.replace("{iri}", segment(iri)))
 
 
 def with_query(url: str, parameters: Sequence[tuple[str, str]]) -> str:
@@ -113,53 +109,14 @@ def with_query(url: str, parameters: Sequence[tuple[str, str]]) -> str:
     return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
-NAMES = frozenset(
-    {
-        WELL_KNOWN["rdfs"] + "label",
-        WELL_KNOWN["skos"] + "prefLabel",
-        WELL_KNOWN["schema"] + "name",
-        "https://schema.org/name",
-        WELL_KNOWN["foaf"] + "name",
-    }
-)
-"""Predicates whose texts are the `name`."""
-
-SYNONYMS = frozenset(
-    {
-        WELL_KNOWN["skos"] + "altLabel",
-        WELL_KNOWN["schema"] + "alternateName",
-        "https://schema.org/alternateName",
-    }
-)
-"""Predicates whose texts are `synonyms`."""
-
-
-class Names:
-    """Ids for IRIs and back.
-
-    Args:
-        settings: Include the prefixes that take precedence over the well-known ones.
-    """
-
-    def __init__(self, settings: JsonLdSettings) -> None:
-        self._prefixes = Prefixes(settings.prefixes)
-
-    def short(self, iri: str) -> str:
-        """The id of an IRI."""
-        return str(self._prefixes.short(iri))
-
-    def full(self, entity_id: str) -> str | None:
-        """The IRI that an id means, or None."""
-        return self._prefixes.full(entity_id) if is_text(entity_id) else None
-
-
 @dataclass(frozen=True, slots=True)
 class Api:
     """The objects that every request to an API needs."""
 
     settings: JsonLdSettings
     session: Session
-    names: Names
+    prefixes: Prefixes
+    """Short ids for IRIs."""
     routes: Routes
     fields: Fields
 
@@ -170,5 +127,6 @@ class Api:
         Raises:
             ConfigurationError: Certificates or secrets that cannot be used.
         """
-        names = Names(settings)
-        return cls(settings, Session(settings), names, Routes(settings, names), Fields(settings))
+        prefixes = Prefixes(settings.prefixes)
+        routes = Routes(settings, prefixes)
+        return cls(settings, Session(settings), prefixes, routes, Fields(settings))

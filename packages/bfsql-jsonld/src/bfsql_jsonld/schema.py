@@ -12,19 +12,13 @@ from bfsql import call
 from bfsql.abc import each
 from bfsql.errors import StoreError
 from bfsql.models import Outline, Property, Relation
-from bfsql_jsonld.attributes import OBJECTS
+from bfsql_jsonld.ngsi_ld import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.routes import Api
 
 STEADY = 300.0
 """Seconds for which a reading serves for data that changes only with the API: batch routes, and the
 predicates for queries."""
-
-AGAIN = 2.0
-"""Seconds after which an API that is still counting its graph is queried again."""
-
-_BATCH = 1_000  # ids of a batch, if the API does not state its limit
-_BYTES = 400_000  # bytes of its request, if not stated; servers usually accept a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +33,10 @@ class Schema:
     """Route that takes many ids, or None."""
     relations_batch: str | None = None
     """Route that takes many ids or relations, or None."""
-    limit: int = _BATCH
+    limit: int = 1_000
     """Most ids or relations in one batch."""
-    most_bytes: int = _BYTES
-    """Most bytes of its request."""
+    most_bytes: int = 400_000
+    """Most bytes of its request; servers usually accept a million."""
     parts: bool = False
     """Whether batches accept predicates and a direction, or keys of metadata."""
     outline: str | None = None
@@ -61,10 +55,7 @@ class SchemaReader:
     """
 
     def __init__(self, api: Api) -> None:
-        self._session = api.session
-        self._routes = api.routes
-        self._fields = api.fields
-        self._settings = api.settings
+        self._api = api
         self._lock = asyncio.Lock()
         self._read: tuple[float, Schema] | None = None
 
@@ -78,7 +69,7 @@ class SchemaReader:
             StoreError: The answer is not a schema.
             StoreUnavailable: The API does not answer.
         """
-        if not self._settings.schema_path:
+        if not self._api.settings.schema_path:
             return NO_SCHEMA
         async with self._lock:
             if self._read is None or time.monotonic() >= self._read[0] + age:
@@ -86,35 +77,35 @@ class SchemaReader:
             return self._read[1]
 
     async def _fetched(self) -> Schema:
-        s = self._settings
-        reply = await self._session.ask(Request(self._routes.at(s.schema_path)))
+        s = self._api.settings
+        reply = await self._api.session.ask(Request(self._api.routes.at(s.schema_path)))
         if reply.gone:
             raise StoreError(
-                f"{reply.request.label} returned {reply.status}: the API has no schema there. "
+                f"{reply.label} returned {reply.status}: the API has no schema there. "
                 "Check base_url. If it is correct, set schema_path to the route of the schema, "
                 "or to an empty text if there is none."
             )
         document = reply.json()
         with reply.read():
-            types = self._fields.names(document, s.types_field, "a type")
-            predicates = self._fields.names(document, s.predicates_field, "a predicate")
+            types = self._api.fields.names(document, s.types_field, "a type")
+            predicates = self._api.fields.names(document, s.predicates_field, "a predicate")
         if s.attributes_path:
             predicates = await self._relationships()
         whole = types is not None and predicates is not None
         found = document if isinstance(document, Mapping) else {}
-        told, batch, steps = (found.get(k) for k in ("comprehensive", "batch", "next_steps"))
+        comprehensive, batch = found.get("comprehensive"), found.get("batch")
         batch = batch if isinstance(batch, Mapping) else {}
         return Schema(
             sorted(set(types or ())),
             sorted(set(predicates or ())),
-            told if isinstance(told, bool) else whole,
-            steps if isinstance(steps, str) and steps else None,
-            _route(batch.get("entities")),
-            _route(batch.get("relations")),
-            _number(batch.get("limit"), _BATCH),
-            _number(batch.get("max_bytes"), _BYTES),
+            comprehensive if isinstance(comprehensive, bool) else whole,
+            _text(found.get("next_steps")),
+            _text(batch.get("entities")),
+            _text(batch.get("relations")),
+            _number(batch.get("limit"), NO_SCHEMA.limit),
+            _number(batch.get("max_bytes"), NO_SCHEMA.most_bytes),
             batch.get("parts") is True,
-            _route(found.get("outline")),
+            _text(found.get("outline")),
         )
 
     async def outline(self) -> Outline | None:
@@ -126,27 +117,27 @@ class SchemaReader:
             StoreError: The answer is not an outline.
             StoreUnavailable: The API does not answer.
         """
-        path = (await self.current(STEADY)).outline
+        path, pause = (await self.current(STEADY)).outline, 2.0
         while path is not None:
-            reply = await self._session.ask(Request(self._routes.at(path)))
+            reply = await self._api.session.ask(Request(self._api.routes.at(path)))
             document = None if reply.gone else reply.json()
             if not isinstance(document, Mapping) or "relations" in document:
                 return None if document is None else _outline(reply, document)
             left = call.remaining()
-            if document.get("counting") is not True or left is None or left < AGAIN:
+            if document.get("counting") is not True or left is None or left < pause:
                 return None
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(pause)
         return None
 
     async def _relationships(self) -> list[str] | None:
         """The attributes that are relationships; each is queried for its kind."""
-        s = self._settings
-        reply = await self._session.ask(Request(self._routes.at(s.attributes_path)))
+        s = self._api.settings
+        reply = await self._api.session.ask(Request(self._api.routes.at(s.attributes_path)))
         if reply.gone:
             return None
         document = reply.json()
         with reply.read():
-            names = self._fields.names(document, s.predicates_field, "an attribute") or []
+            names = self._api.fields.names(document, s.predicates_field, "an attribute") or []
         if not s.attribute_path:
             return names
         kinds = await each(names, self._kinds)
@@ -158,8 +149,8 @@ class SchemaReader:
 
     async def _kinds(self, name: str) -> set[str]:
         """The kinds of one attribute; KeyError if the API does not describe it."""
-        url = self._routes.attribute(name)
-        reply: Reply | None = None if url is None else await self._session.ask(Request(url))
+        url = self._api.routes.attribute(name)
+        reply: Reply | None = None if url is None else await self._api.session.ask(Request(url))
         document: Any = None if reply is None or reply.gone else reply.json()
         kinds = document.get("attributeTypes") if isinstance(document, Mapping) else None
         if not isinstance(kinds, list):
@@ -187,7 +178,7 @@ def _outline(reply: Reply, document: Any) -> Outline:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise StoreError(
-            f"{reply.request.label} returned something else than the outline of a graph: "
+            f"{reply.label} returned something else than the outline of a graph: "
             f"{type(wrong).__name__}: {wrong}. The backend works without one."
         ) from wrong
 
@@ -213,5 +204,5 @@ def _number(value: Any, default: int) -> int:
     return value if isinstance(value, int) and value > 0 else default
 
 
-def _route(value: Any) -> str | None:
+def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None

@@ -22,8 +22,7 @@ from pydantic import SecretStr
 
 from bfsql import http
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql.http.retry import retry_after
-from bfsql_jsonld.replies import HttpCache, NotAllowed, Reply, Request, joined, short
+from bfsql_jsonld.replies import ACCEPT, HttpCache, NotAllowed, Reply, Request, joined, short
 from bfsql_jsonld.settings import JsonLdSettings
 
 log = logging.getLogger("bfsql")
@@ -78,19 +77,26 @@ class Session:
         cached = self._cache.get(request)
         if cached is not None:
             if cached.is_fresh:
-                return replace(cached.reply, request=request)
+                return cached.reply
             request = replace(request, conditions=cached.conditions)
         limit = self._settings.request_timeout
         seconds = http.seconds_left(limit)
         ends = time.monotonic() + seconds
+        attempts = count(1)
         try:
             async with asyncio.timeout(seconds), self._limiter:
-                return self._cache.settled(await self._retried(request, ends), cached)
+                reply = await http.retry(
+                    lambda: self._attempted(request, next(attempts)),
+                    retries=self._settings.retries,
+                    ends=ends,
+                    pause=_pause,
+                )
         except TimeoutError:
             within = f"within {limit:g} s (request_timeout)"
             if seconds < limit:
                 within = f"in the {seconds:.1f} s that remained for this call"
             raise StoreUnavailable(f"{request.label} was not answered {within}.") from None
+        return self._cache.settled(request, reply, cached)
 
     async def ping(self) -> None:
         """Return when the API has answered anything at all, bypassing the cache.
@@ -104,37 +110,22 @@ class Session:
         """Close the connections."""
         await self._client.close()
 
-    async def _retried(self, request: Request, ends: float) -> Reply:
-        """Send the request, and again after temporary failures, while there is time."""
-        attempts = count(1)
-
-        return await http.retry(
-            lambda: self._attempted(request, next(attempts)),
-            retries=self._settings.retries,
-            ends=ends,
-            pause=_pause,
-        )
-
     async def _attempted(self, request: Request, number: int) -> Reply:
         """Send the request once; `number` is the number of the attempt, from 1."""
         reply = await self._followed(request)
         if reply.status not in _TEMPORARY:
             return reply
-        asked = retry_after(reply.headers.get("retry-after"))
-        named = reply.status in _BUSY and asked is not None
-        wait = asked if named and asked is not None else _pause(number)
+        asked = reply.retry_after if reply.status in _BUSY else None
+        wait = _pause(number) if asked is None else asked
         raise http.Retryable(
             f"{request.label} returned {reply.status} (try again in {wait:.3g} s): "
             f"{reply.quoted()}.",
             wait=wait,
-            asked=named,
+            asked=asked is not None,
         )
 
     async def _followed(self, request: Request) -> Reply:
         """The reply, after redirects to allowed hosts."""
-
-        async def send(asked: http.HttpRequest) -> http.HttpReply:
-            return await self._sent(request, asked)
 
         def target(reply: http.HttpReply) -> str:
             url = joined(reply.request.url, reply.location or "").partition("#")[0]
@@ -145,12 +136,11 @@ class Session:
                 )
             return url
 
-        headers = {"Accept": request.accept}
-        if request.body is not None:
-            headers["Content-Type"] = "application/json"
-        first = http.HttpRequest(request.url, request.method, request.body, headers)
+        first = replace(request, headers={"Accept": ACCEPT, **request.headers})
         try:
-            reply = await http.follow_redirects(first, send, target, most=REDIRECTS)
+            reply = await http.follow_redirects(
+                first, partial(self._sent, request), target, most=REDIRECTS
+            )
         except http.EndlessRedirects:
             raise StoreError(
                 f"{request.label} was redirected more than {REDIRECTS} times. The API has to be "
@@ -159,11 +149,11 @@ class Session:
         except http.HttpError as error:
             raise self._failure(request, error) from None
         return Reply(
-            request,
-            reply.request.url,
+            reply.request,
             reply.status,
             reply.headers,
             reply.body,
+            request.label,
             self._credentials.secrets,
         )
 
@@ -172,9 +162,9 @@ class Session:
         most = request.most or self._settings.max_response_bytes
         if http.same_server(asked.url, self._base):
             headers = {**asked.headers, **self._settings.headers, **request.conditions}
-            own = replace(asked, headers=headers)
-            reply = await self._client.send(own, max_bytes=most, credentials=self._credentials)
-            return replace(reply, request=asked)
+            return await self._client.send(
+                replace(asked, headers=headers), max_bytes=most, credentials=self._credentials
+            )
         hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
         if not http.is_listed(asked.url, hosts):
             raise NotAllowed(
@@ -258,26 +248,25 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
     Raises:
         ConfigurationError: A secret does not fit a header.
     """
-    headers: dict[str, str] = {}
-    secrets: list[str] = []
-    if settings.token is not None:
-        secrets.append(_header_secret(settings.token, "token"))
-        headers["Authorization"] = f"Bearer {secrets[-1]}"
-    if settings.api_key is not None:
-        secrets.append(_header_secret(settings.api_key, "api_key"))
-        headers[settings.api_key_header] = secrets[-1]
+    token, key = (
+        _header_secret(settings.token, "token"),
+        _header_secret(settings.api_key, "api_key"),
+    )
+    login, oauth = None, None
     if settings.username is not None and settings.password is not None:
-        password = settings.password.get_secret_value().strip()
-        if not password:
+        login = settings.username, settings.password.get_secret_value().strip()
+        if not login[1]:
             raise _unusable_secret("password")
-        headers["Authorization"] = http.basic(settings.username, password)
-        secrets += [password, headers["Authorization"].removeprefix("Basic ")]
-    oauth = None
     if settings.oauth_url and settings.oauth_client and settings.oauth_secret:
         oauth = http.OAuthClient(
             settings.oauth_url, settings.oauth_client, settings.oauth_secret, settings.oauth_scope
         )
-    credentials = http.Credentials(headers, oauth=oauth, hidden=secrets)
+    credentials = http.Credentials.of(
+        token=token,
+        key=None if key is None else (settings.api_key_header, key),
+        login=login,
+        oauth=oauth,
+    )
     for url in (settings.base_url, settings.oauth_url or ""):
         if credentials.secrets and http.is_unencrypted(url):
             shown = http.hide_login(url)
@@ -285,9 +274,9 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
     return credentials
 
 
-def _header_secret(secret: SecretStr, setting: str) -> str:
-    text = http.header_secret(secret)
-    if text is None:
+def _header_secret(secret: SecretStr | None, setting: str) -> str | None:
+    text = None if secret is None else http.header_secret(secret)
+    if secret is not None and text is None:
         raise _unusable_secret(setting)
     return text
 

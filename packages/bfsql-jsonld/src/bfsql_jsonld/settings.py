@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from bfsql.settings import BackendSettings, Env
 
 Reading = Literal["auto", "fields", "json-ld", "attributes"]
 Relations = Literal["route", "document"]
-
-
 Profile = Literal["default", "ngsi-ld", "linked-data"]
 
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
@@ -31,7 +29,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
         "query_text": 'name~="{pattern}"',
         "types_param": "type",
         "incoming_path": "/ngsi-ld/v1/entities",
-        "incoming_text": '{predicate}=="{id}"',
         "schema_path": "/ngsi-ld/v1/types",
         "types_field": ["typeList"],
         "attributes_path": "/ngsi-ld/v1/attributes",
@@ -39,7 +36,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
         "attribute_path": "/ngsi-ld/v1/attributes/{id}",
         "offset_param": "offset",
         "page_size": 100,
-        "id_field": ["id", "@id"],
         "type_field": ["type", "@type"],
     },
     "linked-data": {
@@ -53,10 +49,31 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 """Profiles by name; `default` is for `bfsql serve --rest`, with the routes of chapter 12."""
 
 
+def _usable_url(value: str) -> str:
+    """The URL; a ValueError with the reason if no requests can be sent to it."""
+    try:
+        parts = urlsplit(value)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"it is not a URL ({error})") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("it has to start with http:// or https:// and name a host")
+    if parts.query or parts.fragment:
+        raise ValueError("it has to end with a path, without ? or #")
+    return value
+
+
+HttpUrl = Annotated[str, AfterValidator(_usable_url)]
+"""A URL to which requests can be sent, without a query."""
+
+BaseUrl = Annotated[HttpUrl, AfterValidator(lambda url: url.rstrip("/"))]
+"""Such a URL without a final slash."""
+
+
 class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the API is, who asks, which routes it has and what its fields are called."""
 
-    base_url: Annotated[str, Env("JSONLD_BASE_URL")]
+    base_url: Annotated[BaseUrl, Env("JSONLD_BASE_URL")]
     """Base URL of the API's routes, such as https://host/api."""
     profile: Profile = "default"
     """Settings for a kind of API; settings that you give yourself take precedence."""
@@ -71,7 +88,7 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Key to send in the header named by api_key_header."""
     api_key_header: str = "X-API-Key"
     """Header that carries api_key."""
-    oauth_url: str | None = None
+    oauth_url: HttpUrl | None = None
     """URL at which OAuth issues tokens for client credentials."""
     oauth_client: Annotated[str | None, Env("JSONLD_OAUTH_CLIENT")] = None
     """The OAuth client id."""
@@ -175,7 +192,7 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Prefixes and their namespaces, which shorten IRIs to ids."""
     languages: list[str] = Field(default=[])
     """Languages of the texts to keep, such as en; all by default."""
-    context: str | None = None
+    context: HttpUrl | None = None
     """URL of the context for documents that name none; it is also sent with requests."""
     context_hosts: list[str] = Field(
         default=["schema.org", "www.w3.org", "w3id.org", "purl.org", "uri.etsi.org"]
@@ -214,47 +231,14 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
             return {**PROFILES.get(given.get("profile", "default"), {}), **given}
         return given
 
-    @field_validator("base_url")
-    @classmethod
-    def _usable(cls, value: str) -> str:
-        return http_url(value).rstrip("/")
-
-    @field_validator("oauth_url", "context")
-    @classmethod
-    def _usable_too(cls, value: str | None) -> str | None:
-        return None if value is None else http_url(value)
-
     @model_validator(mode="after")
     def _one_login(self) -> JsonLdSettings:
-        ways = {
-            "token": self.token is not None,
-            "username": self.username is not None,
-            "api_key": self.api_key is not None,
-            "oauth_url": self.oauth_url is not None,
-        }
         if (self.username is None) != (self.password is None):
             raise ValueError("username and password go together, but one of them is missing")
         if self.oauth_url and not (self.oauth_client and self.oauth_secret):
             raise ValueError("oauth_url also needs oauth_client and oauth_secret")
-        given = [name for name, is_given in ways.items() if is_given]
+        ways = ("token", "username", "api_key", "oauth_url")
+        given = [name for name in ways if getattr(self, name) is not None]
         if len(given) > 1 and given != ["token", "api_key"]:
             raise ValueError(f"several ways to log in are set; keep one: {', '.join(given)}")
         return self
-
-
-def http_url(value: str) -> str:
-    """The URL, if requests can be sent to it.
-
-    Raises:
-        ValueError: It cannot be used; the text is the reason.
-    """
-    try:
-        parts = urlsplit(value)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ValueError(f"it is not a URL ({error})") from None
-    if parts.scheme not in {"http", "https"} or not host:
-        raise ValueError("it has to start with http:// or https:// and name a host")
-    if parts.query or parts.fragment:
-        raise ValueError("it has to end with a path, without ? or #")
-    return value
