@@ -16,7 +16,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -50,30 +50,26 @@ Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
 
 
 class _ContextMissing(Exception):
-    """A context that is not loaded yet."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
+    """A context that is not loaded yet; the text is its URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentGraph:
     """A piece of the graph in a document."""
 
-    nodes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    nodes: dict[str, tuple[str, dict[str, Any]]]
     """Type and metadata by id, of the nodes that the document describes."""
-    edges: dict[Triple, dict[str, Any]] = field(default_factory=dict)
+    edges: dict[Triple, dict[str, Any]]
     """Metadata by triple."""
-    roots: tuple[str, ...] = ()
+    roots: tuple[str, ...]
     """Nodes at the top of the document, in its order."""
 
     @classmethod
     def of(
         cls,
         records: Iterable[Record],
-        roots: Iterable[str] = (),
-        ordered: Mapping[str, Mapping[str, list[Any]]] | None = None,
+        roots: Iterable[str],
+        ordered: Ordered | None = None,
     ) -> DocumentGraph:
         """Merge records, several of which may concern one thing (`protocol.md` 7).
 
@@ -100,12 +96,7 @@ class DocumentGraph:
 
 
 class DocumentReader:
-    """Reads documents: those of context brokers as NGSI-LD, all others as JSON-LD.
-
-    Args:
-        api: Fetches contexts; its settings have the kind of documents, the languages, the context
-            of documents that name none, and limits.
-    """
+    """Reads documents: those of context brokers as NGSI-LD, all others as JSON-LD."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -148,7 +139,10 @@ class DocumentReader:
                         _flattened, document, reply.url, outer, contexts
                     )
                 ordered: Ordered = {}
-                records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
+                records = list(self._records(flat, ordered))
+                # A document may state only who links to the subject that it is about.
+                about = self._roots([node for node in expanded if "@reverse" in node])
+                records += [NodeRecord(root, "") for root in about]
                 return DocumentGraph.of(records, self._roots(expanded), ordered)
             except _ContextMissing as missing:
                 with reply.read():
@@ -156,7 +150,7 @@ class DocumentReader:
                         raise Unreadable(
                             f"it needs more than {len(contexts)} contexts (max_contexts)"
                         ) from None
-                contexts[missing.url] = await self._contexts.get(missing.url)
+                contexts[str(missing)] = await self._contexts.get(str(missing))
 
     def _outer_context(self, reply: Reply, document: Any) -> str | None:
         """The context that accompanies the document, if JSON comes without one."""
@@ -173,11 +167,6 @@ class DocumentReader:
             named = node.get("@id") if isinstance(node, dict) else None
             if isinstance(named, str) and not named.startswith("_:"):
                 yield self._short(named)
-
-    def _pointed_to(self, expanded: list[Any]) -> Iterator[Record]:
-        """Records of the subjects of documents that state only who links to them."""
-        for root in self._roots([node for node in expanded if "@reverse" in node]):
-            yield NodeRecord(root, "")
 
     def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
         """Records of all nodes; lists whose order is significant go into `ordered`."""

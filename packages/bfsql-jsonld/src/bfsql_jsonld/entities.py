@@ -11,11 +11,12 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import is_listed, same_server
 from bfsql.models.merge import ITEM_FIELDS
+from bfsql.models.parts import part_of
 from bfsql.models.records import Direction, EdgeDirection, Node, Omission, Triple
 from bfsql_jsonld.documents import DocumentGraph, DocumentReader
 from bfsql_jsonld.fields import omissions
 from bfsql_jsonld.listings import read_pages
-from bfsql_jsonld.replies import NotAllowed, Reply, Request, Unreadable, short
+from bfsql_jsonld.replies import NotAllowed, Unreadable, short
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 
@@ -44,24 +45,18 @@ class Source(Protocol):
 class RouteSource:
     """Reads an entity from its route, and its relations from theirs; see `Source`.
 
-    Args:
-        api: The routes, and the names of fields.
-        documents: Reads answers that are JSON-LD and have no such fields.
+    Answers are read by their fields or, without such fields, as JSON-LD.
     """
 
     def __init__(self, api: Api, documents: DocumentReader) -> None:
         self._api = api
-        self._session = api.session
-        self._routes = api.routes
         self._fields = api.fields
-        self._settings = api.settings
         self._documents = documents
 
     async def node(self, entity_id: str) -> Node:
         """See `Source`."""
-        url = self._routes.entity(entity_id)
-        reply = None if url is None else await self._session.ask(Request(url))
-        if reply is None or reply.gone:
+        reply = await self._api.get(self._api.routes.entity(entity_id))
+        if reply is None:
             raise KeyError(entity_id)
         document = reply.json()
         if self._fields.apply(self._fields.is_entity(document)):
@@ -97,12 +92,12 @@ class RouteSource:
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
         """See `Source`."""
-        if not self._settings.edge_path:
+        if not self._api.settings.edge_path:
             if triple not in await self.edges(triple[0], "out"):
                 raise KeyError(triple)
             return {}
-        reply = await self._session.ask(Request(self._routes.edge(triple)))
-        if reply.gone:
+        reply = await self._api.get(self._api.routes.edge(triple))
+        if reply is None:
             raise KeyError(triple)
         document = reply.json()
         call.omitted(*omissions(document))
@@ -113,13 +108,13 @@ class RouteSource:
 
     async def _read(self, entity_id: str, direction: EdgeDirection) -> tuple[list[Triple], bool]:
         """The relations, and whether there are more pages than may be read."""
-        url = self._routes.relations(entity_id, direction)
+        url = self._api.routes.relations(entity_id, direction)
         listing = None if url is None else await read_pages(self._api, url)
         if url is None or listing is None:
             node = await self.node(entity_id)
             raise StoreError(
                 f"{short(node.id)} exists, but its relations are not at "
-                f"{self._settings.relations_path}. Set relations_path to their route, or set "
+                f"{self._api.settings.relations_path}. Set relations_path to their route, or set "
                 "relations=document if entity documents contain them."
             )
         found: list[Triple] = []
@@ -130,17 +125,16 @@ class RouteSource:
                 with reply.read():
                     found += self._entries(entries, entity_id, direction)
             else:
-                found += await self._statements(reply, document, entity_id)
+                found += (await self._documents.read_json_ld(reply, document)).edges
             call.omitted(*omissions(document))
-        end = 0 if direction == "out" else 2
-        ids = {entity_id, self._iri_as_id(entity_id)}
-        return [triple for triple in found if triple[end] in ids], listing.cut
+        ids = {entity_id, self._api.canonical(entity_id)}
+        return part_of(found, ids, None, direction), listing.cut
 
     def _entries(
         self, entries: list[Any] | None, entity_id: str, direction: str
     ) -> Iterator[Triple]:
         if entries is None:
-            named = " or ".join(self._settings.relations_field)
+            named = " or ".join(self._api.settings.relations_field)
             raise Unreadable(f"there is no list of relations in the field {named}")
         for entry in entries:
             triple = self._fields.triple(entry, entity_id, direction)
@@ -151,37 +145,23 @@ class RouteSource:
                 )
             yield triple
 
-    async def _statements(self, reply: Reply, document: Any, entity_id: str) -> list[Triple]:
-        """The statements of a document that touch the entity; the document may contain others."""
-        found = await self._documents.read_json_ld(reply, document)
-        ids = {entity_id, self._iri_as_id(entity_id)}
-        return [triple for triple in found.edges if {triple[0], triple[2]} & ids]
-
     def _requested_node(self, found: DocumentGraph, entity_id: str) -> str | None:
         """The requested node: by its IRI, or the one that the document is about."""
-        as_iri = self._iri_as_id(entity_id)
-        if as_iri in found.nodes:
-            return as_iri
+        canonical = self._api.canonical(entity_id)
+        if canonical in found.nodes:
+            return canonical
         about = [root for root in found.roots if root in found.nodes]
         return about[0] if len(about) == 1 else None
-
-    def _iri_as_id(self, entity_id: str) -> str:
-        iri = self._api.prefixes.full(entity_id)
-        return entity_id if iri is None else self._api.prefixes.short(iri)
 
 
 class DocumentSource:
     """Reads an entity and its relations from its document; see `Source`.
 
-    Args:
-        api: The routes of documents.
-        documents: Reads them.
-        schema: The predicates, for queries of edges that enter an entity.
+    The schema has the predicates for queries of edges that enter an entity.
     """
 
     def __init__(self, api: Api, documents: DocumentReader, schema: SchemaReader) -> None:
         self._api = api
-        self._routes = api.routes
         self._settings = api.settings
         self._documents = documents
         self._schema = schema
@@ -196,8 +176,7 @@ class DocumentSource:
     async def edges(self, entity_id: str, direction: EdgeDirection) -> list[Triple]:
         """See `Source`; those that enter, as far as the documents show them."""
         known, described = await self._document(entity_id)
-        end = 0 if direction == "out" else 2
-        found = [triple for triple in described.edges if triple[end] == known]
+        found = part_of(described.edges, [known], None, direction)
         if direction == "in" and self._settings.incoming_path:
             found += await self._incoming(known)
         return found
@@ -221,7 +200,7 @@ class DocumentSource:
 
     async def _document(self, entity_id: str) -> tuple[str, DocumentGraph]:
         """The id in the document's form, and the content of the document."""
-        url = self._routes.entity(entity_id)
+        url = self._api.routes.entity(entity_id)
         if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
             raise KeyError(entity_id)  # a broker refuses the request (NGSI-LD, 4.3)
         if url is None or not self._may_request(url):
@@ -236,17 +215,18 @@ class DocumentSource:
             if self._is_fault(url, error):
                 raise
             log.info("The document of %s was skipped: %s", entity_id, error)
-            call.omitted(Omission(entity_id, reason=_why(error)))
+            why = "returned a document that cannot be read"
+            why = "does not answer" if isinstance(error, StoreUnavailable) else why
+            call.omitted(Omission(entity_id, reason=f"its host {why}"))
             raise KeyError(entity_id) from None
-        iri = self._api.prefixes.full(entity_id)
-        for known in (entity_id, self._api.prefixes.short(iri) if iri else entity_id):
+        for known in (entity_id, self._api.canonical(entity_id)):
             if known in described.nodes:
                 return known, described
         raise KeyError(entity_id)
 
     async def _read(self, entity_id: str, url: str) -> DocumentGraph:
-        reply = await self._api.session.ask(Request(url))
-        if reply.gone or (self._everywhere and reply.is_page):
+        reply = await self._api.get(url)
+        if reply is None or (self._everywhere and reply.is_page):
             raise KeyError(entity_id)
         return await self._documents.read(reply, reply.json())
 
@@ -276,19 +256,13 @@ class DocumentSource:
         size = 50  # conditions in one query, which is a part of a URL
         for start in range(0, len(conditions), size):
             text = "|".join(conditions[start : start + size])
-            listing = await read_pages(self._api, self._routes.incoming(text))
+            listing = await read_pages(self._api, self._api.routes.incoming(text))
             for reply, document in listing.pages if listing else ():
                 described = await self._documents.read(reply, document)
                 found += [triple for triple in described.edges if triple[2] == entity_id]
             if listing and listing.cut:
                 call.omitted(Omission(entity_id, "in", reason=_CUT))
         return found
-
-
-def _why(error: StoreError) -> str:
-    if isinstance(error, StoreUnavailable):
-        return "its host does not answer"
-    return "its host returned a document that cannot be read"
 
 
 async def evidence(api: Api, entity_id: str, limit: int) -> dict[str, Any] | None:
@@ -299,9 +273,8 @@ async def evidence(api: Api, entity_id: str, limit: int) -> dict[str, Any] | Non
         entity_id: An entity that exists.
         limit: Most items to return; 0 requests only their number.
     """
-    url = api.routes.provenance(entity_id, min(max(limit, 1), 1_000))
-    reply = None if url is None else await api.session.ask(Request(url))
-    if reply is None or reply.status in (404, 405, 410, 501):
+    reply = await api.get(api.routes.provenance(entity_id, min(max(limit, 1), 1_000)))
+    if reply is None or reply.status in (405, 501):
         return None
     document = reply.json()
     with reply.read():

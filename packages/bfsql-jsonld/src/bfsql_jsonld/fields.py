@@ -22,10 +22,9 @@ _DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata")
 
 
 class Fields:
-    """Reads answers by the fields that the settings name.
+    """Reads answers by the fields that the settings name, best first; `a.b` is the field b of a.
 
-    Args:
-        settings: The names of the fields, best first; `a.b` is the field b of a.
+    Methods raise `Unreadable` if a field that is required is missing, or has another form.
     """
 
     def __init__(self, settings: JsonLdSettings) -> None:
@@ -44,11 +43,7 @@ class Fields:
         return not is_reference and _is_id(_first(document, self._settings.id_field)[1])
 
     def node(self, document: Any) -> Node:
-        """An entity with its metadata.
-
-        Raises:
-            Unreadable: A required field is missing, or has another form.
-        """
+        """An entity with its metadata."""
         s = self._settings
         entry = _object(document, "the entity")
         id_key, entity_id = _first(entry, s.id_field)
@@ -65,11 +60,7 @@ class Fields:
         return Node(_id(entity_id, "the id", s.id_field), types[0], metadata)
 
     def stub(self, document: Any) -> EntityStub:
-        """A search hit.
-
-        Raises:
-            Unreadable: As for an entity.
-        """
+        """A search hit."""
         node = self.node(document)
         name = _first(document, self._settings.name_field)[1]
         score = document.get("score")
@@ -96,20 +87,17 @@ class Fields:
         return not isinstance(entry, Mapping) or _first(entry, fields)[0] is not None
 
     def triple(self, entry: Any, entity_id: str, direction: str) -> Triple:
-        """The triple of an entry; an end that it does not name is the requested entity.
-
-        Raises:
-            Unreadable: The entry is not a relation.
-        """
+        """The triple of an entry; an end that it does not name is the requested entity."""
         s = self._settings
-        fields = _object(entry, "a relation")
-        subject = _end(_first(fields, s.subject_field)[1])
-        object_ = _end(_first(fields, s.object_field)[1])
+        entry = _object(entry, "a relation")
+        subject, predicate, object_ = (
+            _end(_first(entry, fields)[1])
+            for fields in (s.subject_field, s.predicate_field, s.object_field)
+        )
         if subject is None and direction == "out":
             subject = entity_id
         if object_ is None and direction == "in":
             object_ = entity_id
-        predicate = _end(_first(fields, s.predicate_field)[1])
         return (
             _id(subject, "the subject of a relation", s.subject_field),
             _id(predicate, "the predicate of a relation", s.predicate_field),
@@ -117,11 +105,7 @@ class Fields:
         )
 
     def edge_metadata(self, document: Any) -> dict[str, Any]:
-        """The metadata of a relation (chapter 12: `data.get("metadata", {})`).
-
-        Raises:
-            Unreadable: The metadata is not an object.
-        """
+        """The metadata of a relation (chapter 12: `data.get("metadata", {})`)."""
         found = _first(_object(document, "the relation"), self._settings.metadata_field)[1]
         return {} if found is None else dict(_object(found, "the metadata"))
 
@@ -133,11 +117,7 @@ class Fields:
         return found.get("href", found.get("@id", found)) if isinstance(found, Mapping) else found
 
     def names(self, document: Any, fields: Sequence[str], what: str) -> list[str] | None:
-        """A list of names in the schema, or None if there is none.
-
-        Raises:
-            Unreadable: The list has entries that are not texts.
-        """
+        """A list of names in the schema, or None if there is none."""
         found = _listed(document, fields)
         return None if found is None else [_id(_end(name), what, fields) for name in found]
 
@@ -159,11 +139,7 @@ def omissions(document: Any) -> Iterator[Omission]:
 
 
 def triple_of(row: Any) -> Triple:
-    """A row of a batch: subject, predicate and object.
-
-    Raises:
-        Unreadable: The row is not a triple.
-    """
+    """A row of a batch: subject, predicate and object; Unreadable if it is anything else."""
     if isinstance(row, list) and [type(part) for part in row] == [str, str, str]:
         return row[0], row[1], row[2]
     raise Unreadable(

@@ -36,12 +36,7 @@ class Listing:
 
 
 async def read_pages(api: Api, url: str) -> Listing | None:
-    """Every page of a list from this one on, or None if there is no such list.
-
-    Raises:
-        StoreError: The pages form a cycle, or one cannot be read.
-        StoreUnavailable: A page was not received.
-    """
+    """Every page of a list from this one on, or None if there is no such list."""
     s = api.settings
     first = with_query(url, [(s.limit_param, str(s.page_size))]) if s.page_size else url
     at: str | None = first
@@ -102,11 +97,7 @@ Key = TypeVar("Key", str, Triple)
 
 
 class Batches:
-    """Requests the batch routes.
-
-    Args:
-        api: The routes, and the names of fields.
-    """
+    """Requests the batch routes of an API."""
 
     def __init__(self, api: Api) -> None:
         self._session = api.session
@@ -184,10 +175,10 @@ class Batches:
         results: str,
         more: Mapping[str, Any],
     ) -> AsyncIterator[tuple[list[Key], Reply, list[Any]]]:
-        """The keys, the answer and its entries of each request; too large answers are halved.
+        """The keys of each request, its answer, and the answer's entries.
 
         Args:
-            schema: The limits of a request.
+            schema: The limits of a request; one with too large an answer is halved.
             route: The batch route.
             field: The field of the keys.
             keys: All keys.

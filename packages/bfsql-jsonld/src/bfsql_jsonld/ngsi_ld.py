@@ -34,11 +34,7 @@ OBJECTS = {"Relationship": "object", "ListRelationship": "objectList"}
 
 
 def entity_records(api: Api, document: Any) -> list[Record]:
-    """The records of an entity, or of a list of them.
-
-    Raises:
-        Unreadable: The document is neither.
-    """
+    """The records of an entity, or of a list of them; Unreadable if the document is neither."""
     entities = document if isinstance(document, list) else [document]
     return [record for entity in entities for record in _records(api, entity)]
 
@@ -61,13 +57,10 @@ def _each(value: Any) -> list[Any]:
 
 
 def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
-    kind = attribute.get("type") if isinstance(attribute, Mapping) else None
-    field = OBJECTS.get(kind) if isinstance(kind, str) else None
+    field = _field(attribute, OBJECTS)
     if field is None:
         return
-    metadata = {
-        key: _value(value) for key, value in attribute.items() if key not in {"type", field}
-    }
+    metadata = _other_fields(attribute, field)
     for target in _each(attribute.get(field)):
         end = target.get("object") if isinstance(target, Mapping) else target
         if not isinstance(end, str):
@@ -80,11 +73,18 @@ def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
 def _value(attribute: Any) -> Any:
     if isinstance(attribute, list):
         return [_value(one) for one in attribute]
-    if not isinstance(attribute, Mapping):
-        return attribute
-    kind = attribute.get("type")
-    field = VALUES.get(kind) if isinstance(kind, str) else None
+    field = _field(attribute, VALUES)
     if field is None or field not in attribute:
         return attribute
-    beside = {key: _value(one) for key, one in attribute.items() if key not in {"type", field}}
-    return {"value": attribute[field], **beside} if beside else attribute[field]
+    others = _other_fields(attribute, field)
+    return {"value": attribute[field], **others} if others else attribute[field]
+
+
+def _field(attribute: Any, fields: Mapping[str, str]) -> str | None:
+    """The field of an attribute's kind."""
+    kind = attribute.get("type") if isinstance(attribute, Mapping) else None
+    return fields.get(kind) if isinstance(kind, str) else None
+
+
+def _other_fields(attribute: Mapping[str, Any], field: str) -> dict[str, Any]:
+    return {key: _value(value) for key, value in attribute.items() if key not in {"type", field}}

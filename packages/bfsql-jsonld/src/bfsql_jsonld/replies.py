@@ -24,6 +24,7 @@ from bfsql.masking import shorten
 ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 """Accepted formats of answers (content negotiation)."""
 
+_CURE = "Check base_url and the settings that end with _path."
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
 _AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
@@ -93,62 +94,58 @@ class Reply(HttpReply):
         return found
 
     def json(self) -> Any:
-        """The body as JSON.
-
-        Raises:
-            StoreError: The status is not 200, or the body is not JSON.
-        """
+        """The body as JSON; a StoreError if the status is not 200, or the body is not JSON."""
         if self.status != HTTPStatus.OK:
             raise self.refused()
         if not self.body.strip():
             raise StoreError(f"{self.label} returned an empty answer; JSON was expected.")
         if self.content_type.startswith(_OTHER_RDF):
             raise StoreError(
-                f"{self.label} returned {self.content_type}; JSON-LD or JSON was "
-                "requested. Is JSON-LD available at another URL? Files in Turtle, RDF/XML and "
-                "similar formats can be loaded with bfsql load."
+                f"{self.label} returned {self.content_type}; JSON-LD or JSON was requested. Is "
+                "JSON-LD available at another URL? Files in Turtle, RDF/XML and similar formats "
+                "can be loaded with bfsql load."
             )
         try:
             return json.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError) as error:
             cause = f" ({error})" if type(error) is json.JSONDecodeError else ""
             raise StoreError(
-                f"{self.label} returned something that is not JSON{cause}: "
-                f"{self.quoted()}. Check base_url and the settings that end with _path."
+                f"{self.label} returned something that is not JSON{cause}: {self.quoted()}. {_CURE}"
             ) from None
 
     @contextmanager
     def read(self) -> Iterator[None]:
-        """Turn `Unreadable` inside the context into an error that names this answer.
-
-        Raises:
-            StoreError: For `Unreadable`.
-        """
+        """Turn `Unreadable` inside the context into a `StoreError` that names this answer."""
         try:
             yield
         except Unreadable as reason:
-            said = hide_secrets(str(reason), self.secrets)
-            raise StoreError(f"The answer to {self.label} cannot be used: {said}.") from None
+            why = hide_secrets(str(reason), self.secrets)
+            raise StoreError(f"The answer to {self.label} cannot be used: {why}.") from None
+
+    def missing(self, what: str) -> StoreError:
+        """The error for a route that does not exist: the `schema` or the `search`."""
+        return StoreError(
+            f"{self.label} returned {self.status}: the API has no {what} there. Check base_url. "
+            f"If it is correct, set {what}_path to the route of the {what}, or to an empty text "
+            "if there is none."
+        )
 
     def refused(self) -> StoreError:
         """The error for a status that is not a success."""
         match self.status:
             case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
-                how = (
-                    "Check the credentials in the settings, and that they allow reading this."
-                    if self.secrets
-                    else "Set token, username and password, api_key or oauth_url."
-                )
+                how = "Set token, username and password, api_key or oauth_url."
+                if self.secrets:
+                    how = "Check the credentials in the settings, and that they allow reading this."
                 return StoreError(f"{self.label} was refused ({self.status}). {how}")
             case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
                 return StoreError(
-                    f"{self.label} returned {self.status}: the API has no such route. "
-                    "Check base_url and the settings that end with _path."
+                    f"{self.label} returned {self.status}: the API has no such route. {_CURE}"
                 )
             case HTTPStatus.NOT_ACCEPTABLE:
                 return StoreError(
-                    f"{self.label} returned 406: it is available neither as JSON-LD nor "
-                    "as JSON. Check base_url and the settings that end with _path."
+                    f"{self.label} returned 406: it is available neither as JSON-LD nor as JSON. "
+                    f"{_CURE}"
                 )
         return StoreError(f"{self.label} returned {self.status}: {self.quoted()}.")
 
@@ -156,8 +153,8 @@ class Reply(HttpReply):
         """The beginning of the server's text; for a problem document, its sentence."""
         text = self.body[:100_000].decode("utf-8", errors="replace")
         try:
-            said = json.loads(text)
-            text = next(str(said[key]) for key in ("detail", "title", "error") if said.get(key))
+            fields = json.loads(text)
+            text = next(str(fields[key]) for key in ("detail", "title", "error") if fields.get(key))
         except (ValueError, AttributeError, TypeError, RecursionError, StopIteration):
             pass
         line = hide_secrets(" ".join(text.split()), self.secrets)
@@ -165,11 +162,7 @@ class Reply(HttpReply):
 
 
 def joined(base: str, target: str) -> str:
-    """The target of a link in the document at `base`.
-
-    Raises:
-        StoreError: The API returned a link that is not a URL.
-    """
+    """The target of a link in the document at `base`; a StoreError if it is not a URL."""
     try:
         return urljoin(base, target)
     except ValueError as error:
@@ -205,11 +198,7 @@ class CachedReply:
 
 
 class HttpCache:
-    """A bounded store of answers to GET requests; the least recently used are dropped first.
-
-    Args:
-        most: Most bytes of bodies.
-    """
+    """Answers to GET requests, of at most so many bytes; the least recently used are dropped."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 from bfsql.models.rdf import Prefixes
 from bfsql_jsonld.fields import Fields
+from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 
@@ -27,12 +28,7 @@ def segment(text: str) -> str:
 
 
 class Routes:
-    """URLs of an API.
-
-    Args:
-        settings: The paths and the names of the parameters.
-        prefixes: Converts ids to IRIs.
-    """
+    """URLs of an API, made of the paths and the names of parameters in the settings."""
 
     def __init__(self, settings: JsonLdSettings, prefixes: Prefixes) -> None:
         self._settings = settings
@@ -122,11 +118,17 @@ class Api:
 
     @classmethod
     def of(cls, settings: JsonLdSettings) -> Self:
-        """The API of the settings; sends nothing.
-
-        Raises:
-            ConfigurationError: Certificates or secrets that cannot be used.
-        """
+        """The API of the settings; sends nothing."""
         prefixes = Prefixes(settings.prefixes)
         routes = Routes(settings, prefixes)
         return cls(settings, Session(settings), prefixes, routes, Fields(settings))
+
+    async def get(self, url: str | None) -> Reply | None:
+        """The reply to a GET request; None without a URL, or if the API has no such thing."""
+        reply = None if url is None else await self.session.ask(Request(url))
+        return None if reply is None or reply.gone else reply
+
+    def canonical(self, entity_id: str) -> str:
+        """The form in which documents are read to contain an id, if it means an IRI."""
+        iri = self.prefixes.full(entity_id)
+        return entity_id if iri is None else self.prefixes.short(iri)

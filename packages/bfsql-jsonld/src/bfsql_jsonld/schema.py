@@ -48,11 +48,7 @@ NO_SCHEMA = Schema([], [], comprehensive=False)
 
 
 class SchemaReader:
-    """Reads the schema, once for simultaneous requests.
-
-    Args:
-        api: The route, and the names of its lists.
-    """
+    """Reads the schema, once for simultaneous requests."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -60,15 +56,7 @@ class SchemaReader:
         self._read: tuple[float, Schema] | None = None
 
     async def current(self, age: float = 10.0) -> Schema:
-        """The schema.
-
-        Args:
-            age: Most seconds since it was read.
-
-        Raises:
-            StoreError: The answer is not a schema.
-            StoreUnavailable: The API does not answer.
-        """
+        """The schema, read at most `age` seconds ago."""
         if not self._api.settings.schema_path:
             return NO_SCHEMA
         async with self._lock:
@@ -80,11 +68,7 @@ class SchemaReader:
         s = self._api.settings
         reply = await self._api.session.ask(Request(self._api.routes.at(s.schema_path)))
         if reply.gone:
-            raise StoreError(
-                f"{reply.label} returned {reply.status}: the API has no schema there. "
-                "Check base_url. If it is correct, set schema_path to the route of the schema, "
-                "or to an empty text if there is none."
-            )
+            raise reply.missing("schema")
         document = reply.json()
         with reply.read():
             types = self._api.fields.names(document, s.types_field, "a type")
@@ -112,17 +96,15 @@ class SchemaReader:
         """The composition of the graph according to the API; None if it does not state it.
 
         While the API is counting, the request is repeated as long as there is time.
-
-        Raises:
-            StoreError: The answer is not an outline.
-            StoreUnavailable: The API does not answer.
         """
         path, pause = (await self.current(STEADY)).outline, 2.0
         while path is not None:
-            reply = await self._api.session.ask(Request(self._api.routes.at(path)))
-            document = None if reply.gone else reply.json()
+            reply = await self._api.get(self._api.routes.at(path))
+            document = None if reply is None else reply.json()
+            if reply is None or document is None:
+                return None
             if not isinstance(document, Mapping) or "relations" in document:
-                return None if document is None else _outline(reply, document)
+                return _outline(reply, document)
             left = call.remaining()
             if document.get("counting") is not True or left is None or left < pause:
                 return None
@@ -132,8 +114,8 @@ class SchemaReader:
     async def _relationships(self) -> list[str] | None:
         """The attributes that are relationships; each is queried for its kind."""
         s = self._api.settings
-        reply = await self._api.session.ask(Request(self._api.routes.at(s.attributes_path)))
-        if reply.gone:
+        reply = await self._api.get(self._api.routes.at(s.attributes_path))
+        if reply is None:
             return None
         document = reply.json()
         with reply.read():
@@ -149,9 +131,8 @@ class SchemaReader:
 
     async def _kinds(self, name: str) -> set[str]:
         """The kinds of one attribute; KeyError if the API does not describe it."""
-        url = self._api.routes.attribute(name)
-        reply: Reply | None = None if url is None else await self._api.session.ask(Request(url))
-        document: Any = None if reply is None or reply.gone else reply.json()
+        reply = await self._api.get(self._api.routes.attribute(name))
+        document = None if reply is None else reply.json()
         kinds = document.get("attributeTypes") if isinstance(document, Mapping) else None
         if not isinstance(kinds, list):
             raise KeyError(name)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from bfsql import call
-from bfsql.errors import StoreError
 from bfsql.models.records import EntityStub, Metadata
 from bfsql_jsonld.documents import DocumentGraph, DocumentReader
 from bfsql_jsonld.entities import Source
@@ -48,11 +47,7 @@ async def _by_name(
     sent = api.settings.query_text.replace("{text}", text).replace("{pattern}", _pattern(text))
     reply = await api.session.ask(Request(api.routes.search(sent, types)))
     if reply.gone:
-        raise StoreError(
-            f"{reply.label} returned {reply.status}: the API has no search there. Check base_url. "
-            "If it is correct, set search_path to the route of the search, or to an empty text if "
-            "there is none."
-        )
+        raise reply.missing("search")
     document = reply.json()
     call.omitted(*omissions(document))
     hits = api.fields.hits(document)
