@@ -18,7 +18,7 @@ from bfsql.errors import (
     UnknownBackend,
 )
 from bfsql.plugins import installed, load, states
-from bfsql.plugins.distributions import BACKENDS, entry_points_of
+from bfsql.plugins.distributions import BACKENDS, plugins_of
 from bfsql_test_support.backends import toy
 from bfsql_test_support.distributions import install
 
@@ -67,7 +67,7 @@ def test_a_known_backend_that_is_missing_names_what_to_install(
 
 
 def test_what_is_installed_or_removed_meanwhile_is_noticed(site: Path) -> None:
-    names = lambda: {point.name for point in entry_points_of(BACKENDS)}
+    names = lambda: {one.name for one in plugins_of(BACKENDS)}
     before = names()
     install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
     assert names() == before | {"toy"}

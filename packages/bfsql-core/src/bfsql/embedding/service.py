@@ -66,19 +66,18 @@ class Service:
         self.name = f"The embedding service at {self._url.partition('?')[0]}"
         fields = {"model": model, "dimensions": dimensions}
         self._fields = {field: value for field, value in fields.items() if value is not None}
-        self._key = key.get_secret_value().strip() if key is not None else ""
-        if self._key and not fits_header(self._key):
+        token = key.get_secret_value().strip() if key is not None else ""
+        if token and not fits_header(token):
             raise ConfigurationError(
                 f"The key for {self.name.removeprefix('The ')} contains characters that are not "
                 "allowed in a key: check embedding_key."
             )
-        shown = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._credentials = Credentials(shown, hidden=[self._key])
+        self._credentials = Credentials.of(token=token or None)
         self._client: HttpClient | None = None
 
     async def open(self) -> None:
         """Create the client, in the event loop that will use it."""
-        if self._key and is_unencrypted(self._url):
+        if self._credentials.secrets and is_unencrypted(self._url):
             log.warning("The key is sent to %s unencrypted; use an https URL.", self.name)
         self._client = HttpClient(headers={"Accept-Encoding": "identity"})
 
@@ -150,7 +149,7 @@ class Service:
     def _refused(self, reply: HttpReply) -> EmbeddingFailed:
         status = reply.status
         match status:
-            case 401 | 403 if self._key:
+            case 401 | 403 if self._credentials.secrets:
                 why = (
                     f"refused the key ({status}). Set a valid one in embedding_key, "
                     "BFSQL_EMBEDDING_KEY or OPENAI_API_KEY"
@@ -176,8 +175,8 @@ class Service:
         """The beginning of the service's response; its `error.message`, if it has one."""
         text = body.decode("utf-8", errors="replace")
         try:
-            said = json.loads(text)
-            error = said.get("error", said)
+            document = json.loads(text)
+            error = document.get("error", document)
             text = str(error.get("message", text) if isinstance(error, dict) else error)
         except (ValueError, AttributeError, RecursionError):
             pass

@@ -18,16 +18,10 @@ if TYPE_CHECKING:
         GraphFiles,
         Outcome,
     )
+    from bfsql.plugins.distributions import Installed
     from bfsql.plugins.hooks import NO_HOOKS, Hooks, HookState, hook_states, load_hooks
     from bfsql.plugins.hookspecs import hookimpl
-    from bfsql.plugins.registry import (
-        BackendState,
-        Installed,
-        backend_of,
-        installed,
-        load,
-        states,
-    )
+    from bfsql.plugins.registry import BackendState, backend_of, installed, load, states
 
 __all__ = [
     "NO_HOOKS",
@@ -59,15 +53,9 @@ __getattr__, __dir__ = lazy_names(
             "GraphFiles",
             "Outcome",
         ),
+        "bfsql.plugins.distributions": ("Installed",),
         "bfsql.plugins.hooks": ("NO_HOOKS", "HookState", "Hooks", "hook_states", "load_hooks"),
         "bfsql.plugins.hookspecs": ("hookimpl",),
-        "bfsql.plugins.registry": (
-            "BackendState",
-            "Installed",
-            "backend_of",
-            "installed",
-            "load",
-            "states",
-        ),
+        "bfsql.plugins.registry": ("BackendState", "backend_of", "installed", "load", "states"),
     },
 )

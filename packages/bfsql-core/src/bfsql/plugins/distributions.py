@@ -9,9 +9,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, entry_points, version
+from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 __version__ = version("bfsql-core")
 
@@ -19,8 +18,18 @@ BACKENDS = "bfsql.backends"
 """The entry point group of backends."""
 
 
-def entry_points_of(group: str) -> list[EntryPoint]:
-    """Every entry point of a group, sorted by name, then by distribution.
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A plugin declared by an installed distribution."""
+
+    name: str
+    distribution: str
+    version: str
+    entry_point: EntryPoint
+
+
+def plugins_of(group: str) -> list[Installed]:
+    """Every plugin of an entry point group, sorted by name, then by distribution.
 
     Reading the metadata of a hundred distributions takes 10 ms, so they are read again only when a
     folder of `sys.path` has changed, as happens when something is installed in it or removed.
@@ -29,8 +38,15 @@ def entry_points_of(group: str) -> list[EntryPoint]:
 
 
 @lru_cache(maxsize=4)
-def _declared(group: str, _folders: tuple[object, ...]) -> list[EntryPoint]:
-    return sorted(entry_points(group=group), key=lambda point: (point.name, origin(point)))
+def _declared(group: str, _folders: tuple[object, ...]) -> list[Installed]:
+    found = []
+    for point in entry_points(group=group):
+        origin = "an unnamed distribution", ""
+        if point.dist is not None:
+            metadata = point.dist.metadata  # which is parsed at each access
+            origin = metadata["Name"], metadata["Version"]
+        found.append(Installed(point.name, *origin, point))
+    return sorted(found, key=lambda one: (one.name, one.distribution, one.version))
 
 
 def _state(path: str) -> tuple[int, int] | None:
@@ -42,21 +58,7 @@ def _state(path: str) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def origin(point: EntryPoint) -> tuple[str, str]:
-    """Name and version of the distribution that declares an entry point."""
-    dist = point.dist
-    if dist is None:
-        return "an unnamed distribution", ""
-    if dist not in _origins:
-        metadata = dist.metadata  # which is parsed at each access
-        _origins[dist] = metadata["Name"], metadata["Version"]
-    return _origins[dist]
-
-
-_origins: WeakKeyDictionary[Distribution, tuple[str, str]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PluginState:
     """A line of `bfsql backends`."""
 

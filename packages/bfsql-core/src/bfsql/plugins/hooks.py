@@ -12,14 +12,13 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from bfsql import call
 from bfsql.errors import HookPluginUnusable
 from bfsql.models.records import EntityStub, Metadata, Triple
 from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
-from bfsql.plugins.distributions import PluginState, entry_points_of, origin
+from bfsql.plugins.distributions import Installed, PluginState, plugins_of
 from bfsql.plugins.scan import HOOKS
 
 log = logging.getLogger("bfsql.hooks")
@@ -34,7 +33,6 @@ class HookPlugin:
 
     name: str
     distribution: str | None
-    version: str
     hooks: tuple[str, ...]
     """The names of the hooks that it implements, sorted."""
     _relay: Any
@@ -168,7 +166,7 @@ NO_HOOKS: Final = Hooks()
 # --- loading ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HookState(PluginState):
     """A hook plugin's line of `bfsql backends`."""
 
@@ -187,11 +185,11 @@ def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
         HookPluginUnusable: One of the plugins passed cannot be used.
     """
     if plugins is not None:
-        return Hooks([registered(_named(one), None, "", one) for one in plugins])
+        return Hooks([_registered(_name(one), None, one) for one in plugins])
     usable = []
-    for point in entry_points_of(HOOKS):
+    for one in plugins_of(HOOKS):
         try:
-            usable.append(_loaded(point))
+            usable.append(_loaded(one))
         except HookPluginUnusable as unusable:
             log.error("%s", unusable)  # noqa: TRY400 - the sentence is enough
     return Hooks(usable) if usable else NO_HOOKS
@@ -199,43 +197,33 @@ def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
 
 def hook_states() -> list[HookState]:
     """Every installed hook plugin and whether it can be used."""
-    return [_state(point) for point in entry_points_of(HOOKS)]
+    return [_state(one) for one in plugins_of(HOOKS)]
 
 
-def _loaded(point: EntryPoint) -> HookPlugin:
-    distribution, version = origin(point)
+def _loaded(one: Installed) -> HookPlugin:
     try:
-        return registered(point.name, distribution, version, point.load())
+        return _registered(one.name, one.distribution, one.entry_point.load())
     except HookPluginUnusable:
         raise
     except (Exception, SystemExit) as cause:  # third-party code may raise anything
         why = f"it cannot be imported ({type(cause).__name__}: {cause})"
-        raise HookPluginUnusable(point.name, distribution, why) from cause
+        raise HookPluginUnusable(one.name, one.distribution, why) from cause
 
 
-def _state(point: EntryPoint) -> HookState:
-    distribution, version = origin(point)
+def _state(one: Installed) -> HookState:
     try:
-        hooks, state = _loaded(point).hooks, "ok"
+        hooks, state = _loaded(one).hooks, "ok"
     except HookPluginUnusable as unusable:
         hooks, state = (), str(unusable)
-    return HookState(
-        name=point.name, distribution=distribution, version=version, hooks=hooks, state=state
-    )
+    return HookState(one.name, one.distribution, one.version, state, hooks)
 
 
-def _named(plugin: object) -> str:
+def _name(plugin: object) -> str:
     return str(getattr(plugin, "__name__", type(plugin).__name__))
 
 
-def registered(name: str, distribution: str | None, version: str, plugin: object) -> HookPlugin:
-    """A plugin, checked against the specifications.
-
-    Args:
-        name: The plugin's name in reports.
-        distribution: The distribution that declares it; None for a plugin passed by a program.
-        version: The version of the distribution.
-        plugin: A module, an object, or a class to be called without arguments.
+def _registered(name: str, distribution: str | None, plugin: object) -> HookPlugin:
+    """A plugin, checked against the specifications; a class is called without arguments.
 
     Raises:
         HookPluginUnusable: It implements no hook, one that core does not know, or
@@ -263,7 +251,7 @@ def registered(name: str, distribution: str | None, version: str, plugin: object
     if not implemented:
         lack = f"it implements no hook; mark with hookimpl one of {', '.join(known)}"
         raise HookPluginUnusable(name, distribution, lack)
-    return HookPlugin(name, distribution, version, implemented, manager.hook)
+    return HookPlugin(name, distribution, implemented, manager.hook)
 
 
 # --- what is given to a hook and what it gives back ---------------------------

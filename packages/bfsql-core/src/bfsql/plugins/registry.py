@@ -14,7 +14,6 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -30,7 +29,7 @@ from bfsql.errors import (
     UnknownBackend,
 )
 from bfsql.plugins.declaration import BackendPlugin
-from bfsql.plugins.distributions import BACKENDS, PluginState, entry_points_of, origin
+from bfsql.plugins.distributions import BACKENDS, Installed, PluginState, plugins_of
 from bfsql.settings import BackendSettings
 
 KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
@@ -38,16 +37,6 @@ KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """A backend declared by an installed distribution."""
-
-    name: str
-    distribution: str
-    version: str
-    entry_point: EntryPoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BackendState(PluginState):
     """A backend's line of `bfsql backends`."""
 
@@ -57,7 +46,7 @@ class BackendState(PluginState):
 
 def installed() -> list[Installed]:
     """Every declared backend, sorted by name; nothing is imported."""
-    return [Installed(point.name, *origin(point), point) for point in entry_points_of(BACKENDS)]
+    return plugins_of(BACKENDS)
 
 
 def load(name: str) -> BackendPlugin:
@@ -111,13 +100,7 @@ def _state(one: Installed) -> BackendState:
         summary, state = load(one.name).summary, "ok"
     except PluginError as error:
         summary, state = "", str(error)
-    return BackendState(
-        name=one.name,
-        distribution=one.distribution,
-        version=one.version,
-        summary=summary,
-        state=state,
-    )
+    return BackendState(one.name, one.distribution, one.version, state, summary)
 
 
 def _loaded(one: Installed) -> BackendPlugin:
@@ -176,16 +159,7 @@ class _Argument:
 
 
 def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) -> BackendPlugin:
-    """A `BackendPlugin` around a bare class.
-
-    Args:
-        name: The backend's name, for messages.
-        distribution: The distribution that declares it, for messages.
-        backend: The class; it has to implement all eight methods.
-
-    Raises:
-        NotABackend: The class lacks methods.
-    """
+    """A `BackendPlugin` around a bare class; NotABackend if it lacks any of the eight methods."""
     missing = sorted(getattr(backend, "__abstractmethods__", ()))
     if missing:
         raise NotABackend(name, distribution, backend, f"lacks {', '.join(missing)}")
@@ -203,11 +177,7 @@ def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) ->
 async def created(
     name: str, distribution: str, create: Callable[..., Any], /, *positional: Any, **named: Any
 ) -> GraphDbInterface:
-    """The backend that a class, a class method or a factory returns, awaited if it is awaitable.
-
-    Raises:
-        NotABackend: The result is not a backend.
-    """
+    """The backend that a class, a class method or a factory returns, perhaps as an awaitable."""
     made = create(*positional, **named)
     opened = await made if inspect.isawaitable(made) else made
     if not isinstance(opened, GraphDbInterface):
