@@ -24,9 +24,7 @@ log = logging.getLogger("bfsql")
 Embed: TypeAlias = Callable[[str], Awaitable[Sequence[float]]]
 """The interface that a backend calls: one query text to one vector. Every `Embedder` has it."""
 
-_TIMEOUT = 10.0  # seconds for one text, by default
 _CACHED = 256  # texts: a model searches the same name repeatedly
-_PROBE = "word"
 
 
 class Source(Protocol):
@@ -57,7 +55,7 @@ class Embedder:
     """
 
     def __init__(
-        self, source: Source, *, timeout: float = _TIMEOUT, dimensions: int | None = None
+        self, source: Source, *, timeout: float = 10.0, dimensions: int | None = None
     ) -> None:
         self.dimensions = dimensions
         """Length of the vectors; None until `probe` or the first text."""
@@ -68,7 +66,7 @@ class Embedder:
         self._open = False
 
     @classmethod
-    def of(cls, function: Callable[[str], Any], *, timeout: float = _TIMEOUT) -> Embedder:
+    def of(cls, function: Callable[[str], Any], *, timeout: float = 10.0) -> Embedder:
         """An embedder around a function of one text.
 
         Args:
@@ -119,7 +117,7 @@ class Embedder:
             EmbeddingFailed: The source does not work now, but may later.
         """
         try:
-            return len(await self(_PROBE))
+            return len(await self("word"))
         except EmbeddingFailed as failed:
             if failed.lasting:
                 raise ConfigurationError(str(failed)) from failed

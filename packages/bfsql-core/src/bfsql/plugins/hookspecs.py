@@ -1,21 +1,19 @@
-"""The hooks: where a plugin may have a say, each by name, docstring and arguments.
+"""The hooks that a plugin can implement: names, arguments and results.
 
-A plugin is a module, an object or a class (which is called without arguments)
-that an entry point in the group `bfsql.hooks` names. It implements the hooks it
-wants, marked with `hookimpl`, and takes of each one's arguments those it needs.
+A plugin is a module, an object or a class (which is called without arguments) that an entry point
+in the group `bfsql.hooks` names. It marks the hooks that it implements with `hookimpl`, and takes
+the arguments that it needs, by name:
 
     from bfsql.plugins import hookimpl
 
     @hookimpl
     def refuse_call(tool):
-        return "This server does not intersect." if tool == "intersect_subgraphs" else None
+        return "Intersections are closed." if tool == "intersect_subgraphs" else None
 
-What is given to a hook is a copy: changing it changes no answer. Two hooks may
-be `async def`, and then share the deadline of the call; the others are plain
-functions that run in the server's event loop, so they must not wait.
+Hooks receive copies; changing them does not change an answer. An exception that a hook raises is
+logged, and the answer is sent as if the hook had not been called, except for a redaction.
 
-This module is imported only where a hook plugin is installed, since it imports
-pluggy.
+This module imports pluggy, so it is imported only if a hook plugin is installed.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ PLAIN = ("watch_call", "redact_metadata", "cli_commands")
 """Hooks that cannot be `async def`."""
 
 Kind: TypeAlias = Literal["node", "edge", "evidence"]
-"""What metadata belongs to; `evidence` is an item of `provenance` in a description."""
+"""Owner of metadata; `evidence` is an item of `provenance` in a description."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -51,19 +49,17 @@ def watch_call(
     outcome: CallOutcome,
     seconds: float,
 ) -> None:
-    """Observe a tool call and its outcome, after the fact; plain functions only.
+    """Receive a tool call after it has ended, even if it was invalid, refused or cancelled.
 
-    It is called for every call, also for those that were refused, wrong or cancelled.
-    What it raises is reported, and the answer goes out all the same.
+    A plain function.
 
     Args:
         tool: The tool's name, as the client gave it.
-        arguments: The values of the tool's arguments, defaults filled in; as the
-            client sent them where they were not accepted.
-        caller: Who asked, as far as the transport knows; None on stdio, on the
-            command line and in Python.
+        arguments: The values that were used, with defaults filled in; if they were not accepted,
+            what the client sent.
+        caller: The caller; None on stdio, on the command line and in Python.
         outcome: Size and rows of the answer, or the kind of error.
-        seconds: How long the call took.
+        seconds: Duration of the call.
     """
 
 
@@ -71,20 +67,19 @@ def watch_call(
 def refuse_call(
     tool: str, arguments: Mapping[str, Any], caller: Caller | None
 ) -> str | Awaitable[str | None] | None:
-    """Refuse a tool call before the graph is asked; may be `async def`.
+    """Refuse a tool call before the graph is queried; may be `async def`.
 
-    What it raises is reported, and the call goes on: a policy that has to hold
-    in any case catches its own failures and returns a sentence.
+    If it raises an exception, the call continues: a policy that must hold in all cases has to catch
+    its own failures and return a sentence.
 
     Args:
         tool: The tool's name.
-        arguments: The values of its arguments, checked, defaults filled in.
-        caller: Who asks, as far as the transport knows; None on stdio, on the
-            command line and in Python.
+        arguments: The values of its arguments, checked, with defaults filled in.
+        caller: The caller; None on stdio, on the command line and in Python.
 
     Returns:
-        A sentence for the model, which becomes the answer, an error of the kind
-        `refused`; or None to let the call through.
+        A sentence for the model, which becomes an error of the kind `refused`; None to allow the
+        call.
     """
 
 
@@ -92,29 +87,26 @@ def refuse_call(
 def redact_metadata(  # type: ignore[empty-body]  # a specification has none
     kind: Kind, key: str | Triple, metadata: dict[str, Any], caller: Caller | None
 ) -> Mapping[str, Any]:
-    """Take out of metadata what must not leave; plain functions only.
+    """Remove from a record's metadata what must not be sent; a plain function.
 
-    It sees every record before an answer is made of it, and before anything
-    else looks at it: filters, budget, names in search results and in errors.
-    Ids, types and predicates are no metadata. An answer that no record was
-    redacted for is never mixed with it: the cache lies behind this hook.
+    It is applied before everything else that uses metadata: filters, the budget, names in search
+    results and in errors. Ids, types and predicates are not metadata. The cache is behind it, so
+    that redaction for one caller does not affect answers for another.
 
-    When it raises, or returns anything but a mapping, nothing of the record gets
-    through, and a note in the answer says so. The first failure of a call is
-    reported.
+    If it raises an exception, or returns anything but a mapping, the record's metadata is withheld,
+    and a note in the answer says so. The first failure of a call is logged.
 
     Args:
-        kind: What the metadata belongs to.
-        key: The id of the node, or the `(subject, predicate, object)` of the edge
-            or of the edge that the evidence is for.
-        metadata: A copy of the record, which may be changed and returned. A search
-            hit is a node of which only the `name` is known; an edge may hold its
-            evidence as a list under `provenance`.
-        caller: Who asks, as far as the transport knows; None on stdio, on the
-            command line and in Python.
+        kind: The owner of the metadata.
+        key: The id of the node, or the `(subject, predicate, object)` of the edge or of the
+            evidence's edge.
+        metadata: A copy of the metadata, which may be changed and returned. For a search hit it is
+            that of the whole record, on which the decision about the name may depend. That of an
+            edge may contain its evidence, as a list under `provenance`.
+        caller: The caller; None on stdio, on the command line and in Python.
 
     Returns:
-        What may leave.
+        What may be sent.
     """
 
 
@@ -127,28 +119,24 @@ def rerank_candidates(
 ) -> Sequence[EntityStub] | Awaitable[Sequence[EntityStub] | None] | None:
     """Put the candidates of a search in another order; may be `async def`.
 
-    It can neither add a candidate nor drop one: those it leaves out follow in
-    the order they had. What it raises is reported, and the order stays.
-
     Args:
-        query: What was searched for.
+        query: The text of the search.
         node_types: The types that the call keeps; empty for all.
         candidates: At most 20, best first, with the names that were found.
-        caller: Who asks, as far as the transport knows; None on stdio, on the
-            command line and in Python.
+        caller: The caller; None on stdio, on the command line and in Python.
 
     Returns:
-        The candidates, best first; None to leave them as they are.
+        The candidates, best first, of which those that are missing follow in their previous order;
+        None to leave the order as it is. One that was not among them is an error.
     """
 
 
 @hookspec(firstresult=True)
 def cli_commands() -> Sequence[CommandDeclaration] | None:
-    """Declare commands for the command line; plain functions only.
+    """Declare commands for the command line; a plain function.
 
-    A name that core has stays core's. What it raises is reported, and the other
-    commands work.
+    A plugin cannot replace one of core's commands.
 
     Returns:
-        Declarations; the command itself is imported when it is called.
+        Declarations; the module of a command is imported when the command is called.
     """

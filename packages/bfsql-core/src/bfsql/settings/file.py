@@ -29,12 +29,6 @@ FILE_NAME = "bfsql.toml"
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
 
-MAX_BYTES = 1_000_000
-"""Largest file that settings are read from."""
-
-PIPE_SECONDS = 5.0
-"""Maximum time in seconds for the writer of a pipe, as in `<(command)`."""
-
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
 )
@@ -103,7 +97,7 @@ class UnreadableFile(Exception):
     """A file that cannot be read as text; the message is the reason, without a full stop."""
 
 
-def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+def read_text(path: Path, max_bytes: int = 1_000_000) -> str:
     """The text of a file, or of a pipe with a writer; bounded in size and time.
 
     Args:
@@ -112,7 +106,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
 
     Raises:
         UnreadableFile: It does not exist, is a device or a folder, is too large, is not UTF-8, or
-            is a pipe whose writer has not finished within `PIPE_SECONDS`.
+            is a pipe whose writer has not finished within 5 s.
     """
     try:
         # Without O_NONBLOCK, opening a FIFO would wait until a process opens its other end.
@@ -131,18 +125,18 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         ) from None
 
 
-def _bounded(file: FileIO, max_bytes: int) -> bytes:
-    """The content, cut one byte after the maximum size."""
+def _bounded(file: FileIO, max_bytes: int, seconds: float = 5.0) -> bytes:
+    """The content, cut one byte after the maximum size; of a pipe, as in `<(command)`, in time."""
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
         raise UnreadableFile("it is a device, not a file")
-    content, ends = b"", time.monotonic() + PIPE_SECONDS
+    content, ends = b"", time.monotonic() + seconds
     while len(content) <= max_bytes:
         part: bytes | None = file.read(max_bytes + 1 - len(content))
         if part is None:  # a pipe that is open and empty
             left = max(0.0, ends - time.monotonic())
             if not select.select([file], [], [], left)[0]:
-                raise UnreadableFile(f"it is a pipe that was not closed within {PIPE_SECONDS:g} s")
+                raise UnreadableFile(f"it is a pipe that was not closed within {seconds:g} s")
         elif part:
             content += part
         elif not content and stat.S_ISFIFO(mode):
