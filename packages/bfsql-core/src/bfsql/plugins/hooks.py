@@ -38,8 +38,10 @@ class HookPlugin:
     _relay: Any
 
     def ask(self, hook: str, **arguments: Any) -> Any:
-        """Call a hook; its exceptions are not caught here."""
-        return getattr(self._relay, hook)(**arguments)
+        """Call a hook with these arguments and the caller; its exceptions are not caught here."""
+        under_way = call.current()
+        caller = under_way.caller if under_way else None
+        return getattr(self._relay, hook)(caller=caller, **arguments)
 
     @contextmanager
     def guard(self, hook: str) -> Iterator[None]:
@@ -88,22 +90,15 @@ class Hooks:
         """Pass a finished call to the plugins that watch calls."""
         for plugin in self._of("watch_call"):
             with plugin.guard("watch_call"):
-                plugin.ask(
-                    "watch_call",
-                    tool=tool,
-                    arguments=_own(arguments),
-                    caller=_caller(),
-                    outcome=outcome,
-                    seconds=seconds,
-                )
+                own = _own(arguments)
+                plugin.ask("watch_call", tool=tool, arguments=own, outcome=outcome, seconds=seconds)
 
     async def refusal(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The first sentence that refuses a call, or None."""
         for plugin in self._of("refuse_call"):
             with plugin.guard("refuse_call"):
-                given = _own(arguments)
-                asked = plugin.ask("refuse_call", tool=tool, arguments=given, caller=_caller())
-                sentence = await _result(asked)
+                result = plugin.ask("refuse_call", tool=tool, arguments=_own(arguments))
+                sentence = await _awaited(result)
                 if isinstance(sentence, str) and sentence.strip():
                     return sentence
                 if sentence is not None:
@@ -114,16 +109,15 @@ class Hooks:
         """The part of a record's metadata that may be returned; empty if a redaction failed."""
         if not metadata:
             return metadata
-        given = _own(metadata)
+        left: dict[str, Any] = _own(metadata)
         for plugin in self._redactors:
             try:
-                asked = {"kind": kind, "key": key, "metadata": given, "caller": _caller()}
-                given = dict(plugin.ask("redact_metadata", **asked))
+                left = dict(plugin.ask("redact_metadata", kind=kind, key=key, metadata=left))
             except FAULTS as fault:
                 if call.withheld((kind, key)):
                     plugin.report("redact_metadata", fault)
                 return {}
-        return dict(given)
+        return left
 
     async def reranked(
         self, query: str, node_types: Sequence[str], candidates: list[EntityStub]
@@ -131,14 +125,11 @@ class Hooks:
         """The same candidates, in the order determined by the hooks."""
         for plugin in self._of("rerank_candidates"):
             with plugin.guard("rerank_candidates"):
-                asked = plugin.ask(
-                    "rerank_candidates",
-                    query=query,
-                    node_types=list(node_types),
-                    candidates=list(candidates),
-                    caller=_caller(),
+                types, copy = list(node_types), list(candidates)
+                result = plugin.ask(
+                    "rerank_candidates", query=query, node_types=types, candidates=copy
                 )
-                order = await _result(asked)
+                order = await _awaited(result)
                 if order is not None:
                     candidates = _in_order(candidates, order)
         return candidates
@@ -146,14 +137,12 @@ class Hooks:
     def commands(self) -> Iterator[tuple[HookPlugin, CommandDeclaration]]:
         """The declared commands, each with its plugin."""
         for plugin in self._of("cli_commands"):
-            declared: list[Any] = []
             with plugin.guard("cli_commands"):
-                found = list(plugin.ask("cli_commands") or ())
-                for one in found:
+                commands = list(plugin.ask("cli_commands") or ())
+                for one in commands:
                     if not isinstance(one, CommandDeclaration):
                         raise TypeError(f"it declared {one!r}, not a CommandDeclaration")
-                declared = found
-            yield from ((plugin, one) for one in declared)
+                yield from ((plugin, one) for one in commands)
 
     def _of(self, hook: str) -> tuple[HookPlugin, ...]:
         return tuple(plugin for plugin in self.plugins if hook in plugin.hooks)
@@ -257,7 +246,7 @@ def _registered(name: str, distribution: str | None, plugin: object) -> HookPlug
 # --- what is given to a hook and what it gives back ---------------------------
 
 
-async def _result(value: Any) -> Any:
+async def _awaited(value: Any) -> Any:
     """The result of a hook, awaited until the deadline of the current call."""
     if not inspect.isawaitable(value):
         return value
@@ -272,11 +261,6 @@ def _in_order(candidates: Sequence[EntityStub], order: Sequence[EntityStub]) -> 
     if strange:
         raise ValueError(f"it returned {strange[0]!r}, which is not a candidate")
     return [by_id[i] for i in dict.fromkeys((*ids, *by_id))]
-
-
-def _caller() -> call.Caller | None:
-    under_way = call.current()
-    return under_way.caller if under_way else None
 
 
 def _own(value: Any) -> Any:
