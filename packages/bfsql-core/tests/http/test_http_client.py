@@ -254,6 +254,18 @@ async def test_headers_with_secrets_go_where_they_are_passed(
     assert shown.secrets == (SECRET,)
 
 
+def test_credentials_of_several_kinds_have_their_headers_and_hide_their_secrets():
+    login = basic("me", "pw")
+    both = Credentials.of(token="t-1", key=("X-Key", "k-12"))
+    assert both.headers == {"Authorization": "Bearer t-1", "X-Key": "k-12"}
+    assert both.secrets == ("k-12", "t-1")
+    assert Credentials.of(login=("me", "pw")).headers == {"Authorization": login}
+    digest = Credentials.of(login=("me", "pw"), digest=True)
+    assert (digest.headers, digest.digest) == ({}, ("me", "pw"))
+    assert set(digest.secrets) == {"pw", login.removeprefix("Basic ")}
+    assert Credentials.of() == Credentials()
+
+
 async def test_a_digest_challenge_is_answered_and_remembered(
     bad_endpoint: BadEndpoint, client: Made
 ) -> None:

@@ -35,6 +35,13 @@ class Branch(Shop):
     street: str = "High Street"
 
 
+class Documented(BackendSettings, use_attribute_docstrings=True):
+    uri: str
+    """Where it is,
+    and what is there.
+    """
+
+
 class Checked(BackendSettings):
     token: SecretStr
     name: str = Field(default="abc", min_length=2)
@@ -82,6 +89,7 @@ def test_every_field_has_a_kind() -> None:
 def test_an_option_tells_what_help_needs() -> None:
     assert _option("uri").required
     assert _option("uri").help == "Where it is."
+    assert options(Documented)[0].help == "Where it is, and what is there."
     assert _option("tags").default == "a, b"
     assert _option("loud").default == "false"
     assert _option("colour").choices == ("red", "blue")

@@ -146,7 +146,7 @@ class Credentials:
             hidden += [login[1], header.removeprefix("Basic ")]
             if not digest:
                 headers["Authorization"] = header
-        return cls(headers, login if digest else None, oauth, hidden)
+        return cls(headers, login if digest else None, oauth, tuple(hidden))
 
     @property
     def secrets(self) -> tuple[str, ...]:

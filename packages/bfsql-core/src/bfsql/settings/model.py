@@ -45,7 +45,11 @@ class Env:
 
 
 class BackendSettings(BaseModel):
-    """Base of every backend's settings: frozen, unknown keys refused."""
+    """Base of every backend's settings: frozen, unknown keys refused.
+
+    The help of a setting is the `description` of its field, or the field's docstring if the class
+    is declared with `use_attribute_docstrings=True`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
