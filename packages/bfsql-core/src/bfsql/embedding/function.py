@@ -21,10 +21,7 @@ Find: TypeAlias = Callable[[], Callable[[str], Any]]
 class Function:
     """A function of one text, plain or async; a plain one runs in threads of its own.
 
-    Args:
-        find: Returns the function; runs in a thread.
-        name: The beginning of messages.
-        threads: Maximum number of concurrent calls of a plain function.
+    `find` returns it, also in a thread; messages begin with `name`.
     """
 
     def __init__(self, find: Find, name: str, *, threads: int = 4) -> None:
@@ -64,11 +61,9 @@ class Function:
 
 
 def local_model(model: str, dimensions: int | None = None) -> Function:
-    """A sentence-transformers model (the extra `sentence-transformers`); its vectors have length 1.
+    """A sentence-transformers model by its name or its folder; its vectors have length 1.
 
-    Args:
-        model: Its name or its folder: `all-MiniLM-L6-v2`, `/models/mine`.
-        dimensions: Length to which its vectors are cut, if the model was trained for that.
+    They are cut to these dimensions, for a model that was trained for that.
     """
     name = f"The embedding model {model}"
 
@@ -102,9 +97,7 @@ def function_named(dotted: str) -> Function:
         for part in path.split("."):
             if not hasattr(found, part):
                 close = difflib.get_close_matches(part, dir(found), n=1)
-                cure = (
-                    f"Did you mean {close[0]}?" if close else ("Correct the part after the colon.")
-                )
+                cure = f"Did you mean {close[0]}?" if close else "Correct the part after the colon."
                 raise ConfigurationError(
                     f"There is no {part!r} in the module {module} (embedding is {dotted}). {cure}"
                 )

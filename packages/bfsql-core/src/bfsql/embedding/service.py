@@ -93,13 +93,11 @@ class Service:
 
     async def close(self) -> None:
         """Close its connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def _post(self, text: str) -> HttpReply:
-        if self._client is None:
-            raise EmbeddingFailed(f"{self.name} is closed.")
+        assert self._client is not None  # it is opened first
         body = {**self._fields, "input": text}
         request = HttpRequest(
             self._url,
@@ -139,7 +137,7 @@ class Service:
             return json.loads(reply.body)["data"][0]["embedding"]
         except (ValueError, RecursionError, LookupError, TypeError) as error:
             parsed = not isinstance(error, (ValueError, RecursionError))
-            what = "JSON without data[0].embedding" if parsed else ("something that is not JSON")
+            what = "JSON without data[0].embedding" if parsed else "something that is not JSON"
             raise EmbeddingFailed(
                 f"{self.name} answered with {what}: {self._quoted(reply.body)}. Is it the URL of "
                 "an OpenAI-compatible /embeddings?",
@@ -188,12 +186,7 @@ class Service:
 
 
 def endpoint(url: str) -> str:
-    """The URL for requests, from one that may be only the service's base.
-
-    Raises:
-        ConfigurationError: It is not a URL, or has a password in it, which would be shown
-            wherever settings are.
-    """
+    """The URL for requests, from one that may be only the service's base."""
     login = "set the key in embedding_key or BFSQL_EMBEDDING_KEY"
     parts = split_setting(url, "embedding", login)
     if not parts.hostname:

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from types import TracebackType
 from typing import TypeVar
 
 from bfsql import call
@@ -124,7 +123,7 @@ class RateLimited(Exception):
     """Seconds until the next request is allowed."""
 
 
-class RateLimiter:
+class RateLimiter(asyncio.Semaphore):
     """Limits the requests to one server: `async with limiter: await limiter.turn(ends)`.
 
     Args:
@@ -133,20 +132,10 @@ class RateLimiter:
     """
 
     def __init__(self, max_concurrent: int, delay: float = 0.0) -> None:
-        self._slots = asyncio.Semaphore(max_concurrent)
+        super().__init__(max_concurrent)
         self._line = asyncio.Lock()
         self._delay = delay
         self._free = -math.inf
-
-    async def __aenter__(self) -> None:
-        """Wait for a slot."""
-        await self._slots.acquire()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> None:
-        """Release the slot."""
-        self._slots.release()
 
     async def turn(self, ends: float) -> None:
         """Wait until the next request may start.
