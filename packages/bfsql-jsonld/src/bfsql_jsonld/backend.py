@@ -25,7 +25,7 @@ from bfsql.models.records import (
 from bfsql.settings import resolve
 from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
 from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
-from bfsql_jsonld.listings import Batches
+from bfsql_jsonld.listings import fetch_edges, fetch_nodes, fetch_ring
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 from bfsql_jsonld.search import search
@@ -62,7 +62,6 @@ class JsonLdBackend(GraphDbInterface):
         self._api = api = Api.of(settings)
         self.session = api.session
         self._schema = SchemaReader(api)
-        self._batches = Batches(api)
         self._documents = DocumentReader(api)
         self._source: Source = (
             RouteSource(api, self._documents)
@@ -152,7 +151,7 @@ class JsonLdBackend(GraphDbInterface):
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return list(await super().get_nodes_batch(ids))
-        found = await self._batches.nodes(schema, ids, metadata=False)
+        found = await fetch_nodes(self._api, schema, ids, metadata=False)
         return [Node(node.id, node.entity_type, NO_METADATA) for node in found]
 
     async def edges_batch(
@@ -165,7 +164,7 @@ class JsonLdBackend(GraphDbInterface):
         """A ring, or a part of it, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
-            return await self._batches.ring(schema, ids, predicates, direction)
+            return await fetch_ring(self._api, schema, ids, predicates, direction)
         known: Sequence[str] = ids
         if self._settings.relations == "route":  # an API may return relations of other ids
             known = [node.id for node in await self.get_nodes_batch(ids)]
@@ -182,7 +181,7 @@ class JsonLdBackend(GraphDbInterface):
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return await super().metadata_for_nodes_batch(ids, keys)
-        found = await self._batches.nodes(schema, ids, metadata=True, keys=keys)
+        found = await fetch_nodes(self._api, schema, ids, metadata=True, keys=keys)
         return only({node.id: node.metadata for node in found}, keys)
 
     async def metadata_for_edges_batch(
@@ -193,7 +192,7 @@ class JsonLdBackend(GraphDbInterface):
         if schema.relations_batch is None:
             return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
-        return only(await self._batches.edges(schema, asked, keys), keys)
+        return only(await fetch_edges(self._api, schema, asked, keys), keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence from the API's route, or from the metadata of edges if it has none."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -40,7 +40,7 @@ async def read_pages(api: Api, url: str) -> Listing | None:
     s = api.settings
     first = with_query(url, [(s.limit_param, str(s.page_size))]) if s.page_size else url
     at: str | None = first
-    listing, seen, count = Listing(), {first}, 0
+    listing, seen, count = Listing(), {at}, 0
     while at is not None:
         if len(listing.pages) == s.max_pages:
             listing.cut = True
@@ -58,7 +58,7 @@ async def read_pages(api: Api, url: str) -> Listing | None:
         at = _next_page(api, reply, document, first=first, size=size, count=count)
         if at is not None and at in seen:
             raise _circle(at)
-        seen.add(at or "")
+        seen.add(at)
     return listing
 
 
@@ -96,113 +96,101 @@ def _circle(url: str) -> StoreError:
 Key = TypeVar("Key", str, Triple)
 
 
-class Batches:
-    """Requests the batch routes of an API."""
+class _Batch(NamedTuple):
+    """A route that takes many ids or relations."""
 
-    def __init__(self, api: Api) -> None:
-        self._session = api.session
-        self._routes = api.routes
-        self._fields = api.fields
+    route: str | None
+    keys: str
+    """The field of the ids or relations in a request."""
+    results: str
+    """The field of the list in an answer."""
 
-    async def nodes(
-        self,
-        schema: Schema,
-        ids: Sequence[str],
-        *,
-        metadata: bool,
-        keys: Collection[str] | None = None,
-    ) -> list[Node]:
-        """The entities that exist, with all or some of their metadata if requested."""
-        found: list[Node] = []
-        more = {"metadata": metadata, **_filter(schema, "keys", keys)}
-        answers = self._answers(
-            schema, schema.entities_batch, "ids", ids, results="results", more=more
-        )
-        async for _, reply, entries in answers:
-            with reply.read():
-                found += [self._fields.node(entry) for entry in entries]
-        return found
 
-    async def ring(
-        self,
-        schema: Schema,
-        ids: Sequence[str],
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
-        """Every relation that touches one of the ids, or a part of them."""
-        found: list[Triple] = []
-        more = _filter(schema, "predicates", predicates)
-        if direction is not None and schema.parts:
-            more["direction"] = direction
-        answers = self._answers(
-            schema, schema.relations_batch, "ids", ids, results="relations", more=more
-        )
-        async for chunk, reply, entries in answers:
-            asked = frozenset(chunk)
-            with reply.read():
-                for row in entries:
-                    triple = triple_of(row)
-                    if triple[0] not in asked and triple[2] not in asked:
-                        raise Unreadable(
-                            f"it holds the relation {short(' '.join(triple))}, which is not a "
-                            "relation of the requested entities"
-                        )
-                    found.append(triple)
-        return part_of(found, ids, predicates, direction)
+async def fetch_nodes(
+    api: Api,
+    schema: Schema,
+    ids: Sequence[str],
+    *,
+    metadata: bool,
+    keys: Collection[str] | None = None,
+) -> list[Node]:
+    """The entities that exist, with all or some of their metadata if requested."""
+    found: list[Node] = []
+    more = {"metadata": metadata, **_filter(schema, "keys", keys)}
+    batch = _Batch(schema.entities_batch, "ids", "results")
+    async for _, reply, entries in _answers(api, schema, batch, ids, more):
+        with reply.read():
+            found += [api.fields.node(entry) for entry in entries]
+    return found
 
-    async def edges(
-        self, schema: Schema, edges: Sequence[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
-        """Metadata of the relations that exist, or some keys of it."""
-        found: dict[Triple, Metadata] = {}
-        more, route = _filter(schema, "keys", keys), schema.relations_batch
-        answers = self._answers(schema, route, "relations", edges, results="results", more=more)
-        async for _, reply, entries in answers:
-            with reply.read():
-                for entry in entries:
-                    triple = self._fields.triple(entry, "", "")
-                    found[triple] = self._fields.edge_metadata(entry)
-        return found
 
-    async def _answers(
-        self,
-        schema: Schema,
-        route: str | None,
-        field: str,
-        keys: Sequence[Key],
-        *,
-        results: str,
-        more: Mapping[str, Any],
-    ) -> AsyncIterator[tuple[list[Key], Reply, list[Any]]]:
-        """The keys of each request, its answer, and the answer's entries.
+async def fetch_ring(
+    api: Api,
+    schema: Schema,
+    ids: Sequence[str],
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
+) -> list[Triple]:
+    """Every relation that touches one of the ids, or a part of them."""
+    found: list[Triple] = []
+    more = _filter(schema, "predicates", predicates)
+    if direction is not None and schema.parts:
+        more["direction"] = direction
+    batch = _Batch(schema.relations_batch, "ids", "relations")
+    async for chunk, reply, entries in _answers(api, schema, batch, ids, more):
+        asked = frozenset(chunk)
+        with reply.read():
+            for row in entries:
+                triple = triple_of(row)
+                if triple[0] not in asked and triple[2] not in asked:
+                    raise Unreadable(
+                        f"it holds the relation {short(' '.join(triple))}, which is not a "
+                        "relation of the requested entities"
+                    )
+                found.append(triple)
+    return part_of(found, ids, predicates, direction)
 
-        Args:
-            schema: The limits of a request; one with too large an answer is halved.
-            route: The batch route.
-            field: The field of the keys.
-            keys: All keys.
-            results: The field of the answer's list.
-            more: Other fields of every request.
-        """
-        assert route is not None
-        headers = {"Content-Type": "application/json"}
-        waiting = deque(_chunks(keys, schema, more))
-        while waiting:
-            chunk = waiting.popleft()
-            body = to_json({field: chunk, **more})
-            reply = await self._session.ask(Request(self._routes.at(route), "POST", body, headers))
-            if len(chunk) > 1 and _is_too_large(reply):
-                half = len(chunk) // 2
-                waiting.extendleft((chunk[half:], chunk[:half]))
-                continue
-            document = reply.json()
-            with reply.read():
-                entries = document.get(results) if isinstance(document, dict) else None
-                if not isinstance(entries, list):
-                    raise Unreadable(f"there is no list in the field {results}")
-            call.omitted(*omissions(document))
-            yield chunk, reply, entries
+
+async def fetch_edges(
+    api: Api, schema: Schema, edges: Sequence[Triple], keys: Collection[str] | None = None
+) -> dict[Triple, Metadata]:
+    """Metadata of the relations that exist, or some keys of it."""
+    found: dict[Triple, Metadata] = {}
+    more = _filter(schema, "keys", keys)
+    batch = _Batch(schema.relations_batch, "relations", "results")
+    async for _, reply, entries in _answers(api, schema, batch, edges, more):
+        with reply.read():
+            for entry in entries:
+                triple = api.fields.triple(entry, "", "")
+                found[triple] = api.fields.edge_metadata(entry)
+    return found
+
+
+async def _answers(
+    api: Api, schema: Schema, batch: _Batch, keys: Sequence[Key], more: Mapping[str, Any]
+) -> AsyncIterator[tuple[list[Key], Reply, list[Any]]]:
+    """The keys of each request, its answer, and the answer's entries.
+
+    Every request has the fields `more`; one whose answer would be too large is halved.
+    """
+    assert batch.route is not None
+    headers = {"Content-Type": "application/json"}
+    waiting = deque(_chunks(keys, schema, more))
+    while waiting:
+        chunk = waiting.popleft()
+        body = to_json({batch.keys: chunk, **more})
+        reply = await api.session.ask(Request(api.routes.at(batch.route), "POST", body, headers))
+        if len(chunk) > 1 and _is_too_large(reply):
+            half = len(chunk) // 2
+            waiting.extendleft((chunk[half:], chunk[:half]))
+            continue
+        document = reply.json()
+        with reply.read():
+            entries = document.get(batch.results) if isinstance(document, dict) else None
+            if not isinstance(entries, list):
+                raise Unreadable(f"there is no list in the field {batch.results}")
+        call.omitted(*omissions(document))
+        yield chunk, reply, entries
 
 
 def _is_too_large(reply: Reply) -> bool:
