@@ -79,7 +79,7 @@ class Chained(LoadedTogether, ServedSuite):
                 await backend.close()
 
     def round_trips_of(self, backend: Any) -> int:
-        return int(backend.session.requests)
+        return int(backend.session._client.requests)
 
 
 @trying(

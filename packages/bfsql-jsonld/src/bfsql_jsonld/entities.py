@@ -59,7 +59,7 @@ class RouteSource:
         if reply is None:
             raise KeyError(entity_id)
         document = reply.json()
-        if self._fields.apply(self._fields.is_entity(document)):
+        if self._fields.by_fields(self._fields.is_entity(document)):
             call.omitted(*omissions(document))
             with reply.read():
                 return self._fields.node(document)
@@ -121,7 +121,7 @@ class RouteSource:
         for reply, document in listing.pages:
             entries = self._fields.relations(document)
             there = entries is not None and all(map(self._fields.is_relation, entries))
-            if self._fields.apply(there):
+            if self._fields.by_fields(there):
                 with reply.read():
                     found += self._entries(entries, entity_id, direction)
             else:

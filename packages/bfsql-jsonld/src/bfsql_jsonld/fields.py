@@ -30,7 +30,7 @@ class Fields:
     def __init__(self, settings: JsonLdSettings) -> None:
         self._settings = settings
 
-    def apply(self, there: bool) -> bool:  # noqa: FBT001
+    def by_fields(self, there: bool) -> bool:  # noqa: FBT001
         """Whether an answer is read by its fields, given whether they are there."""
         reading = self._settings.reading
         return reading == "fields" or (reading == "auto" and there)

@@ -51,7 +51,7 @@ async def _by_name(
     document = reply.json()
     call.omitted(*omissions(document))
     hits = api.fields.hits(document)
-    if not api.fields.apply(hits is not None and all(map(api.fields.is_entity, hits))):
+    if not api.fields.by_fields(hits is not None and all(map(api.fields.is_entity, hits))):
         return _stubs(await documents.read(reply, document))
     with reply.read():
         if hits is None:

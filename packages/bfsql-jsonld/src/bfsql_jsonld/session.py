@@ -62,11 +62,6 @@ class Session:
             http2=True,
         )
 
-    @property
-    def requests(self) -> int:
-        """Number of requests that were sent so far."""
-        return self._client.requests
-
     async def ask(self, request: Request) -> Reply:
         """Send a request; a reply of any status that is not temporary is returned.
 
