@@ -215,9 +215,10 @@ class DocumentSource:
             if self._is_fault(url, error):
                 raise
             log.info("The document of %s was skipped: %s", entity_id, error)
-            why = "returned a document that cannot be read"
-            why = "does not answer" if isinstance(error, StoreUnavailable) else why
-            call.omitted(Omission(entity_id, reason=f"its host {why}"))
+            why = "its host returned a document that cannot be read"
+            if isinstance(error, StoreUnavailable):
+                why = "its host does not answer"
+            call.omitted(Omission(entity_id, reason=why))
             raise KeyError(entity_id) from None
         for known in (entity_id, self._api.canonical(entity_id)):
             if known in described.nodes:

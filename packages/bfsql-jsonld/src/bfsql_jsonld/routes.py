@@ -129,6 +129,6 @@ class Api:
         return None if reply is None or reply.gone else reply
 
     def canonical(self, entity_id: str) -> str:
-        """The form in which documents are read to contain an id, if it means an IRI."""
+        """The id that documents have for the IRI that an id means; the id itself without one."""
         iri = self.prefixes.full(entity_id)
         return entity_id if iri is None else self.prefixes.short(iri)
