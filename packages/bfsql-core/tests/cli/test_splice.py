@@ -11,11 +11,9 @@ from bfsql.cli.splice import (
     Unreadable,
     read_json,
     read_toml,
-    remove_element,
-    remove_member,
+    remove_item,
     remove_table,
-    set_element,
-    set_member,
+    set_item,
     set_table,
 )
 
@@ -55,14 +53,14 @@ AROUND = [
 @pytest.mark.parametrize("text", AROUND)
 def test_an_entry_is_added_and_everything_else_stays(text: str) -> None:
     before = read_json(text)
-    added = set_member(text, ["mcpServers", "films"], ENTRY)
+    added = set_item(text, ["mcpServers", "films"], ENTRY)
     assert read_json(added) == {
         **before,
         "mcpServers": {**before.get("mcpServers", {}), "films": ENTRY},
     }
     kept = iter(added)
     assert all(character in kept for character in text if not character.isspace()), added
-    removed = remove_member(added, ["mcpServers", "films"])
+    removed = remove_item(added, ["mcpServers", "films"])
     if before.get("mcpServers"):
         assert removed == text
     assert read_json(removed) == {**before, "mcpServers": before.get("mcpServers", {})}
@@ -71,22 +69,21 @@ def test_an_entry_is_added_and_everything_else_stays(text: str) -> None:
 def test_an_entry_in_the_middle_is_removed_with_its_line() -> None:
     text = '{\n  "mcpServers": {\n    "films": {},\n    "x": 1\n  }\n}\n'
     assert (
-        remove_member(text, ["mcpServers", "films"]) == '{\n  "mcpServers": {\n    "x": 1\n  }\n}\n'
+        remove_item(text, ["mcpServers", "films"]) == '{\n  "mcpServers": {\n    "x": 1\n  }\n}\n'
     )
-    assert remove_member('{"m": {"a": 1, "b": 2}}', ["m", "a"]) == '{"m": {"b": 2}}'
+    assert remove_item('{"m": {"a": 1, "b": 2}}', ["m", "a"]) == '{"m": {"b": 2}}'
 
 
 def test_a_present_entry_is_replaced_in_its_place() -> None:
     text = '{"mcpServers": {"films": {"old": true}, "x": 1}} // end'
     assert (
-        set_member(text, ["mcpServers", "films"], 2)
-        == '{"mcpServers": {"films": 2, "x": 1}} // end'
+        set_item(text, ["mcpServers", "films"], 2) == '{"mcpServers": {"films": 2, "x": 1}} // end'
     )
 
 
 @pytest.mark.parametrize("text", ["", "\n", "{\n  // nothing\n}"])
 def test_a_file_without_anything_gets_all_of_it(text: str) -> None:
-    assert read_json(set_member(text, ["mcpServers", "films"], ENTRY)) == {
+    assert read_json(set_item(text, ["mcpServers", "films"], ENTRY)) == {
         "mcpServers": {"films": ENTRY}
     }
 
@@ -106,23 +103,25 @@ def test_a_file_without_anything_gets_all_of_it(text: str) -> None:
 )
 def test_what_is_no_json_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(Unreadable, match=f"line {line}: "):
-        set_member(text, ["mcpServers", "films"], ENTRY)
+        set_item(text, ["mcpServers", "films"], ENTRY)
 
 
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": null}'])
 def test_what_cannot_hold_an_entry_is_refused(text: str) -> None:
     with pytest.raises(Unreadable, match="not an object"):
-        set_member(text, ["mcpServers", "films"], ENTRY)
+        set_item(text, ["mcpServers", "films"], ENTRY)
 
 
 def test_elements_of_an_array_are_known_by_a_key() -> None:
-    path = ["inputs"]
+    a, b = ["inputs", ("id", "a")], ["inputs", ("id", "b")]
     one, two = {"id": "a", "type": "x"}, {"id": "b", "type": "y"}
-    text = set_element(set_element("{}", path, "id", one), path, "id", two)
+    text = set_item(set_item("{}", a, one), b, two)
     assert read_json(text) == {"inputs": [one, two]}
-    assert read_json(set_element(text, path, "id", {"id": "a"})) == {"inputs": [{"id": "a"}, two]}
-    assert read_json(remove_element(text, path, "id", "a")) == {"inputs": [two]}
-    assert remove_element(text, path, "id", "c") == text
+    assert read_json(set_item(text, a, {"id": "a"})) == {"inputs": [{"id": "a"}, two]}
+    assert read_json(remove_item(text, a)) == {"inputs": [two]}
+    assert remove_item(text, ["inputs", ("id", "c")]) == text
+    with pytest.raises(Unreadable, match="not an array"):
+        set_item('{"inputs": {}}', a, one)
 
 
 VALUES = st.recursive(
@@ -142,9 +141,9 @@ VALUES = st.recursive(
 def test_any_file_has_the_same_text_after_an_entry_came_and_went(whole, servers, indent) -> None:
     servers.pop("films", None)
     text = json.dumps({**whole, "mcpServers": servers}, indent=indent)
-    added = set_member(text, ["mcpServers", "films"], ENTRY)
+    added = set_item(text, ["mcpServers", "films"], ENTRY)
     assert json.loads(added) == {**whole, "mcpServers": {**servers, "films": ENTRY}}
-    removed = remove_member(added, ["mcpServers", "films"])
+    removed = remove_item(added, ["mcpServers", "films"])
     assert removed == text if servers else json.loads(removed) == json.loads(text)
 
 

@@ -13,11 +13,9 @@ from typing import Any, Literal
 from bfsql.cli.splice import (
     read_json,
     read_toml,
-    remove_element,
-    remove_member,
+    remove_item,
     remove_table,
-    set_element,
-    set_member,
+    set_item,
     set_table,
 )
 from bfsql.errors import ConfigurationError
@@ -207,9 +205,9 @@ class Client:
         """
         if self.form == "toml":
             return set_table(text, [self.key, name], entry)
-        text = set_member(text, [self.key, name], entry)
+        text = set_item(text, [self.key, name], entry)
         for one in inputs:
-            text = set_element(text, ["inputs"], "id", one)
+            text = set_item(text, ["inputs", ("id", one["id"])], one)
         return text
 
     def removed(self, text: str, name: str) -> str:
@@ -221,9 +219,9 @@ class Client:
         if self.form == "toml":
             return remove_table(text, [self.key, name])
         inputs = self.present_inputs(text, name)
-        text = remove_member(text, [self.key, name])
+        text = remove_item(text, [self.key, name])
         for one in inputs:
-            text = remove_element(text, ["inputs"], "id", one["id"])
+            text = remove_item(text, ["inputs", ("id", one["id"])])
         return text
 
     def present_inputs(self, text: str, name: str) -> list[dict[str, Any]]:

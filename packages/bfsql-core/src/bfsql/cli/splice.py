@@ -13,50 +13,223 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, TypeAlias
 
-Value = Any
+Value: TypeAlias = Any
 
-_BLANKS = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_BARE = re.compile(r"[^\s,\]}/]+")
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?")
+Step: TypeAlias = str | tuple[str, str]
+"""A key of an object; or a key and its value, which identify an object in an array."""
 
 
 class Unreadable(ValueError):
     """The text is not valid; the message names the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A value and its position in the text."""
+def _expected(whole: Value, path: Sequence[Step], value: Value) -> Value:
+    """The parsed value after an entry has been set."""
+    if not path:
+        return value
+    step, *rest = path
+    if isinstance(step, tuple):
+        if not isinstance(whole, list):
+            raise Unreadable("the place for the entry is not an array")
+        found = [n for n, one in enumerate(whole) if _is_element(one, step)]
+        at = found[-1] if found else len(whole)
+        return [*whole[:at], value, *whole[at + 1 :]]
+    if not isinstance(whole, dict):
+        raise Unreadable("the place for the entry is not an object")
+    missing: Value = [] if rest and isinstance(rest[0], tuple) else {}
+    return {**whole, step: _expected(whole.get(step, missing), rest, value)}
 
-    start: int
-    end: int
-    value: Value
-    items: tuple[_Item, ...] = ()
-    """The items of an object or an array."""
 
-    def member(self, key: str) -> _Item | None:
-        """The last member of a name, which is the one that takes effect."""
-        return next((item for item in reversed(self.items) if item.key == key), None)
+def _is_element(value: Value, step: Step) -> bool:
+    return isinstance(value, dict) and value.get(step[0]) == step[1]
+
+
+# --- JSON, with comments and trailing commas ----------------------------------
+
+_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_NOT_JSON = re.compile(rf"({_TEXT})|//[^\n]*|/\*.*?\*/|\ufeff|[^\S \t\r\n]", re.DOTALL)
+"""A text; or a comment or a white space that JSON does not have."""
+_TRAILING_COMMA = re.compile(rf"({_TEXT}|[\[{{,:]\s*,)|,(?=\s*[\]}}])", re.DOTALL)
+"""A text or a wrong comma; or a comma between a value and the end of an object or an array."""
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?")
+_WORD = re.compile(r"[^\s,\]}/]+|.")
+
+_REASONS = {
+    "Expecting property name enclosed in double quotes": (
+        "a text in double quotes is missing or not closed"
+    ),
+    "Unterminated string starting at": "a text in double quotes is missing or not closed",
+    "Invalid control character at": "a text in double quotes is missing or not closed",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Extra data": "there is more text after the end",
+}
+"""Messages of `json`, in the words of this module."""
+
+_decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A member of an object, or an element of an array."""
+    """A member of an object, or an element of an array, which has no key."""
 
     key: str | None
+    value: Value
     start: int
-    """Start of the key, or of the element, which has no key."""
-    node: _Node
+    """Start of the key, or of the element."""
+    value_start: int
+    end: int
 
-    @property
-    def end(self) -> int:
-        return self.node.end
+    def matches(self, step: Step) -> bool:
+        return self.key == step if isinstance(step, str) else _is_element(self.value, step)
 
 
-# --- JSON, with comments and trailing commas ----------------------------------
+class _Json:
+    """A JSON text, and the positions of what is in it.
+
+    Raises:
+        Unreadable: It is not JSON.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        # Both have the same length as the text.
+        self._without_comments = _blanked(_NOT_JSON, text)
+        self._plain = _blanked(_TRAILING_COMMA, self._without_comments)
+        self.is_empty = not self._plain.strip()
+        try:
+            self.value = {} if self.is_empty else json.loads(self._plain)
+        except json.JSONDecodeError as error:
+            raise Unreadable(f"line {error.lineno}: {_reason(error)}") from None
+        self.start = self._behind_blanks(0)
+        indented = re.search(r"\n([ \t]+)\S", text)
+        self._step = indented[1] if indented else "  "
+
+    def find(self, path: Sequence[Step]) -> list[_Item]:
+        """The items along a path from the outermost value, as far as they exist."""
+        found: list[_Item] = []
+        start = self.start
+        for step in path:
+            items, _ = self._items(start)
+            # Of members with the same key, the last takes effect.
+            item = next((item for item in reversed(items) if item.matches(step)), None)
+            if item is None:
+                break
+            found.append(item)
+            start = item.value_start
+        return found
+
+    def with_value(self, item: _Item, value: Value) -> str:
+        """The text with another value of an item."""
+        body = self._as_json(value, self._indent(item.start))
+        return self.text[: item.value_start] + body + self.text[item.end :]
+
+    def with_item(self, parent: int, key: str | None, value: Value) -> str:
+        """The text with an item after the last one of an object or an array.
+
+        Args:
+            parent: Start of the object or the array.
+            key: The key in an object.
+            value: The value.
+        """
+        text, (items, end) = self.text, self._items(parent)
+        name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+        if not items:
+            outer = self._indent(parent)
+            indent = outer + self._step
+            inside = text[parent + 1 : end - 1].rstrip()  # comments
+            entry = f"{self.newline}{indent}{name}{self._as_json(value, indent)}"
+            return f"{text[: parent + 1]}{inside}{entry}{self.newline}{outer}{text[end - 1 :]}"
+        last = items[-1]
+        if not self._begins_line(last.start):
+            entry = f"{name}{json.dumps(value, ensure_ascii=False)}"
+            return f"{text[: last.end]}, {entry}{text[last.end :]}"
+        comma = self._behind_blanks(last.end)
+        trailing = text[comma] == ","
+        place = comma + 1 if trailing else last.end
+        rest = _REST_OF_LINE.match(text, place)
+        assert rest is not None
+        indent = self._indent(last.start)
+        entry = f"{self.newline}{indent}{name}{self._as_json(value, indent)}{',' * trailing}"
+        before = text[:place] + "," * (not trailing) + rest[0]
+        return f"{before}{entry}{text[rest.end() :]}"
+
+    def without_item(self, parent: int, item: _Item) -> str:
+        """The text without an item of an object or an array, its comma and its line."""
+        text, (items, _) = self.text, self._items(parent)
+        position = items.index(item)
+        alone = self._begins_line(item.start)
+        behind = self._behind_blanks(item.end)
+        start = self._end_of_line_before(item.start) if alone else item.start
+        if text[behind] == ",":
+            return text[:start] + text[behind + 1 if alone else self._behind_blanks(behind + 1) :]
+        if position == 0:
+            comments = text[parent + 1 : item.start].rstrip()
+            if comments:
+                comments += self.newline + self._indent(parent)
+            return text[: parent + 1] + comments + text[behind:]
+        comma = self._behind_blanks(items[position - 1].end)
+        between = text[comma + 1 : start]
+        return text[:comma] + (between if alone else between.rstrip(" ")) + text[item.end :]
+
+    def _items(self, start: int) -> tuple[list[_Item], int]:
+        """The items of the object or the array that begins at a position, and its end."""
+        plain, items = self._plain, list[_Item]()
+        if plain[start] not in "{[":
+            return items, start
+        at = self._behind_blanks(start + 1)
+        while plain[at] not in "}]":
+            first, key = at, None
+            if plain[start] == "{":
+                key, at = _decode(plain, at)
+                at = self._behind_blanks(self._behind_blanks(at) + 1)  # the colon
+            value, end = _decode(plain, at)
+            items.append(_Item(key, value, first, at, end))
+            at = self._behind_blanks(end)
+            if self._without_comments[at] == ",":
+                at = self._behind_blanks(at + 1)
+        return items, at + 1
+
+    def _behind_blanks(self, at: int) -> int:
+        """The position after white space and comments."""
+        rest = self._without_comments
+        while rest[at : at + 1].isspace():
+            at += 1
+        return at
+
+    def _begins_line(self, at: int) -> bool:
+        line = self.text.rfind("\n", 0, at) + 1
+        return line > 0 and not self.text[line:at].strip(" \t")
+
+    def _end_of_line_before(self, at: int) -> int:
+        end = self.text.rfind("\n", 0, at)
+        return end - 1 if self.text[end - 1 : end] == "\r" else end
+
+    def _indent(self, at: int) -> str:
+        """The indentation of the line of a position."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _as_json(self, value: Value, indent: str) -> str:
+        """A value as JSON, indented like the text around it."""
+        lines = json.dumps(value, indent=self._step, ensure_ascii=False).split("\n")
+        return f"{self.newline}{indent}".join(lines)
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """The text with a blank for each character of what matches, except for texts and line ends."""
+    return pattern.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    if error.msg == "Expecting value":
+        word = _WORD.match(error.doc, error.pos)
+        return f"{word[0][:20]!r} is not a value" if word else "it ends before its value"
+    escape = "a text contains an escape that JSON does not allow"
+    return escape if "escape" in error.msg else _REASONS.get(error.msg, error.msg)
 
 
 def read_json(text: str) -> Value:
@@ -65,254 +238,43 @@ def read_json(text: str) -> Value:
     Raises:
         Unreadable: It is not JSON.
     """
-    return _parsed(text).value
+    return _Json(text).value
 
 
-def set_member(text: str, path: Sequence[str], value: Value) -> str:
-    """The text with a member set; missing objects along the path are created.
+def set_item(text: str, path: Sequence[Step], value: Value) -> str:
+    """The text with an item set; missing objects and arrays along the path are created.
 
     Args:
         text: JSON with an object as the outermost value; or empty.
-        path: Keys from the outermost object to the member.
+        path: Steps from the outermost object to the item.
         value: Its new value.
 
     Raises:
-        Unreadable: The text is not JSON, or something along the path is not an object.
+        Unreadable: The text is not JSON, or something along the path is not an object or an array.
     """
-    node = _parsed(text)
-    due = _with_member(node.value, path, value)
-    changed = _set_member(text, node, path, value)
-    if read_json(changed) != due:
+    whole = _Json(text)
+    expected = _expected(whole.value, path, value)
+    if whole.is_empty:
+        return f"{text}{json.dumps(expected, indent=2, ensure_ascii=False)}\n"
+    found = whole.find(path)
+    if len(found) == len(path):
+        changed = whole.with_value(found[-1], value)
+    else:
+        for step in reversed(path[len(found) + 1 :]):
+            value = {step: value} if isinstance(step, str) else [value]
+        parent, step = found[-1].value_start if found else whole.start, path[len(found)]
+        changed = whole.with_item(parent, step if isinstance(step, str) else None, value)
+    if read_json(changed) != expected:
         raise Unreadable("the entry cannot be written without changing something else")
     return changed
 
 
-def remove_member(text: str, path: Sequence[str]) -> str:
-    """The text without a member; unchanged if there is none."""
-    parent = _at(_parsed(text), path[:-1])
-    item = parent.member(path[-1]) if parent else None
-    return _without_item(text, parent, item) if parent and item else text
-
-
-def set_element(text: str, path: Sequence[str], key: str, value: dict[str, Value]) -> str:
-    """The text with an object in an array set: the one with the same value of `key`, or a new one.
-
-    Args:
-        text: JSON, as for `set_member`.
-        path: Keys from the outermost object to the array, which is created if it is missing.
-        key: The key that identifies elements.
-        value: The object.
-
-    Raises:
-        Unreadable: The text is not JSON, or something other than an array is there.
-    """
-    array = _at(_parsed(text), path)
-    if array is None:
-        return set_member(text, path, [value])
-    if not isinstance(array.value, list):
-        raise Unreadable(f"{'.'.join(path)} is not an array")
-    item = _element(array, key, value[key])
-    return _with_item(text, array, None, value) if item is None else _replaced(text, item, value)
-
-
-def remove_element(text: str, path: Sequence[str], key: str, name: str) -> str:
-    """The text without the object in an array whose `key` has a value, if there is one."""
-    array = _at(_parsed(text), path)
-    item = _element(array, key, name) if array else None
-    return _without_item(text, array, item) if array and item else text
-
-
-def _element(array: _Node, key: str, name: str) -> _Item | None:
-    for item in array.items:
-        if isinstance(item.node.value, dict) and item.node.value.get(key) == name:
-            return item
-    return None
-
-
-def _at(node: _Node, path: Sequence[str]) -> _Node | None:
-    for key in path:
-        item = node.member(key)
-        if item is None:
-            return None
-        node = item.node
-    return node
-
-
-def _with_member(whole: Value, path: Sequence[str], value: Value) -> Value:
-    """The expected parsed value after the change."""
-    if not isinstance(whole, dict):
-        raise Unreadable("the place for the entry is not an object")
-    inner = value if len(path) == 1 else _with_member(whole.get(path[0], {}), path[1:], value)
-    return {**whole, path[0]: inner}
-
-
-def _set_member(text: str, node: _Node, path: Sequence[str], value: Value) -> str:
-    for depth, key in enumerate(path):
-        item = node.member(key)
-        if item is None:
-            for inner in reversed(path[depth + 1 :]):
-                value = {inner: value}
-            return _with_item(text, node, key, value)
-        if depth == len(path) - 1:
-            return _replaced(text, item, value)
-        node = item.node
-    raise AssertionError(path)
-
-
-def _replaced(text: str, item: _Item, value: Value) -> str:
-    body = _as_json(value, text, _indent(text, item.start))
-    return text[: item.node.start] + body + text[item.end :]
-
-
-def _with_item(text: str, parent: _Node, key: str | None, value: Value) -> str:
-    """The text with an item after the last one of an object or an array."""
-    if parent.start == parent.end:  # the text is empty
-        return f"{text}{json.dumps({key: value}, indent=2, ensure_ascii=False)}\n"
-    newline = _newline(text)
-    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
-    if not parent.items:
-        outer = _indent(text, parent.start)
-        indent = outer + _step(text)
-        inside = text[parent.start + 1 : parent.end - 1].rstrip()  # comments
-        body = f"{newline}{indent}{name}{_as_json(value, text, indent)}{newline}{outer}"
-        return f"{text[: parent.start + 1]}{inside}{body}{text[parent.end - 1 :]}"
-    last = parent.items[-1]
-    if not _begins_line(text, last.start):
-        body = json.dumps(value, ensure_ascii=False)
-        return f"{text[: last.end]}, {name}{body}{text[last.end :]}"
-    comma = _blank(text, last.end)
-    trailing = text[comma] == ","
-    place = comma + 1 if trailing else last.end
-    rest = _REST_OF_LINE.match(text, place)
-    assert rest is not None
-    indent = _indent(text, last.start)
-    body = f"{newline}{indent}{name}{_as_json(value, text, indent)}{',' * trailing}"
-    before = text[:place] + "," * (not trailing) + rest[0]
-    return f"{before}{body}{text[rest.end() :]}"
-
-
-def _without_item(text: str, parent: _Node, item: _Item) -> str:
-    """The text without an item, its comma and its line."""
-    at = parent.items.index(item)
-    alone = _begins_line(text, item.start)
-    behind = _blank(text, item.end)
-    if text[behind] == ",":
-        start = _end_of_line_before(text, item.start) if alone else item.start
-        return text[:start] + text[behind + 1 if alone else _blank(text, behind + 1) :]
-    if at == 0:
-        comments = text[parent.start + 1 : item.start].rstrip()
-        if comments:
-            comments += _newline(text) + _indent(text, parent.start)
-        return text[: parent.start + 1] + comments + text[behind:]
-    comma = _blank(text, parent.items[at - 1].end)
-    start = _end_of_line_before(text, item.start) if alone else item.start
-    between = text[comma + 1 : start]
-    return text[:comma] + (between if alone else between.rstrip(" ")) + text[item.end :]
-
-
-def _begins_line(text: str, at: int) -> bool:
-    line = text.rfind("\n", 0, at) + 1
-    return line > 0 and not text[line:at].strip(" \t")
-
-
-def _end_of_line_before(text: str, at: int) -> int:
-    end = text.rfind("\n", 0, at)
-    return end - 1 if text[end - 1 : end] == "\r" else end
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _indent(text: str, at: int) -> str:
-    """The indentation of the line of a position."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _step(text: str) -> str:
-    """The indentation unit of the file: that of its first indented line."""
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else "  "
-
-
-def _as_json(value: Value, text: str, indent: str) -> str:
-    """A value as JSON, indented like the text around it."""
-    lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
-    return f"{_newline(text)}{indent}".join(lines)
-
-
-def _parsed(text: str) -> _Node:
-    start = _blank(text, 0)
-    if start == len(text):
-        return _Node(start, start, {})
-    node = _value(text, start)
-    if (rest := _blank(text, node.end)) != len(text):
-        _fail(text, rest, "there is more text after the end")
-    return node
-
-
-def _value(text: str, at: int) -> _Node:
-    """The value that begins at a position."""
-    match text[at : at + 1]:
-        case "{":
-            items, end = _items(text, at, "}")
-            return _Node(at, end, {str(i.key): i.node.value for i in items}, items)
-        case "[":
-            items, end = _items(text, at, "]")
-            return _Node(at, end, [item.node.value for item in items], items)
-        case '"':
-            return _string(text, at)
-        case "":
-            _fail(text, at, "it ends before its value")
-    found = _BARE.match(text, at)
-    word = found[0] if found else text[at]
-    try:
-        return _Node(at, at + len(word), json.loads(word))
-    except ValueError:
-        return _fail(text, at, f"{word[:20]!r} is not a value")
-
-
-def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
-    """The items of the object or array that begins at a position, and its end."""
-    items: list[_Item] = []
-    at = _blank(text, at + 1)
-    while text[at : at + 1] != last:
-        start, key = at, None
-        if last == "}":
-            name = _string(text, at)
-            key, at = name.value, _blank(text, name.end)
-            if text[at : at + 1] != ":":
-                _fail(text, at, f"a colon is missing after {key!r}")
-            at = _blank(text, at + 1)
-        items.append(_Item(key, start, _value(text, at)))
-        at = _blank(text, items[-1].end)
-        if text[at : at + 1] == ",":
-            at = _blank(text, at + 1)
-        elif text[at : at + 1] != last:
-            _fail(text, at, f"a comma or {last} is missing")
-    return tuple(items), at + 1
-
-
-def _string(text: str, at: int) -> _Node:
-    found = _STRING.match(text, at)
-    if found is None:
-        _fail(text, at, "a text in double quotes is missing or not closed")
-    try:
-        return _Node(at, found.end(), json.loads(found[0]))
-    except ValueError:
-        _fail(text, at, "a text contains an escape that JSON does not allow")
-
-
-def _blank(text: str, at: int) -> int:
-    """The position after white space and comments."""
-    found = _BLANKS.match(text, at)
-    assert found is not None
-    return found.end()
-
-
-def _fail(text: str, at: int, reason: str) -> NoReturn:
-    raise Unreadable(f"line {text.count(chr(10), 0, at) + 1}: {reason}")
+def remove_item(text: str, path: Sequence[Step]) -> str:
+    """The text without an item; unchanged if there is none."""
+    whole = _Json(text)
+    if whole.is_empty or len(found := whole.find(path)) < len(path):
+        return text
+    return whole.without_item(found[-2].value_start if len(path) > 1 else whole.start, found[-1])
 
 
 # --- TOML ----------------------------------------------------------------------
@@ -342,7 +304,7 @@ def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
         Unreadable: The text is not TOML, or writes the table in a way that cannot be replaced.
     """
     present = read_toml(text)
-    due = _with_member(present, path, value)
+    due = _expected(present, path, value)
     if path[-1] in _table(present, path[:-1]):
         text = remove_table(text, path)
     newline = "\r\n" if "\r\n" in text else "\n"
