@@ -16,22 +16,11 @@ from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
 from bfsql.sources import RDF
 from bfsql.sources.fields import value_of
 
-SHOWN = 20
-"""Refused lines that the report shows."""
-
-COLUMNS = 12
-"""Columns of a table that the report shows."""
-
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
 
 def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
-    """What a load did, line by line.
-
-    Args:
-        report: From the load.
-        allowed: Whether refused lines are not an error.
-    """
+    """What a load did, line by line; refused lines are an error unless they are allowed."""
     good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
     kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
     place = report.place or "The store"
@@ -110,10 +99,11 @@ def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
     yield from (f"  {note}" for note in source.notes)
 
 
-def _columns(columns: Sequence[ColumnAccount]) -> str:
+def _columns(columns: Sequence[ColumnAccount], most: int = 12) -> str:
+    """How columns were read: if there are too many, first those with a meaning."""
     shown = list(columns)
-    if len(columns) > COLUMNS:  # columns with a meaning first
-        shown = sorted(columns, key=lambda one: one.meaning in ("metadata", "ignored"))[:COLUMNS]
+    if len(columns) > most:
+        shown = sorted(columns, key=lambda one: one.meaning in ("metadata", "ignored"))[:most]
     texts = [f"{one.name} -> {one.meaning}{_example(one)}" for one in shown]
     more = len(columns) - len(shown)
     return ", ".join([*texts, *([f"and {more} more"] if more else [])])
@@ -158,12 +148,13 @@ def _examples(names: Sequence[str]) -> str:
     return f", for instance {', '.join(names[:5])}" if names else ""
 
 
-def _refused(report: LoadReport, remark: str) -> Iterator[str]:
+def _refused(report: LoadReport, remark: str, most: int = 20) -> Iterator[str]:
     if not report.refused:
         return
+    shown = report.refusals[:most]
     yield f"Lines refused: {report.refused}{remark}:"
-    yield from (f"  {refusal}" for refusal in report.refusals[:SHOWN])
-    if more := report.refused - min(len(report.refusals), SHOWN):
+    yield from (f"  {refusal}" for refusal in shown)
+    if more := report.refused - len(shown):
         yield f"  and {more} more"
 
 

@@ -19,13 +19,10 @@ from bfsql.cli.splice import (
     set_table,
 )
 from bfsql.errors import ConfigurationError
+from bfsql.settings import read_text
 
 TOKEN_VARIABLE = "BFSQL_BEARER_TOKEN"  # noqa: S105 - a variable's name
 """Environment variable from which clients take the token of a remote server."""
-
-
-MAX_BYTES = 100_000_000
-"""Largest client file that is read; some clients also store their history in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Launch:
 
     @property
     def secrets(self) -> list[str]:
-        """The variables that contain a secret."""
+        """The names of variables that contain a secret."""
         return [name for name, variable in self.variables.items() if variable.secret]
 
 
@@ -90,12 +87,7 @@ class Client:
     after: str = "Restart it, or reload its MCP servers."
 
     def entry(self, server: Launch | Remote, *, name: str, with_secrets: bool) -> dict[str, Any]:
-        """The entry of a server.
-
-        Args:
-            server: The server to start or to connect to.
-            name: The server's name in the file.
-            with_secrets: Whether secrets are written in clear text instead of references.
+        """The entry of a server in the file, with secrets in clear text or as references.
 
         Raises:
             ConfigurationError: The client does not support such a server, or cannot refer to a
@@ -165,13 +157,7 @@ class Client:
         return self.reference is not None and self.reference.startswith("${{input:")
 
     def path(self, home: Path, environment: Mapping[str, str], system: str = sys.platform) -> Path:
-        """The path of the file, whether or not it exists.
-
-        Args:
-            home: The user's home folder.
-            environment: The process's environment.
-            system: As `sys.platform`.
-        """
+        """The path of the file, whether or not it exists."""
         own = {"win32": self.windows, "darwin": self.mac}.get(system)
         folders = {
             "home": str(home),
@@ -183,14 +169,10 @@ class Client:
         possible = [Path(one.format(**folders)) for one in ((own,) if own else self.paths)]
         return next((one for one in possible if one.exists()), possible[0])
 
-    # --- the file ----------------------------------------------------------------
+    # --- the file, which is `Unreadable` if it is not JSON or TOML, or cannot contain an entry ---
 
     def servers(self, text: str) -> dict[str, Any]:
-        """The servers in a file.
-
-        Raises:
-            Unreadable: It is not JSON, or not TOML.
-        """
+        """The servers in the text of a file."""
         whole = read_toml(text) if self.form == "toml" else read_json(text)
         found = whole.get(self.key) if isinstance(whole, dict) else None
         return found if isinstance(found, dict) else {}
@@ -198,11 +180,7 @@ class Client:
     def added(
         self, text: str, name: str, entry: dict[str, Any], inputs: list[dict[str, Any]]
     ) -> str:
-        """The file's text with an entry, which replaces one of the same name.
-
-        Raises:
-            Unreadable: It is not JSON or TOML, or cannot contain an entry.
-        """
+        """The file's text with an entry, which replaces one of the same name."""
         if self.form == "toml":
             return set_table(text, [self.key, name], entry)
         text = set_item(text, [self.key, name], entry)
@@ -211,11 +189,7 @@ class Client:
         return text
 
     def removed(self, text: str, name: str) -> str:
-        """The file's text without an entry and without the inputs that only this entry uses.
-
-        Raises:
-            Unreadable: It is not JSON or TOML, or is written in an unusual way.
-        """
+        """The file's text without an entry and without the inputs that only this entry uses."""
         if self.form == "toml":
             return remove_table(text, [self.key, name])
         inputs = self.present_inputs(text, name)
@@ -234,6 +208,15 @@ class Client:
             for one in present or ()
             if isinstance(one, dict) and f"${{input:{one.get('id')}}}" in entry
         ]
+
+
+def read_file(path: Path) -> str:
+    """The text of a client's file, in which some clients also store their history.
+
+    Raises:
+        UnreadableFile: It cannot be read.
+    """
+    return read_text(path, max_bytes=100_000_000)
 
 
 def _input(name: str, variable: str) -> str:

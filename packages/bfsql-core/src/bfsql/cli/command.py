@@ -3,11 +3,6 @@
 A sub-command's module is imported when it is called, so that `bfsql --version` imports only click;
 hook plugins are looked up only if all commands are listed, or for a command that core does not
 have.
-
-Exit codes: 0 for success; 2 for errors that the caller can correct (a wrong argument, option or
-setting, an unknown id, a missing file or store); 1 for a correct tool call that could not be
-answered (deadline, failure of the store), and for a load that was refused, as a whole or in some of
-its lines; 130 after Ctrl-C, and for a load that was terminated by a signal.
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ import difflib
 import errno
 import sys
 import traceback
+from enum import IntEnum
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -55,18 +51,21 @@ COMMANDS: dict[str, tuple[str, str]] = {
 KIT_COMMANDS = ("check", "new-backend")
 """Commands that the distribution of the conformance kit adds."""
 
-WRONG = 2
-"""Something has to be corrected first: the command, a setting, a file or the store."""
-
-FAILED = 1
-"""The command was right and could not be carried out."""
-
 _UNANSWERED = ("deadline", "store", "refused", "internal")
-
-INTERRUPTED = 130
-"""Ctrl-C, or a signal that ended a load."""
-
 _FROM_PLUGINS = "bfsql.plugin_commands"
+
+
+class ExitCode(IntEnum):
+    """How a command ended, if not with 0."""
+
+    FAILED = 1
+    """It was right but could not be carried out: a tool call that met its deadline or a failure of
+    the store, or a load that was refused, as a whole or in some of its lines."""
+    WRONG = 2
+    """The caller has to correct something first: an argument, an option or a setting, an unknown
+    id, a missing file or store."""
+    INTERRUPTED = 130
+    """Ctrl-C, or a signal that ended a load."""
 
 
 class LazyGroup(click.Group):
@@ -122,7 +121,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED)
+            ctx.exit(ExitCode.INTERRUPTED)
         except (BfsqlError, OSError, BaseExceptionGroup) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of the output left; click ends quietly
@@ -131,13 +130,8 @@ class LazyGroup(click.Group):
             ctx.exit(code)
 
 
-def explained(error: BaseException) -> tuple[str, int]:
-    """The sentence for standard error, and the exit code.
-
-    Args:
-        error: One of the project's own errors, an OSError, or a group with one
-            of these in it; anything else in a group is raised again.
-    """
+def explained(error: BaseException) -> tuple[str, ExitCode]:
+    """The sentence for standard error, and the exit code; an error of another kind is raised."""
     found = innermost(error)
     if isinstance(found, ToolError):
         cause = found.__cause__
@@ -147,21 +141,19 @@ def explained(error: BaseException) -> tuple[str, int]:
         return escape(hide_secrets(str(found))), exit_code(found)
     if isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
-        return escape(hide_secrets(f"{what}{found.strerror or found}")), WRONG
+        return escape(hide_secrets(f"{what}{found.strerror or found}")), ExitCode.WRONG
     raise found
 
 
-def exit_code(error: BfsqlError) -> int:
-    """The exit code of an error: the same whether the store fails when it is opened or in a call.
-
-    Args:
-        error: What ended the command.
-    """
+def exit_code(error: BfsqlError) -> ExitCode:
+    """The exit code of an error, the same for a store that fails when it is opened or in a call."""
     if isinstance(error, ToolError):
         if error.kind == "store" and isinstance(error.__cause__, StoreError):
             return exit_code(error.__cause__)
-        return FAILED if error.kind in _UNANSWERED else WRONG
-    return FAILED if isinstance(error, LoadRefused | StoreUnavailable) else WRONG
+        failed = error.kind in _UNANSWERED
+    else:
+        failed = isinstance(error, LoadRefused | StoreUnavailable)
+    return ExitCode.FAILED if failed else ExitCode.WRONG
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,10 @@ class Choice:
     backend_origin: str
     plugin: BackendPlugin
 
-    def server_options(self) -> list[Option]:
-        """Settings of the server; each has a variable `BFSQL_<FIELD>`."""
-        return options(ServeSettings, prefix="BFSQL_")
-
     def backend_options(self, taken: Collection[str] = ()) -> list[Option]:
         """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
 
-        Args:
-            taken: Names of options that the command already has; the backend's options of these
-                names become `--<backend>-<name>`.
+        Options with a name that the command already has become `--<backend>-<name>`.
         """
         prefix = f"BFSQL_{self.backend.upper().replace('-', '_')}_"
         return [
@@ -68,6 +63,16 @@ class Configuration:
     server: Resolved[ServeSettings]
     backend: Resolved[BackendSettings]
 
+    def with_server(self, **settings: Any) -> Configuration:
+        """The configuration with other settings of the server."""
+        changed = self.server.settings.model_copy(update=settings)
+        return replace(self, server=replace(self.server, settings=changed))
+
+
+def server_options() -> list[Option]:
+    """Settings of the server; each has a variable `BFSQL_<FIELD>`."""
+    return options(ServeSettings, prefix="BFSQL_")
+
 
 def choose(
     *,
@@ -79,15 +84,10 @@ def choose(
     """Find the configuration file and the backend, and load the backend's plugin.
 
     Args:
-        config: Value of `--config`, or None.
-        backend: Value of `--backend`, or None.
-        graph: The graph's file, if the command names one; the ending of its name determines the
-            backend.
+        config: Value of `--config`.
+        backend: Value of `--backend`.
+        graph: The graph's file; without `backend`, the ending of its name determines the backend.
         environment: The process's environment.
-
-    Raises:
-        ConfigurationError: The file cannot be used.
-        PluginError: The backend cannot be used.
     """
     file = read_config(config, environment)
     by_ending = backend_of(Path(graph), DEFAULT_BACKEND) if graph and backend is None else None
@@ -118,31 +118,26 @@ def configure(
         server: Values of the server's options, by field.
         backend: Values of the backend's options, by field.
         taken: As in `Choice.backend_options`.
-
-    Raises:
-        ConfigurationError: A sentence for each value that cannot be used.
     """
     file = choice.file
-    base = file.path.parent if file.path else None
+    resolved = partial(
+        resolve, environment=choice.environment, base=file.path.parent if file.path else None
+    )
     meant = file.backend_name in (None, choice.backend)
     return Configuration(
         choice,
-        resolve(
+        resolved(
             ServeSettings,
             options=server,
-            environment=choice.environment,
             table=file.server,
-            known=choice.server_options(),
+            known=server_options(),
             place=file.place,
-            base=base,
         ),
-        resolve(
+        resolved(
             choice.plugin.settings,
             options=backend,
-            environment=choice.environment,
             table=file.backend if meant else {},
             known=choice.backend_options(taken),
             place=file.backend_place,
-            base=base,
         ),
     )

@@ -9,23 +9,23 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from bfsql.cli.configuration import Choice, Configuration, choose, configure
+from bfsql.cli.configuration import Choice, Configuration, choose, configure, server_options
 from bfsql.errors import BfsqlError, ConfigurationError
-from bfsql.settings import Kind, Option, ServeSettings, UnreadableFile, options, read_text
+from bfsql.settings import Kind, Option, UnreadableFile, read_text
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph
     from bfsql.observer import Observer
 
-_CHOICE, _CHOOSE, _AGAIN = "bfsql.choice", "bfsql.choose", "bfsql.again"
+_CHOICE, _CHOOSE = "bfsql.choice", "bfsql.choose"
 
 _PATH = "--path"
 """The embedded store's option for its file; it also accepts any other graph file."""
@@ -128,7 +128,7 @@ class ConfiguredCommand(click.Command):
 
         After an option of a backend that is not known yet, any argument could be a value.
         """
-        takes = {option.flag: _TAKES.get(option.kind, 1) for option in options(ServeSettings)}
+        takes = {option.flag: _TAKES.get(option.kind, 1) for option in server_options()}
         takes |= {flag.replace("--", "--no-", 1): 0 for flag, count in takes.items() if not count}
         for param in super().get_params(click.Context(self)):
             takes |= dict.fromkeys(param.opts, 0 if getattr(param, "is_flag", False) else 1)
@@ -142,11 +142,7 @@ class ConfiguredCommand(click.Command):
                 yield place
 
     def _with_graph(self, choice: Choice, args: list[str], graph: str | None) -> list[str]:
-        """The arguments with the graph's file as a value of the backend's option for it.
-
-        Raises:
-            ConfigurationError: The backend has no such option.
-        """
+        """The arguments with the graph's file as a value of the backend's option for it."""
         files = choice.plugin.files
         known = self.backend_options(choice)
         option = next((o for o in known if files and o.field == files.setting), None)
@@ -183,19 +179,15 @@ class ConfiguredCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Resolve the settings and call the callback with them."""
-        given: dict[str, dict[str, Any]] = {"backend": {}, "server": {}, "": {}}
-        for name, value in ctx.params.items():
-            scope, _, field = name.rpartition("__")
-            given[scope][field] = value
-
-        def configuration(choice: Choice) -> Configuration:
-            known = {"backend": self.backend_options(choice), "server": choice.server_options()}
-            values = {scope: _values(found, given[scope]) for scope, found in known.items()}
-            return configure(choice, **values, taken=self._reserved_names())
-
-        ctx.meta[_AGAIN] = lambda: configuration(ctx.meta[_CHOOSE]())
+        own = {name: value for name, value in ctx.params.items() if "__" not in name}
         assert self.callback is not None
-        return ctx.invoke(self.callback, configuration(ctx.meta[_CHOICE]), **given[""])
+        return ctx.invoke(self.callback, self.configuration(ctx, ctx.meta[_CHOICE]), **own)
+
+    def configuration(self, ctx: click.Context, choice: Choice) -> Configuration:
+        """The settings for a choice of backend, with the options that were given."""
+        known = {"backend": self.backend_options(choice), "server": server_options()}
+        values = {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
+        return configure(choice, **values, taken=self._reserved_names())
 
     def _groups(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
         choice: Choice | None = ctx.meta.get(_CHOICE)
@@ -205,8 +197,7 @@ class ConfiguredCommand(click.Command):
             title = f"Options of the backend {choice.backend}"
             groups.append((title, [_click_option(o, "backend") for o in own]))
         if self._server:
-            every = options(ServeSettings, prefix="BFSQL_")
-            own = [option for option in every if option.field not in self._without]
+            own = [option for option in server_options() if option.field not in self._without]
             groups.append(("Options of the server", [_click_option(o, "server") for o in own]))
         return groups
 
@@ -222,7 +213,7 @@ class ConfiguredCommand(click.Command):
     def _reserved_names(self) -> set[str]:
         """Names that no backend can have, because they would be ambiguous or differ by command."""
         own = {name.lstrip("-") for param in self.params for name in param.opts}
-        return {*_SHARED, *own, *(option.name for option in options(ServeSettings))}
+        return {*_SHARED, *own, *(option.name for option in server_options())}
 
 
 def opened(
@@ -230,11 +221,8 @@ def opened(
 ) -> AbstractAsyncContextManager[Graph]:
     """Open the graph of the configuration; for `async with`.
 
-    Args:
-        configuration: The backend, its settings and the limits.
-        served: Whether it is opened for a server: it survives a loss of the store, checks its
-            rights, and over HTTP its limits are also upper limits for calls.
-        observers: Those of the graph.
+    A graph that is opened for a server survives a loss of the store and checks its rights, and over
+    HTTP its limits are also upper limits for calls.
     """
     from bfsql.graph import open_graph
 
@@ -253,8 +241,9 @@ def opened(
 
 def reader() -> Callable[[], Configuration]:
     """Rereads the configuration of the running command from the current files."""
-    read: Callable[[], Configuration] = click.get_current_context().meta[_AGAIN]
-    return read
+    ctx = click.get_current_context()
+    command = cast("ConfiguredCommand", ctx.command)
+    return lambda: command.configuration(ctx, ctx.meta[_CHOOSE]())
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:
@@ -281,10 +270,7 @@ def _early(args: Sequence[str], option: str) -> str | None:
 
 
 def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
-    """Arguments with an option before each of its values: `--data a b` is `--data a --data b`.
-
-    For commands without arguments of their own, to which `b` could belong.
-    """
+    """Arguments with an option before each of its values: `--data a b` is `--data a --data b`."""
     found: list[str] = []
     option, given = "", 0
     for position, argument in enumerate(args):
@@ -322,13 +308,12 @@ def _help(option: Option) -> str:
     return f"{text}  [{'; '.join(facts)}]" if facts else text
 
 
-def _values(known: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, with secrets read from their files."""
-    by_field = {option.field: option for option in known}
+def _values(known: Sequence[Option], scope: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, by field, with secrets read from their files."""
     return {
-        field: _secret(by_field[field], value) if by_field[field].secret else value
-        for field, value in given.items()
-        if value is not None and value != ()
+        option.field: _secret(option, value) if option.secret else value
+        for option in known
+        if (value := given.get(f"{scope}__{option.field}")) not in (None, ())
     }
 
 

@@ -39,9 +39,6 @@ NODE_TABLES = ("genres.csv", "movies.csv", "people.csv")
 EDGE_TABLES = ("roles.csv",)
 """Columns: subject, predicate, object, role."""
 
-SHOWN = 420
-"""Most characters of an answer that the demo shows."""
-
 Answer = Any
 
 
@@ -171,9 +168,6 @@ def films_paths() -> Iterator[tuple[Path, ...]]:
     """Paths of the tables, nodes before edges, for as long as the context lasts.
 
     They are the installed files, or temporary copies if the package is imported from an archive.
-
-    Yields:
-        One path per table, in the order of `NODE_TABLES`, then `EDGE_TABLES`.
     """
     folder = files("bfsql") / "films"
     with ExitStack() as stack:
@@ -206,11 +200,7 @@ def demo(path: Path) -> None:
 
 
 async def _load(path: Path) -> bool:
-    """Make the films graph; False if it exists already.
-
-    Raises:
-        LoadRefused: The file contains another graph.
-    """
+    """Make the films graph; False if it exists already."""
     from bfsql import plugins
     from bfsql.errors import LoadRefused
     from bfsql.loading import load
@@ -273,14 +263,14 @@ async def _session(console: Console, path: Path) -> None:
             _show(console, number, step, first.text if isinstance(first, TextContent) else "")
 
 
-def _show(console: Console, number: int, step: Step, text: str) -> None:
+def _show(console: Console, number: int, step: Step, text: str, most: int = 420) -> None:
     console.print()
     console.rule(f"[bold]{number}. {step.thought}", align="left", style="cyan")
     arguments = ", ".join(f"{k}={json.dumps(v)}" for k, v in step.arguments.items())
     console.print(f"asked  {step.tool}({arguments})", style="cyan", markup=False)
     size = len(text.encode())
-    more = f" ... ({size:,} bytes)" if len(text) > SHOWN else ""
-    console.print(f"got    {text[:SHOWN]}{more}", style="dim", markup=False)
+    more = f" ... ({size:,} bytes)" if len(text) > most else ""
+    console.print(f"got    {text[:most]}{more}", style="dim", markup=False)
     console.print(f"means  {step.digest(json.loads(text))}", style="green", markup=False)
 
 

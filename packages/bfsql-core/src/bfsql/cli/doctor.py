@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import click
 
 from bfsql import call
-from bfsql.cli.clients import CLIENTS, MAX_BYTES, Client, Launch, is_ours
+from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours, read_file
 from bfsql.cli.command import escape, innermost
-from bfsql.cli.configuration import BACKEND_VARIABLE, Configuration
+from bfsql.cli.configuration import BACKEND_VARIABLE, Configuration, server_options
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
 from bfsql.cli.show import setting_lines
@@ -32,7 +32,7 @@ from bfsql.cli.stats import degrees_of, size_text
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.models import Outline
 from bfsql.plugins import hook_states, states
-from bfsql.settings import UnreadableFile, read_text, spelled
+from bfsql.settings import UnreadableFile, spelled
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["wrong", "warning", "ok"]
 
-START_SECONDS = 30.0
-"""Seconds that a server has to start and answer."""
 STORE_SECONDS = 60.0
 """Seconds for each query of the store."""
-DANGLING = 0.01
-"""Share of dangling edges from which a warning is given."""
 LARGE_HUB = 1_000_000
 """Edges of a node from which it is reported as a hub."""
 
@@ -128,7 +124,7 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
     for line in (*setting_lines(configuration.server), *setting_lines(configuration.backend)):
         if line.origin != "default":
             yield Finding("ok", line.key, f"{spelled(line.value)} ({line.origin})")
-    every = (*choice.backend_options(), *choice.server_options())
+    every = (*choice.backend_options(), *server_options())
     known = {name for option in every for name in option.environment}
     known |= {BACKEND_VARIABLE, CONFIG_VARIABLE}
     others = tuple(f"BFSQL_{s.name.upper().replace('-', '_')}_" for s in states())
@@ -228,7 +224,7 @@ def _counts(outline: Outline, degrees: Degrees | None) -> Iterator[Finding]:
             if mean >= LARGE_HUB:
                 yield Finding("ok", "hubs", f"nodes of {name} have {mean:,g} edges on average")
         return
-    if degrees.dangling_edges > DANGLING * (edges + degrees.dangling_edges):
+    if degrees.dangling_edges > 0.01 * (edges + degrees.dangling_edges):  # a few are normal
         yield Finding(
             "warning",
             "edges",
@@ -280,8 +276,10 @@ async def _session(server: Launch) -> Finding:
     )
 
 
-async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
-    """Why a server does not start and answer over stdio; None if it does."""
+async def _failure(
+    command: str, args: tuple[str, ...], env: Mapping[str, str], seconds: float = 30.0
+) -> str | None:
+    """Why a server does not start and answer over stdio in time; None if it does."""
     from mcp import Client as McpClient
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -289,14 +287,14 @@ async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) 
     parameters = StdioServerParameters(command=command, args=list(args), env=dict(env))
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(seconds):
                 async with McpClient(stdio_client(parameters, errlog=log)) as client:
                     if len((await client.list_tools()).tools) != 6:  # noqa: PLR2004
                         return "it is a different server: it does not have the six tools"
                     answer = await client.call_tool("describe_schema", {})
                     return "describe_schema failed" if answer.is_error else None
         except TimeoutError:
-            return f"it did not answer within {START_SECONDS:g} s"
+            return f"it did not answer within {seconds:g} s"
         except Exception as fault:  # noqa: BLE001 - whatever a process that ends causes
             log.seek(0)
             lines = log.read().strip().splitlines()
@@ -316,7 +314,7 @@ def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
         path = client.path(home, os.environ)
         if path.exists():
             try:
-                yield client, path, client.servers(read_text(path, MAX_BYTES))
+                yield client, path, client.servers(read_file(path))
             except (Unreadable, UnreadableFile) as wrong:
                 yield client, path, str(wrong)
 

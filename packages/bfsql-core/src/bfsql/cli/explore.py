@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -41,18 +40,11 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     machine unless --host is given.
     """
     read = reader()
-    parts = server_parts(_over_http(configuration), lambda: _over_http(read()))
+    web = {"rest": True, "transport": "http"}
+    parts = server_parts(configuration.with_server(**web), lambda: read().with_server(**web))
     view = "#view=replay" if replay else ""
     opened = None if no_browser else lambda url: _open_in_browser(url + view)
     run(*parts, on_listening=opened, replay=replay)
-
-
-def _over_http(configuration: Configuration) -> Configuration:
-    """The configuration changed to that of a web API."""
-    web = {"rest": True, "transport": "http"}
-    server = configuration.server
-    settings = server.settings.model_copy(update=web)
-    return replace(configuration, server=replace(server, settings=settings))
 
 
 def _open_in_browser(url: str) -> None:

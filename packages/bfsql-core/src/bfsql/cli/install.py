@@ -15,30 +15,27 @@ import click
 
 from bfsql.cli.clients import (
     CLIENTS,
-    MAX_BYTES,
     Client,
     Launch,
     Remote,
     Variable,
     is_ours,
     own_command,
+    read_file,
 )
-from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration
+from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import ConfigurationError
 from bfsql.loading.folders import working_folder
-from bfsql.settings import Option, UnreadableFile, read_text
+from bfsql.settings import Option, UnreadableFile
 
 BACKUP = ".bfsql-backup"
 """Suffix of the backup of the file."""
 
 COMMAND_SECONDS = 60
 """Seconds that the command of a client may take, and that another `bfsql install` is waited for."""
-
-FOLDERS = ".bfsql-install."
-"""How the names of the folders begin that serve as locks and hold drafts, beside the file."""
 
 
 class _InstallCommand(ConfiguredCommand):
@@ -134,7 +131,7 @@ def launch(configuration: Configuration) -> Launch:
     file = choice.plugin.files.setting if choice.plugin.files else None
     for scope, options, resolved in (
         ("backend", serve.backend_options(choice), configuration.backend),
-        ("server", choice.server_options(), configuration.server),
+        ("server", server_options(), configuration.server),
     ):
         for option in options:
             value = getattr(resolved.settings, option.field)
@@ -299,7 +296,7 @@ def _read(place: Path) -> str | None:
     if not place.exists():
         return None
     try:
-        return read_text(place, MAX_BYTES)
+        return read_file(place)
     except UnreadableFile as unreadable:
         raise ConfigurationError(
             f"{place} cannot be read: {unreadable}. The file is unchanged."
@@ -311,12 +308,12 @@ def _locked(place: Path) -> Iterator[Path]:
     """Keep other processes of `bfsql install` from changing a file.
 
     Yields:
-        A folder beside the file that no other user can read.
+        A folder beside the file that no other user can read, which is also the lock.
     """
     with ExitStack() as stack:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            lock = working_folder(place.parent, FOLDERS, place.name, COMMAND_SECONDS)
+            lock = working_folder(place.parent, ".bfsql-install.", place.name, COMMAND_SECONDS)
             folder = stack.enter_context(lock)
         except BlockingIOError:
             raise ConfigurationError(
@@ -329,13 +326,10 @@ def _locked(place: Path) -> Iterator[Path]:
 
 
 def _write(place: Path, text: str, folder: Path, *, like: Path) -> None:
-    """Replace a file as a whole; at no time can others read it who cannot read `like`.
+    """Replace a file as a whole, with a draft in a folder that no other user can read.
 
-    Args:
-        place: The file.
-        text: Its new content.
-        folder: Where the draft is written, which no other user can read.
-        like: The file that has the permissions; if it does not exist, only its owner gets any.
+    At no time can others read it who cannot read `like`; if that does not exist, only its owner
+    can.
     """
     draft = folder / place.name
     try:

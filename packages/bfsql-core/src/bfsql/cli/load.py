@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from bfsql.cli.account import account, rehearsal
-from bfsql.cli.command import FAILED, INTERRUPTED, escape
+from bfsql.cli.command import ExitCode, escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
@@ -130,23 +130,19 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
         notes = getattr(interrupt.__context__, "__notes__", ())
         left = " ".join(notes) or "the store is unchanged."
         click.echo(escape(f"Interrupted: {left}"), err=True)
-        click.get_current_context().exit(INTERRUPTED)
+        click.get_current_context().exit(ExitCode.INTERRUPTED)
     click.echo("\n".join(lines))
     if error is not None:
         raise error
     if (report.refused or report.wrong_columns) and not flags["allow_refused"]:
-        click.get_current_context().exit(FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 # --- what is asked for ----------------------------------------------------------
 
 
 def _paths(given: Sequence[str]) -> list[Path]:
-    """The files named on the command line.
-
-    Raises:
-        ConfigurationError: One is an address.
-    """
+    """The files named on the command line, none of which may be an address."""
     for text in given:
         if address := _ADDRESS.match(text):  # the rest may hold a password
             raise ConfigurationError(
@@ -158,12 +154,7 @@ def _paths(given: Sequence[str]) -> list[Path]:
 
 
 def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequence[Path]) -> None:
-    """Make sure that the options do not contradict each other.
-
-    Raises:
-        ConfigurationError: Two of them do.
-        UsageError: There is nothing to load and nothing to remove.
-    """
+    """Make sure that there is something to do and that no two options contradict each other."""
     if not sources and not removals:
         raise click.UsageError("Missing argument 'SOURCE...'.", click.get_current_context())
     if flags["replace"] and flags["append"]:
@@ -186,8 +177,7 @@ def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequenc
 def _check_target(configuration: Configuration) -> None:
     """Make sure that the store is not a file that its backend can only read, as RDF.
 
-    Raises:
-        ConfigurationError: It is; the backend may have been chosen by the ending of `--path`.
+    The backend may have been chosen by the ending of `--path`.
     """
     files, backend = configuration.choice.plugin.files, configuration.backend
     if files is None or files.setting == "path":

@@ -27,11 +27,7 @@ class PluginCommand:
         return self.declaration.help
 
     def command(self) -> click.Command:
-        """Import it.
-
-        Raises:
-            HookPluginUnusable: There is no command at its location.
-        """
+        """Import it."""
         module, _, attribute = self.declaration.place.partition(":")
         try:
             found: Any = getattr(import_module(module), attribute)
@@ -47,12 +43,7 @@ class PluginCommand:
 
 
 def plugin_commands(taken: Collection[str]) -> dict[str, PluginCommand]:
-    """The commands by name.
-
-    Args:
-        taken: Names of core; a plugin that declares one of them, or one of another plugin, is
-            reported.
-    """
+    """The commands by name; plugins that declare a taken one, or that of another, are reported."""
     found: dict[str, PluginCommand] = {}
     for plugin, one in load_hooks().commands():
         if one.name in taken or one.name in found:

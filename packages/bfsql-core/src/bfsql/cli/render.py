@@ -33,10 +33,10 @@ def show(
     *,
     sorted_by: str = "",
 ) -> None:
-    """Print an answer.
+    """Print an answer of a tool.
 
     Args:
-        tool: The tool that returned it.
+        tool: The name of the tool.
         answer: The answer.
         fields: The properties that were requested by name.
         console: Where to print; None for standard output.
@@ -176,13 +176,7 @@ def plain(text: object, style: str = "") -> Text:
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[object]], styles: Sequence[str] = ()
 ) -> Table:
-    """A table.
-
-    Args:
-        heads: The columns' titles.
-        rows: One cell per column.
-        styles: A style for each row, or none.
-    """
+    """A table with a title for each column, and a style for each row or none."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         made.add_column(head, overflow="fold")

@@ -22,7 +22,6 @@ from bfsql.settings import Resolved, ServeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bfsql.explore.record import Recorder
     from bfsql.serving.live import GraphFactory
     from bfsql.serving.reloading import Configured
 
@@ -44,8 +43,7 @@ def serve(configuration: Configuration) -> None:
     settings = configuration.server.settings
     check_options(configuration.server)
     _fill_closed_streams()
-    on_stdio = settings.transport == "stdio" and not settings.rest
-    if on_stdio and sys.stdin is not None and sys.stdin.isatty():
+    if not settings.serves_http and sys.stdin is not None and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
     read = reader()
 
@@ -60,20 +58,22 @@ def serve(configuration: Configuration) -> None:
 def server_parts(
     configuration: Configuration, read: Callable[[], Configuration]
 ) -> tuple[GraphFactory, ServeSettings, Callable[[], Configured]]:
-    """The arguments for `run`: a factory of the observed graph, and a way to reload it.
+    """The arguments for `run`: a factory of the observed graph, its settings, and how to reload it.
 
     Args:
-        configuration: Of the server.
+        configuration: That of the server.
         read: Rereads the configuration.
-
-    Raises:
-        ConfigurationError: The calls cannot be recorded.
     """
     from bfsql.serving.admin import observers_of
     from bfsql.serving.metrics import Metrics
 
-    metrics = Metrics() if configuration.server.settings.admin_port is not None else None
-    recorders = _recorders(configuration.server.settings)
+    settings = configuration.server.settings
+    metrics = Metrics() if settings.admin_port is not None else None
+    recorders = []
+    if settings.record is not None:
+        from bfsql.explore.record import Recorder
+
+        recorders.append(Recorder(settings.record))
 
     def factory(of: Configuration) -> GraphFactory:
         observers = [*observers_of(of.server.settings, metrics), *recorders]
@@ -85,16 +85,7 @@ def server_parts(
             recorder.reopen()
         return factory(now), now.server.settings
 
-    return factory(configuration), configuration.server.settings, configure
-
-
-def _recorders(settings: ServeSettings) -> list[Recorder]:
-    """The recorder of calls, if they are to be recorded."""
-    if settings.record is None:
-        return []
-    from bfsql.explore.record import Recorder
-
-    return [Recorder(settings.record)]
+    return factory(configuration), settings, configure
 
 
 def run(
@@ -112,11 +103,6 @@ def run(
         configure: Rereads the configuration, for a running server over HTTP.
         on_listening: Called with the URL of the web API once it listens.
         replay: File of recorded calls that the web API serves.
-
-    Raises:
-        ConfigurationError: The server cannot listen on the address, or it is reachable from other
-            machines without a token or without allowed hosts.
-        BfsqlError: Whatever opening the graph raises.
     """
     from bfsql.server import stdio
     from bfsql.serving.run import run_http
@@ -141,9 +127,6 @@ def check_options(server: Resolved[ServeSettings]) -> None:
 
     The file and the environment may configure several commands; options on the command
     line are meant for this one.
-
-    Raises:
-        ConfigurationError: There is such an option.
     """
     settings, origins = server.settings, server.origins
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
@@ -179,11 +162,7 @@ def _fill_closed_streams() -> None:
 
 
 def waiting(arguments: list[str]) -> str:
-    """The hint for a server that was started in a terminal: an entry for a client.
-
-    Args:
-        arguments: The command line, starting with `serve`.
-    """
+    """The hint for a server that was started in a terminal with this command line."""
     # A client starts it in a folder of its own choosing.
     rest = [str(Path(a).resolve()) if Path(a).exists() else a for a in arguments[1:]]
     command, *args = own_command(*arguments[:1], *rest)

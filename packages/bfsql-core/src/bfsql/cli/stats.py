@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
 HUBS = 10
 """Number of nodes with the most edges to show."""
-UNCOUNTED = (
-    "The degrees of single nodes and the largest hubs are not counted, because this backend would "
-    "have to read every edge. `bfsql describe-entity ID` counts the edges of one node."
-)
-PERCENTILES = (50, 90, 99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +130,7 @@ async def degrees_of(graph: Graph) -> Degrees | None:
         degrees += np.bincount(objects[objects != subjects], minlength=columns.size)
     of_nodes = degrees[is_node] if is_node.any() else np.zeros(1, dtype=np.int64)
     largest = np.lexsort((every, -degrees))[:HUBS]
-    median, high, highest = (int(value) for value in np.percentile(of_nodes, PERCENTILES))
+    median, high, highest = (int(value) for value in np.percentile(of_nodes, (50, 90, 99)))
     return Degrees(
         mean=round(float(of_nodes.mean()), 2),
         median=median,
@@ -188,7 +183,11 @@ def show_stats(found: Stats) -> None:
         if outline.mean_degrees:
             means = list(outline.mean_degrees.items())[:HUBS]
             print_table(("type", "edges per node"), [(name, f"{mean:g}") for name, mean in means])
-        click.echo(UNCOUNTED)
+        click.echo(
+            "The degrees of single nodes and the largest hubs are not counted, because this "
+            "backend would have to read every edge. `bfsql describe-entity ID` counts the edges of "
+            "one node."
+        )
         return
     degrees = found.degrees
     click.echo(

@@ -49,8 +49,10 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         if tool == "bfs_query" and not {"max_hops", "path", "to"} & arguments.keys():
             arguments["max_hops"] = 1
         chosen = "json" if as_json else answer_format
+        if chosen is not None:
+            configuration = configuration.with_server(answer_format=chosen)
         try:
-            found = asyncio.run(_ask(_with_answer_format(configuration, chosen), tool, arguments))
+            found = asyncio.run(_ask(configuration, tool, arguments))
         except ToolError as error:
             worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
             raise worded from error.__cause__
@@ -61,7 +63,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         several = first.kind == "texts"
         params.append(
             click.Argument(
-                [f"_{first.name}"],
+                ["positional"],
                 nargs=-1 if several else 1,
                 required=False,
                 metavar=f"[{first.name.upper()}]{'...' if several else ''}",
@@ -96,24 +98,14 @@ def as_typed(sentence: str) -> str:
 
 def _flag(found: re.Match[str]) -> str:
     argument, value = found[1] or found[3], found[2]
-    name = _OPTIONS.get(argument, argument)
-    flag = f"--{name.replace('_', '-')}"
+    flag = _option_flag(argument)
     return flag if value in (None, "true") else f"{flag} {value}"
-
-
-def _with_answer_format(configuration: Configuration, answer_format: str | None) -> Configuration:
-    """The configuration with another format of answers."""
-    if answer_format is None:
-        return configuration
-    server = configuration.server
-    settings = server.settings.model_copy(update={"answer_format": answer_format})
-    return replace(configuration, server=replace(server, settings=settings))
 
 
 def _help(text: str, parameters: tuple[Parameter, ...]) -> str:
     """The description of a tool or an argument, with the options of its command."""
     names = [p.name for p in parameters]
-    modes = [f"--{_OPTIONS.get(name, name)}" for name in ("path", "to", "connect") if name in names]
+    modes = [_option_flag(name) for name in ("path", "to", "connect") if name in names]
     text = text.replace("on path, to and connect", f"with {' and '.join(modes)}")
     text = re.sub(r"\bpath\b", "--step" if "path" in names else "`bfsql bfs-query --step`", text)
     text = text.replace('["name"]', "--fields name")
@@ -121,11 +113,9 @@ def _help(text: str, parameters: tuple[Parameter, ...]) -> str:
 
 
 def _option(p: Parameter, parameters: tuple[Parameter, ...]) -> click.Option:
-    name = _option_name(p)
-    flag = f"--{name.replace('_', '-')}"
     default = "" if p.default is None or p.kind == "flag" else f"  [default: {p.default}]"
     return click.Option(
-        [flag, name],
+        [_option_flag(p.name), f"_{p.name}"],
         help=_help(p.description, parameters) + default,
         default=None,
         is_flag=p.kind == "flag",
@@ -134,19 +124,17 @@ def _option(p: Parameter, parameters: tuple[Parameter, ...]) -> click.Option:
     )
 
 
-def _option_name(p: Parameter) -> str:
-    return _OPTIONS.get(p.name, p.name)
+def _option_flag(argument: str) -> str:
+    return f"--{_OPTIONS.get(argument, argument).replace('_', '-')}"
 
 
 def _arguments(
     parameters: tuple[Parameter, ...], first: Parameter | None, given: dict[str, Any]
 ) -> dict[str, Any]:
     """The raw arguments of the tool: only those that were given."""
-    positional = given.pop(f"_{first.name}") if first else None
+    positional = given.pop("positional", None)
     arguments = {
-        p.name: value
-        for p in parameters
-        if (value := given[_option_name(p)]) not in (None, (), False)
+        p.name: value for p in parameters if (value := given[f"_{p.name}"]) not in (None, (), False)
     }
     if first and positional not in (None, ()):
         if first.kind == "text" and first.name in arguments:
