@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -22,8 +23,7 @@ from bfsql.settings import Resolved, ServeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bfsql.serving.live import GraphFactory
-    from bfsql.serving.reloading import Configured
+    from bfsql.serving.live import Configured, GraphFactory
 
 _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
@@ -105,21 +105,24 @@ def run(
         replay: File of recorded calls that the web API serves.
     """
     from bfsql.server import stdio
-    from bfsql.serving.run import run_http
+    from bfsql.serving.run import serve_http
 
+    if not settings.serves_http:
+        stdio.run(graph_factory, settings)
+        return
+    module, arguments = "bfsql.server.mcp", {}
     if settings.rest:
-        run_http(
+        module, arguments = "bfsql.explore.page", {"replay": replay}
+    asyncio.run(
+        serve_http(
             graph_factory,
             settings,
-            "bfsql.explore.page",
+            module,
             configure,
             on_listening=on_listening,
-            arguments={"replay": replay},
+            arguments=arguments,
         )
-    elif settings.transport == "http":
-        run_http(graph_factory, settings, "bfsql.server.mcp", configure)
-    else:
-        stdio.run(graph_factory, settings)
+    )
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:

@@ -25,7 +25,7 @@ from bfsql.rest.response import Problem, Reply, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names
 from bfsql.serving.live import LiveGraph
-from bfsql.serving.request_ids import with_request_ids
+from bfsql.serving.requests import with_request_ids
 from bfsql.serving.tokens import TokenVerifier
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names, require_token
 from bfsql.serving.live import LiveGraph
-from bfsql.serving.request_ids import request_id_of, with_request_ids
+from bfsql.serving.requests import request_id_of, with_request_ids
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.tools import translate_errors
 from bfsql.tools.budget import refuse_if_too_large

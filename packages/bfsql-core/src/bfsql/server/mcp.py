@@ -50,8 +50,7 @@ from bfsql.serving.access import (
     verified_token,
 )
 from bfsql.serving.live import LiveGraph, open_live
-from bfsql.serving.request_ids import request_id_of, with_request_ids
-from bfsql.serving.requests import request_of
+from bfsql.serving.requests import request_id_of, request_of, with_request_ids
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
 from bfsql.settings.server import HTTP_CACHE_TTL

@@ -15,20 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from bfsql.errors import ConfigurationError
-from bfsql.serving import signals
 from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.calls import until
 from bfsql.serving.live import GraphFactory, LiveGraph
 from bfsql.serving.logs import log_to_stderr
-from bfsql.serving.run import open_while_importing
+from bfsql.serving.run import STOPPING, handled_signals, open_while_importing
 
 if TYPE_CHECKING:
     from bfsql.server.stdio_transport import Lines
     from bfsql.settings import ServeSettings
-
-
-_END_SECONDS = 2.0
-"""Seconds after the grace period for calls to end and for the client to read their answers."""
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -39,14 +34,6 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
     The store is opened while `mcp` is being imported, and before the first
     message is read, so that instructions and descriptions are complete in both
     protocol eras. Log records go to standard error.
-
-    Args:
-        graph_factory: Opens the graph in the server's event loop.
-        settings: Texts and limits.
-
-    Raises:
-        ConfigurationError: Standard input or output is closed.
-        BfsqlError: Whatever opening the graph raises.
     """
     log_to_stderr(settings)
     with (
@@ -68,8 +55,8 @@ async def _run(
     with ExitStack() as until_closed:
         async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
             stop = _Stop()
-            handlers = dict.fromkeys(signals.STOPPING, stop.signalled)
-            until_closed.enter_context(signals.handled(handlers))
+            handlers = dict.fromkeys(STOPPING, stop.signalled)
+            until_closed.enter_context(handled_signals(handlers))
             async with serving_admin(Parts(live), admin):
                 client_left = await _until_stopped(live, given, out, stop)
         if not client_left:
@@ -95,7 +82,8 @@ class _Stop:
 async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _Stop) -> bool:
     """Serve until the client leaves (returns True) or the operator stops the server (False).
 
-    A stopping server answers the calls in progress within the grace period.
+    A stopping server answers the calls in progress within the grace period. After that, they have
+    two seconds to end, and the client has as many to read the answers.
     """
     from bfsql.server.stdio_transport import Lines
 
@@ -112,8 +100,8 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _S
         live.calls.drain()
         await until(lambda: stop.at_once or idle(), live.settings.grace)
         live.calls.end()
-        await until(idle, _END_SECONDS)
-        await until(lambda: served.done() or not lines.unanswered, _END_SECONDS)
+        await until(idle, 2.0)
+        await until(lambda: served.done() or not lines.unanswered, 2.0)
     if not served.done():
         served.cancel()
         # Cancelled calls stop their store queries before the store is closed.

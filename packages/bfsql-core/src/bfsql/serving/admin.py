@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from bfsql.serving.live import LiveGraph, OpenSessions
     from bfsql.settings import ServeSettings
 
-PROBE_SECONDS = 2.0
-"""Seconds that a health probe waits for the store."""
-FRESH_SECONDS = 3.0
-"""Seconds that the result of a probe stays valid."""
-
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 _LISTED = "This port serves /livez, /readyz and /metrics.\n"
@@ -69,11 +64,12 @@ def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Obser
 
 
 class Readiness:
-    """Whether calls can be answered, and why not.
+    """Whether calls can be answered, and why not."""
 
-    Args:
-        parts: Those of the server.
-    """
+    probe_seconds = 2.0
+    """Seconds that a probe waits for the store."""
+    fresh_seconds = 3.0
+    """Seconds that the result of a probe stays valid."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -96,19 +92,21 @@ class Readiness:
         return [hide_secrets(reason) for reason in reasons if reason]
 
     async def _store(self) -> str | None:
-        """Why the store does not answer; it is probed at most once in `FRESH_SECONDS`."""
+        """Why the store does not answer; it is probed at most once in `fresh_seconds`."""
         now = time.monotonic()
-        if self._asking is None or (self._asking.done() and now > self._asked_at + FRESH_SECONDS):
+        if self._asking is None or (
+            self._asking.done() and now > self._asked_at + self.fresh_seconds
+        ):
             self._asked_at = now
             self._asking = asyncio.ensure_future(self._probe())
         return await asyncio.shield(self._asking)
 
     async def _probe(self) -> str | None:
         try:
-            async with asyncio.timeout(PROBE_SECONDS), self._parts.live.graph() as graph:
+            async with asyncio.timeout(self.probe_seconds), self._parts.live.graph() as graph:
                 await graph.reach()
         except TimeoutError:
-            return f"The store did not answer within {PROBE_SECONDS:g} s."
+            return f"The store did not answer within {self.probe_seconds:g} s."
         except BfsqlError as error:
             return str(error)
         except Exception as fault:  # noqa: BLE001 - a driver's own
@@ -212,11 +210,7 @@ def _of_connections(connections: Connections) -> Iterator[Reading]:
 
 @contextmanager
 def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
-    """The socket of the admin port; None if there is none.
-
-    Raises:
-        ConfigurationError: The address cannot be listened on.
-    """
+    """The socket of the admin port; None if there is none."""
     if settings.admin_port is None:
         yield None
         return
@@ -226,30 +220,15 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 
 @asynccontextmanager
 async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIterator[None]:
-    """Serve the admin port while the block runs, in the same event loop.
-
-    Args:
-        parts: Those of the server.
-        listener: Of `admin_listener`.
-    """
+    """Serve the admin port, if there is one, while the block runs in the same event loop."""
     if listener is None:
         yield
         return
-    import uvicorn
-
     from bfsql.serving.draining import WithoutSignals
 
-    config = uvicorn.Config(
-        admin_application(parts),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="off",
-        timeout_graceful_shutdown=1,
+    server = WithoutSignals(
+        admin_application(parts), proxy_headers=False, lifespan="off", timeout_graceful_shutdown=1
     )
-    server = WithoutSignals(config)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
     sys.stderr.flush()

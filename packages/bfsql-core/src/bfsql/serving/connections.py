@@ -4,7 +4,7 @@ uvicorn limits neither: its keep-alive timeout begins after an answer, so silent
 requests and unread answers hold a connection forever. Here its protocol class is guarded:
 
     connections = Connections(settings)
-    uvicorn.Config(app, http=connections.protocol, backlog=BACKLOG)
+    uvicorn.Config(app, http=connections.protocol, backlog=connections.backlog)
 
 When the limit is reached, an idle connection is closed in favour of a new one: the one that has
 been idle longest, of the address with most connections. So clients that only hold connections
@@ -23,7 +23,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bfsql.serving.logs import OnceAMinute
 from bfsql.serving.requests import request_of
@@ -33,24 +33,6 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 1_000
 """Concurrent connections, if the process may open enough files."""
-
-BACKLOG = 128
-"""Connections that wait in the system's queue to be accepted."""
-
-_SWEEP_SECONDS = 0.5
-"""Seconds between two checks of all connections; a timeout is late by this at most."""
-
-_BYTES_A_SECOND = 1_000
-"""Bytes per second: a body that is slower than this, after `read_timeout`, is abandoned."""
-
-_MAX_UNREAD_BYTES = 64_000_000
-"""Total bytes of unread answers; beyond this, clients that do not read are disconnected."""
-
-_STALLED_SECONDS = 2.0
-"""Seconds without reading after which a client is disconnected when that total is exceeded."""
-
-_REFUSALS = 8
-"""Refused connections that stay open at once, so that their clients can read the refusal."""
 
 _WITHOUT_LINGERING = struct.pack("ii", 1, 0)
 
@@ -80,13 +62,9 @@ _TOO_SLOW = _plain_answer(
 
 
 def most_connections(wanted: int | None) -> int:
-    """The number of connections that are allowed at once.
+    """The number of connections that are allowed at once, for a value of the setting.
 
-    Args:
-        wanted: The value of the setting; None for `MAX_CONNECTIONS`.
-
-    Returns:
-        At most what the limit of open files (RLIMIT_NOFILE) leaves beside the store.
+    It is at most what the limit of open files (RLIMIT_NOFILE) leaves beside the store.
     """
     room = _room_for_connections()
     if room is None:
@@ -127,6 +105,21 @@ class Connections:
         limit: Most connections at once.
     """
 
+    backlog = 128
+    """Connections that wait in the system's queue to be accepted."""
+
+    sweep_seconds = 0.5
+    """Seconds between two checks of all connections; a timeout is late by this at most."""
+
+    max_unread_bytes = 64_000_000
+    """Total bytes of unread answers; beyond this, clients that do not read are disconnected."""
+
+    stalled_seconds = 2.0
+    """Seconds without reading after which a client is disconnected when that total is exceeded."""
+
+    max_refusals = 8
+    """Refused connections that stay open at once, so that their clients can read the refusal."""
+
     def __init__(self, settings: ServeSettings) -> None:
         self.limit = most_connections(settings.max_connections)
         self.refused = self.evicted = self.timed_out = self.unread = 0
@@ -155,7 +148,9 @@ class Connections:
         self._open[protocol] = None
         self.wait(protocol)
         if self._sweeping is None:
-            self._sweeping = protocol.loop.call_later(_SWEEP_SECONDS, self._sweep, protocol.loop)
+            self._sweeping = protocol.loop.call_later(
+                self.sweep_seconds, self._sweep, protocol.loop
+            )
         return True
 
     def lose(self, protocol: GuardedProtocol) -> None:
@@ -180,7 +175,7 @@ class Connections:
     def refuse(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         """Answer 503 and close, with a short delay if the client's request is still arriving."""
         transport.write(_BUSY)
-        if self._refusals >= _REFUSALS or not transport.can_write_eof():
+        if self._refusals >= self.max_refusals or not transport.can_write_eof():
             transport.close()
             return
         self._refusals += 1
@@ -191,6 +186,11 @@ class Connections:
     def _end_refusal(self, transport: asyncio.Transport) -> None:
         self._refusals -= 1
         transport.abort()
+
+    def abort(self) -> None:
+        """Abort all connections."""
+        for protocol in tuple(self._open):
+            protocol.transport.abort()
 
     def _make_room(self) -> bool:
         """Close an idle connection; return whether there was one."""
@@ -230,7 +230,7 @@ class Connections:
         self._sweeping = None
         if not self._open:
             return
-        self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep, loop)
+        self._sweeping = loop.call_later(self.sweep_seconds, self._sweep, loop)
         now, unread = loop.time(), 0
         for protocol in list(self._open):
             unread += protocol.note_unread(now)
@@ -239,14 +239,14 @@ class Connections:
             elif protocol.keeps_waiting(now, self._settings):
                 self.timed_out += 1
                 protocol.give_up()
-        if unread > _MAX_UNREAD_BYTES:
+        if unread > self.max_unread_bytes:
             self._cut_stalled(now, unread)
 
     def _cut_stalled(self, now: float, unread: int) -> None:
         """Disconnect clients that do not read, largest answers first, until the limit is met."""
-        stalled = [p for p in self._open if p.stalled(now) >= _STALLED_SECONDS]
+        stalled = [p for p in self._open if p.stalled(now) >= self.stalled_seconds]
         for protocol in sorted(stalled, key=lambda p: p.unread, reverse=True):
-            if unread <= _MAX_UNREAD_BYTES:
+            if unread <= self.max_unread_bytes:
                 break
             unread -= protocol.unread
             self._cut(protocol)
@@ -271,6 +271,8 @@ class GuardedProtocol(H11Protocol):
     """When the last request ended, or the connection began."""
     unread = 0
     """Bytes of answers that were unread at the last check."""
+    bytes_a_second = 1_000
+    """Bytes per second: a body that is slower than this, after `read_timeout`, is abandoned."""
 
     _working = False
     _began: float | None = None
@@ -308,26 +310,22 @@ class GuardedProtocol(H11Protocol):
     def _settle(self) -> None:
         """Update what the connection waits for, after anything that may have changed it."""
         theirs: Any = self.conn.their_state
-        cycle: RequestResponseCycle | None = self.cycle
         if theirs is h11.SEND_BODY or (theirs is h11.IDLE and self.conn.trailing_data[0]):
             if self._began is None:
                 self._began = self.loop.time()
         else:
             self._began, self._received = None, 0
-        working = cycle is not None and not cycle.response_complete and not cycle.more_body
+        answering = self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY)
+        working = answering and theirs is not h11.SEND_BODY
         if working is not self._working:
             self._working = working
             (self.guard.work if working else self.guard.wait)(self)
 
     def is_idle_stream(self) -> bool:
         """Whether the client holds an idle event stream open."""
-        cycle: RequestResponseCycle | None = self.cycle
-        request = None if cycle is None else request_of(cycle.scope)
+        request = request_of(self.scope) if self._working else None
         return (
-            self._working
-            and request is not None
-            and request.listens
-            and not self.transport.get_write_buffer_size()
+            request is not None and request.listens and not self.transport.get_write_buffer_size()
         )
 
     def note_unread(self, now: float) -> int:
@@ -349,12 +347,11 @@ class GuardedProtocol(H11Protocol):
             return now - self.waiting_since > settings.idle_timeout
         if self.flow.read_paused:  # the application is slow, not the client
             self._began = now
-        return now - self._began > settings.read_timeout + self._received / _BYTES_A_SECOND
+        return now - self._began > settings.read_timeout + self._received / self.bytes_a_second
 
     def give_up(self) -> None:
         """Close the connection; a request that is incomplete is answered first."""
-        cycle: RequestResponseCycle | None = self.cycle
-        answering = cycle is not None and cycle.response_started
-        if self._began is not None and (self.conn.their_state is h11.IDLE or not answering):
+        not_answered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+        if self._began is not None and not_answered:
             self.transport.write(_TOO_SLOW)
         self.transport.close()

@@ -1,6 +1,8 @@
-"""Stopping a server over HTTP: refuse new calls, answer those in progress, then close.
+"""The server over HTTP, and how it stops: refuse new calls, answer those in progress, then close.
 
 uvicorn is imported with this module, which is therefore imported while the store is being opened.
+What is relied on of its inner parts, here and in `bfsql.serving.connections`, is in
+`tests/serving/test_uvicorn.py`.
 """
 
 from __future__ import annotations
@@ -10,24 +12,31 @@ import logging
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from bfsql.serving.calls import Calls, until
+from bfsql.serving.connections import Connections
 from bfsql.serving.requests import Requests
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from bfsql.settings import ServeSettings
 
 log = logging.getLogger("bfsql")
 
-LINGER_SECONDS = 2.0
-"""Seconds after the last call for requests that clients need to read its answer: the Python client
-lists the tools after its first call, to validate the answer against the tool's schema."""
-
-CLOSE_SECONDS = 2
-"""Seconds that connections have to close; those that remain are aborted."""
-
 
 class WithoutSignals(uvicorn.Server):
-    """uvicorn's server, without its signal handling, which the caller does instead."""
+    """uvicorn's server, without its logs and its signal handling, which the caller does instead."""
+
+    def __init__(self, app: ASGIApp, **options: Any) -> None:
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, ws="none", **options
+        )
+        super().__init__(config)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -36,19 +45,38 @@ class WithoutSignals(uvicorn.Server):
 
 
 class Server(WithoutSignals):
-    """uvicorn's server, which goes on listening while calls end.
+    """uvicorn's server, which limits connections and goes on listening while calls end.
 
     Args:
-        config: Of uvicorn.
+        app: The application to run.
         calls: The calls in progress.
-        requests: The application that uvicorn runs.
+        settings: Those of the server.
     """
 
-    def __init__(self, config: uvicorn.Config, calls: Calls, requests: Requests) -> None:
-        super().__init__(config)
-        self._calls, self._requests = calls, requests
+    close_seconds = 2
+    """Seconds that connections have to close; those that remain are aborted."""
+
+    linger_seconds = 2.0
+    """Seconds after the last call for requests that clients need to read its answer: the Python
+    client lists the tools after its first call, to validate the answer against the tool's schema.
+    """
+
+    def __init__(self, app: ASGIApp, calls: Calls, settings: ServeSettings) -> None:
+        self.connections = Connections(settings)
+        self._calls, self._requests = calls, Requests(app)
         self._draining: asyncio.Task[None] | None = None
         self._at_once = False
+        super().__init__(
+            self._requests,
+            http=self.connections.protocol,
+            backlog=self.connections.backlog,
+            timeout_keep_alive=ceil(settings.idle_timeout),
+            # uvicorn would trust X-Forwarded-For from every client on this machine.
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=[*settings.trusted_proxies],
+            lifespan="on",
+            timeout_graceful_shutdown=self.close_seconds,
+        )
 
     def stop(self, grace: float) -> None:
         """Begin to stop the server; a second call ends it at once.
@@ -64,7 +92,8 @@ class Server(WithoutSignals):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and the connections."""
-        cutting = asyncio.get_running_loop().call_later(CLOSE_SECONDS / 2, self._cut)
+        loop = asyncio.get_running_loop()
+        cutting = loop.call_later(self.close_seconds / 2, self.connections.abort)
         try:
             await super().shutdown(sockets)
         finally:
@@ -84,9 +113,8 @@ class Server(WithoutSignals):
             self._calls.end()
             await until(idle, 2.0)
         else:
-            await self._until(
-                lambda: False, min(self._calls.last_ended + LINGER_SECONDS, end) - time()
-            )
+            lingering = min(self._calls.last_ended + self.linger_seconds, end) - time()
+            await self._until(lambda: False, lingering)
             waiting = self._requests.waiting()
             await self._until(idle, end - time())
         # One that has arrived meanwhile is refused within moments, and uvicorn waits for that.
@@ -96,8 +124,3 @@ class Server(WithoutSignals):
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Wait until a condition holds or `stop` is called a second time."""
         await until(lambda: self._at_once or condition(), seconds)
-
-    def _cut(self) -> None:
-        for connection in tuple(self.server_state.connections):
-            if connection.transport is not None:
-                connection.transport.abort()

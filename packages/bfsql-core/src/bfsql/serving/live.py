@@ -1,4 +1,4 @@
-"""The graph that a server answers from, reopened when its store or the configuration changes.
+"""The graph that a server answers from, reopened when its store or its configuration changes.
 
     async with open_live(graph_factory, settings) as live:
         async with live.call() as graph:
@@ -25,6 +25,7 @@ from bfsql.errors import BfsqlError
 from bfsql.graph import Graph
 from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
+from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ log = logging.getLogger("bfsql")
 
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it when the context ends."""
+
+Configured: TypeAlias = tuple[GraphFactory, ServeSettings]
+"""What opens the graph, and the settings of the server."""
+
+_AT_START = (
+    *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
+    "trusted_proxies",
+    *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
+    *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
+    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),
+)
+"""Settings that are read only when the server starts."""
 
 FOLLOW_SECONDS = 5.0
 """Seconds after a change during which calls wait for the new graph; after that, the previous graph
@@ -63,10 +76,6 @@ class _Opened:
 class LiveGraph:
     """The open graph of a server, its calls, and the settings in force.
 
-    Args:
-        graph: The graph that is open.
-        settings: Those of the server.
-
     Attributes:
         calls: The calls in progress, and whether the server is shutting down.
         admission: Limits concurrent calls over HTTP; None over stdio and for programs.
@@ -89,6 +98,7 @@ class LiveGraph:
         self._following: asyncio.Task[None] | None = None
         self._wait_until = 0.0
         self._closing: set[asyncio.Task[None]] = set()
+        self._reloading: set[asyncio.Task[None]] = set()
         self._prepare: list[Callable[[Graph], None]] = []
 
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
@@ -107,12 +117,7 @@ class LiveGraph:
     ) -> AsyncIterator[Graph]:
         """Wait for the caller's turn, and provide the graph for one call, which is counted.
 
-        Args:
-            request: The HTTP request of the call.
-            caller: The caller; None over stdio, where calls do not wait.
-
-        Raises:
-            ToolError: As `Calls.call` and `turn`.
+        Over stdio there is neither a request nor a caller, and calls do not wait.
         """
         async with self.calls.call(request), self.turn(caller), self.graph() as graph:
             yield graph
@@ -122,12 +127,6 @@ class LiveGraph:
         """Take a place among the concurrent calls as soon as it is the caller's turn.
 
         The time spent waiting counts towards the time limit of the call.
-
-        Args:
-            caller: The caller; None if calls do not wait.
-
-        Raises:
-            Busy: As `Admission.admitted`.
         """
         if self.admission is None or caller is None:
             yield
@@ -149,22 +148,36 @@ class LiveGraph:
             opened.users -= 1
             self._close_unused(opened)
 
-    async def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
-        """Open the graph with another factory; calls go on meanwhile.
+    def reload(self, configure: Callable[[], Configured]) -> None:
+        """Read the configuration and reopen the graph in the background; calls go on meanwhile."""
+        task = asyncio.get_running_loop().create_task(self._reload(configure))
+        self._reloading.add(task)
+        task.add_done_callback(self._reloading.discard)
 
-        Args:
-            factory: Opens the new graph, and those after it.
-            settings: The settings that take effect with the new graph.
-
-        Raises:
-            BfsqlError: Whatever opening the graph raises; nothing changes then.
-        """
-        async with self._one_at_a_time:
-            opened = await _opened(factory)
-            self._factory, self.settings = factory, settings
-            if self.admission is not None:
-                self.admission.settings = settings
-            self._serve(opened)
+    async def _reload(self, configure: Callable[[], Configured]) -> None:
+        try:
+            factory, settings = configure()
+            settings, unchanged = _applicable(self.settings, settings)
+            async with self._one_at_a_time:
+                opened = await _opened(factory)
+                self._factory, self.settings = factory, settings
+                if self.admission is not None:
+                    self.admission.settings = settings
+                self._serve(opened)
+        except Exception as error:  # noqa: BLE001 - the server goes on, whatever it is
+            log.error(  # noqa: TRY400 - the sentence is enough
+                "The new configuration cannot be used, and the previous one stays in effect. %s",
+                _reason(error),
+            )
+            return
+        if settings.log_level != logging.getLevelName(logging.getLogger().level).lower():
+            log_to_stderr(settings)
+        if unchanged:
+            log.warning(
+                "These settings are read only at the start: %s. Restart the server to apply the "
+                "new values.",
+                ", ".join(unchanged),
+            )
 
     async def _follow(self) -> None:
         """Open what the store holds now if that is another graph; once for all waiting calls."""
@@ -191,7 +204,7 @@ class LiveGraph:
             try:
                 self._serve(await _opened(self._factory))
             except Exception as error:  # noqa: BLE001 - the graph before goes on, whatever it is
-                why = str(error) if isinstance(error, BfsqlError) else repr(error)
+                why = _reason(error)
             else:
                 return
             if self.problem is None:
@@ -220,6 +233,9 @@ class LiveGraph:
             closing.add_done_callback(self._closing.discard)
 
     async def _end(self) -> None:
+        for task in self._reloading:
+            task.cancel()
+        await asyncio.gather(*self._reloading, return_exceptions=True)
         if self._following is not None:
             await asyncio.wait({self._following})
         await asyncio.gather(_close(self._opened), *self._closing)
@@ -227,15 +243,7 @@ class LiveGraph:
 
 @asynccontextmanager
 async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIterator[LiveGraph]:
-    """Open a graph that is reopened when its store changes, and close it at the end.
-
-    Args:
-        factory: Opens the graph, and reopens it.
-        settings: Those of the server.
-
-    Raises:
-        BfsqlError: Whatever opening the graph raises.
-    """
+    """Open a graph that is reopened when its store changes, and close it at the end."""
     opened = await _opened(factory)
     live = LiveGraph(opened.graph, settings)
     live._opened, live._factory = opened, factory  # noqa: SLF001 - of this module
@@ -243,6 +251,16 @@ async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIter
         yield live
     finally:
         await live._end()  # noqa: SLF001 - likewise
+
+
+def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
+    """The new settings that a running server can apply, and the names of the others."""
+    others = [name for name in _AT_START if getattr(now, name) != getattr(before, name)]
+    return now.model_copy(update={name: getattr(before, name) for name in others}), others
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, BfsqlError) else repr(error)
 
 
 async def _opened(factory: GraphFactory) -> _Opened:

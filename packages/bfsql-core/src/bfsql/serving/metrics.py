@@ -8,7 +8,7 @@ then.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60)
 """Upper bounds of the buckets of histograms, in seconds."""
 
-OTHER = "other"
-"""Label of unknown tools, whatever name the client used."""
+_FAMILIES = {
+    "bfsql_calls": ("Number of calls, by tool and outcome.", ["tool", "outcome"]),
+    "bfsql_call_seconds": ("Duration of calls in seconds.", ["tool"]),
+    "bfsql_store_call_seconds": ("Duration of calls to the store in seconds.", ["method"]),
+    "bfsql_answer_bytes": ("Bytes of answers.", ["tool"]),
+    "bfsql_answer_tokens": ("Tokens of answers.", ["tool"]),
+    "bfsql_nodes_read": ("Nodes that calls read.", ["tool"]),
+    "bfsql_edges_read": ("Edges that calls read.", ["tool"]),
+    "bfsql_answers_cut": ("Answers that were limited by a bound.", ["bound"]),
+    "bfsql_store_failures": ("Failed calls to the store.", ["method"]),
+    "bfsql_cache_hits": ("Keys that the cache held.", ["method"]),
+    "bfsql_cache_misses": ("Keys that the cache did not hold.", ["method"]),
+}
+"""What observers count, with the labels: durations as histograms, everything else as counters."""
 
 
 class Reading(NamedTuple):
@@ -60,87 +72,52 @@ class Metrics(Observer):
     """Counts calls, calls to the store and calls to the cache."""
 
     def __init__(self) -> None:
-        self.calls: Counter[tuple[str, str]] = Counter()
-        """By tool and outcome."""
-        self.seconds: dict[str, Histogram] = {}
-        """By tool."""
-        self.sizes: Counter[str] = Counter()
-        self.tokens: Counter[str] = Counter()
-        self.nodes: Counter[str] = Counter()
-        self.edges: Counter[str] = Counter()
-        self.cuts: Counter[str] = Counter()
-        """By bound."""
-        self.store_failures: Counter[str] = Counter()
-        """By method."""
-        self.store_seconds: dict[str, Histogram] = {}
-        self.hits: Counter[str] = Counter()
-        self.misses: Counter[str] = Counter()
+        self._counters: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        self._histograms: dict[tuple[str, str], Histogram] = defaultdict(Histogram)
 
     def call_ended(self, seen: ObservedCall) -> None:
         """Count a call."""
-        tool = OTHER if seen.error == "unknown_tool" else seen.tool
-        self.calls[tool, seen.error or "ok"] += 1
-        _of(self.seconds, tool).add(seen.seconds)
-        self.sizes[tool] += seen.size
-        self.tokens[tool] += seen.tokens
-        self.nodes[tool] += seen.nodes
-        self.edges[tool] += seen.edges
+        # A client may use any name for a tool that does not exist.
+        tool = "other" if seen.error == "unknown_tool" else seen.tool
+        self._count("bfsql_calls", tool, seen.error or "ok")
+        self._histograms["bfsql_call_seconds", tool].add(seen.seconds)
+        self._count("bfsql_answer_bytes", tool, by=seen.size)
+        self._count("bfsql_answer_tokens", tool, by=seen.tokens)
+        self._count("bfsql_nodes_read", tool, by=seen.nodes)
+        self._count("bfsql_edges_read", tool, by=seen.edges)
         for bound in seen.cut:
-            self.cuts[bound] += 1
+            self._count("bfsql_answers_cut", bound)
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
         """Count a call to the store."""
-        _of(self.store_seconds, method).add(seconds)
+        self._histograms["bfsql_store_call_seconds", method].add(seconds)
         if failed:
-            self.store_failures[method] += 1
+            self._count("bfsql_store_failures", method)
 
     def cache_asked(self, method: str, hits: int, misses: int) -> None:
         """Count hits and misses of the cache."""
-        self.hits[method] += hits
-        self.misses[method] += misses
+        self._count("bfsql_cache_hits", method, by=hits)
+        self._count("bfsql_cache_misses", method, by=misses)
+
+    def _count(self, name: str, *labels: str, by: int = 1) -> None:
+        self._counters[name][labels] += by
 
     def families(self) -> Iterator[Metric]:
         """All metrics, in the form of prometheus-client."""
         from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
-        calls = CounterMetricFamily(
-            "bfsql_calls", "Number of calls, by tool and outcome.", labels=["tool", "outcome"]
-        )
-        for (tool, outcome), count in self.calls.items():
-            calls.add_metric([tool, outcome], count)
-        yield calls
-        for name, text, label, durations in (
-            ("bfsql_call_seconds", "Duration of calls in seconds.", "tool", self.seconds),
-            (
-                "bfsql_store_call_seconds",
-                "Duration of calls to the store in seconds.",
-                "method",
-                self.store_seconds,
-            ),
-        ):
-            histogram = HistogramMetricFamily(name, text, labels=[label])
-            for value, duration in durations.items():
-                histogram.add_metric([value], duration.cumulated(), duration.total)
-            yield histogram
-        for name, text, label, counted in (
-            ("bfsql_answer_bytes", "Bytes of answers.", "tool", self.sizes),
-            ("bfsql_answer_tokens", "Tokens of answers.", "tool", self.tokens),
-            ("bfsql_nodes_read", "Nodes that calls read.", "tool", self.nodes),
-            ("bfsql_edges_read", "Edges that calls read.", "tool", self.edges),
-            ("bfsql_answers_cut", "Answers that were limited by a bound.", "bound", self.cuts),
-            (
-                "bfsql_store_failures",
-                "Failed calls to the store.",
-                "method",
-                self.store_failures,
-            ),
-            ("bfsql_cache_hits", "Keys that the cache held.", "method", self.hits),
-            ("bfsql_cache_misses", "Keys that the cache did not hold.", "method", self.misses),
-        ):
-            counter = CounterMetricFamily(name, text, labels=[label])
-            for value, count in counted.items():
-                counter.add_metric([value], count)
-            yield counter
+        for name, (text, labels) in _FAMILIES.items():
+            if name.endswith("_seconds"):
+                histogram = HistogramMetricFamily(name, text, labels=labels)
+                for (of, value), durations in self._histograms.items():
+                    if of == name:
+                        histogram.add_metric([value], durations.cumulated(), durations.total)
+                yield histogram
+            else:
+                counter = CounterMetricFamily(name, text, labels=labels)
+                for values, count in self._counters[name].items():
+                    counter.add_metric(values, count)
+                yield counter
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +169,3 @@ def _families(readings: Iterable[Reading]) -> Iterable[Metric]:
             families[one.name] = kind(one.name, one.help, labels=list(one.labels))
         families[one.name].add_metric(list(one.labels.values()), one.value)
     return families.values()
-
-
-def _of(histograms: dict[str, Histogram], label: str) -> Histogram:
-    found = histograms.get(label)
-    if found is None:
-        found = histograms[label] = Histogram()
-    return found

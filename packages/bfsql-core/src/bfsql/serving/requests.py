@@ -1,7 +1,7 @@
-"""The HTTP requests in progress: which clients have left, and how to end all requests.
+"""The HTTP requests in progress: their ids, which clients have left, and how to end all requests.
 
-An ASGI application around all others. It adds an `HttpRequest` to the scope of each request, for
-the application of MCP or of the web API.
+Two ASGI applications around those of MCP and of the web API: `with_request_ids` is a part of these,
+`Requests` is around all of a server. Both add to the scope of each request.
 """
 
 from __future__ import annotations
@@ -9,18 +9,34 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from bfsql.call import new_request_id
 from bfsql.serving.calls import expire
+from bfsql.serving.logs import request_id
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("bfsql")
+_refusals_log = logging.getLogger("bfsql.requests")
 
-_KEY = "bfsql.request"
+_REQUEST, _ID = "bfsql.request", "bfsql.request_id"
+"""Keys of a scope."""
+
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
+
+_ID_HEADER = b"x-request-id"
+_SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+
+_REFUSED = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.MISDIRECTED_REQUEST,
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
 
 
 class HttpRequest:
@@ -152,13 +168,13 @@ class Requests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = scope[_KEY] = HttpRequest(scope["method"], receive, send)
+        request = scope[_REQUEST] = HttpRequest(scope["method"], receive, send)
         self._open.add(request)
         try:
             await request.answer(self._app, scope)
         finally:
             self._open.discard(request)
-            del scope[_KEY]  # the request holds uvicorn's, which holds the scope
+            del scope[_REQUEST]  # the request holds uvicorn's, which holds the scope
 
     def waiting(self) -> set[HttpRequest]:
         """The requests whose clients wait for the end of their answer."""
@@ -178,5 +194,60 @@ class Requests:
 
 def request_of(scope: Any) -> HttpRequest | None:
     """The request of an ASGI scope; None if the application runs in another server."""
-    request: HttpRequest | None = scope.get(_KEY)
+    request: HttpRequest | None = scope.get(_REQUEST)
     return request
+
+
+# --- ids ------------------------------------------------------------------------
+
+
+def with_request_ids(app: ASGIApp) -> ASGIApp:
+    """The application with an id for each request, which is sent with the answer.
+
+    It is the request's header `X-Request-Id` if that has 1 to 128 printable ASCII characters
+    without a space; otherwise a new one. Refused requests are logged.
+    """
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        scope[_ID] = name = _id_from_client(scope) or new_request_id()
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), (_ID_HEADER, name.encode())]
+                message = {**message, "headers": headers}
+                if message["status"] in _REFUSED:
+                    _log_refused(scope, message["status"])
+            await send(message)
+
+        token = request_id.set(name)
+        await app(scope, receive, answered)
+        request_id.reset(token)  # after an exception it stays, for the line that the server logs
+
+    return named
+
+
+def request_id_of(scope: Any) -> str | None:
+    """The id of the request of an ASGI scope; None if it has none."""
+    name: str | None = scope.get(_ID)
+    return name
+
+
+def _id_from_client(scope: Scope) -> str:
+    values = [value for name, value in scope["headers"] if name == _ID_HEADER]
+    sane = len(values) == 1 and _SANE_ID.fullmatch(values[0])
+    return values[0].decode("ascii") if sane else ""
+
+
+def _log_refused(scope: Scope, status: int) -> None:
+    client = scope.get("client")
+    fields = {
+        "status": int(status),
+        "reason": HTTPStatus(status).phrase,
+        "method": scope["method"][:200],
+        "path": scope["path"][:200],
+        "address": client[0] if client else None,
+    }
+    _refusals_log.info("refused", extra={"fields": fields})
