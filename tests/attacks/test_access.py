@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bfsql.cli.command import bfsql
 from bfsql.errors import ConfigurationError
-from bfsql.serving.tokens import TokenFile, new_token, token_line
+from bfsql.serving.tokens import KnownTokens, new_token, token_line
 from bfsql.settings import UnreadableFile, read_text
 from bfsql_test_support.servers.serve_process import Served, serving
 
@@ -161,7 +161,7 @@ def test_large_and_many_wrong_tokens_cost_little(guarded: Served) -> None:
 
 
 async def test_ten_thousand_wrong_tokens_are_not_remembered(tokens: Path) -> None:
-    verifier = TokenFile(tokens)
+    verifier = KnownTokens(tokens)
     held = len(verifier.__dict__), len(verifier._names)
     for number in range(10_000):
         assert await verifier.verify_token(f"wrong{number}") is None
@@ -199,7 +199,7 @@ def test_a_file_of_tokens_that_is_none_is_one_sentence(odd: dict[str, tuple[str,
         if path.endswith("large"):
             continue  # a file of tokens may be larger than other files, up to another limit
         with pytest.raises(ConfigurationError, match=says):
-            TokenFile(Path(path))
+            KnownTokens(Path(path))
 
 
 def test_a_pipe_that_is_written_into_is_read(tmp_path: Path) -> None:

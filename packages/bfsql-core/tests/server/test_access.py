@@ -12,7 +12,7 @@ from bfsql.errors import ConfigurationError
 from bfsql.serving.access import AllowedNames, allowed_names
 from bfsql.serving.address import check_exposure
 from bfsql.serving.tokens import (
-    TokenFile,
+    KnownTokens,
     new_token,
     read_tokens,
     token_line,
@@ -160,7 +160,7 @@ async def subject(verifier: Any, token: str) -> str | None:
 
 
 async def test_each_token_has_its_name(tokens: dict[str, str], tmp_path: Path) -> None:
-    verifier = TokenFile(tmp_path / "tokens")
+    verifier = KnownTokens(tmp_path / "tokens")
     for name, token in tokens.items():
         assert await subject(verifier, token) == name
         assert await subject(verifier, token[:-1]) is None
@@ -184,7 +184,7 @@ async def test_the_file_is_read_again_when_it_changes(
     tokens: dict[str, str], tmp_path: Path
 ) -> None:
     path = tmp_path / "tokens"
-    verifier = TokenFile(path)
+    verifier = KnownTokens(path)
     new = new_token()
     (tmp_path / "new").write_text(token_line("carol", new), encoding="utf-8")
     (tmp_path / "new").replace(path)
@@ -198,7 +198,7 @@ async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(
     tokens: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, kept = tmp_path / "tokens", tmp_path / "kept"
-    verifier = TokenFile(path)
+    verifier = KnownTokens(path)
     content = path.read_text(encoding="utf-8")
     with caplog.at_level(logging.WARNING, "bfsql"):
         for broken in ("alice open-sesame\n", None):
@@ -239,7 +239,7 @@ def test_a_wrong_file_is_refused_at_the_start_by_line(
     path = tmp_path / "tokens"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=says) as refused:
-        TokenFile(path)
+        KnownTokens(path)
     assert "sesame" not in str(refused.value)
 
 

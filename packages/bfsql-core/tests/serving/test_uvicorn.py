@@ -174,8 +174,9 @@ async def test_reading_pauses_while_the_application_does_not_read() -> None:
         await one.send(HEAD.replace(b": 4", b": 4000000"))
         one.writer.write(bytes(4_000_000))
         await until(lambda: one.protocol.flow.read_paused)
-        one.app.may_read.set()
-        await until(lambda: not one.protocol.flow.read_paused)
+        one.app.go_on()
+        await one.answer()
+        assert not one.protocol.flow.read_paused
 
 
 async def test_a_connection_is_lost_once() -> None:

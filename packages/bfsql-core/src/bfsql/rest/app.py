@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
 """What the operator reads when the server listens."""
 
-_SHOWN = 200
-"""Characters of an unknown path that an error repeats."""
-
 
 def application(
     graph: Graph | LiveGraph,
@@ -245,10 +242,10 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 
 async def _no_route(request: Request, _: Exception) -> Response:
-    path = clean_text(unquote(request.scope["path"]))
+    path = clean_text(unquote(request.scope["path"]))[:200]
     return refusal(
         HTTPStatus.NOT_FOUND,
-        f"There is nothing at {path[:_SHOWN]}. GET /docs lists the paths; ids in a path are "
+        f"There is nothing at {path}. GET /docs lists the paths; ids in a path are "
         "percent-encoded, a slash in them as %2F.",
     )
 
@@ -262,7 +259,7 @@ async def _no_method(request: Request, _: Exception) -> Response:
     )
     return Problem(
         HTTPStatus.METHOD_NOT_ALLOWED,
-        f"{request.method[:_SHOWN]} is not allowed for this path, which accepts "
+        f"{request.method[:200]} is not allowed for this path, which accepts "
         f"{' and '.join(allowed)}. The graph can be read but not changed.",
         {"Allow": ", ".join(allowed)},
     ).response()

@@ -214,7 +214,7 @@ class BfsqlServer(Server[LiveGraph]):
         async with self._open_live() as live:
             self._keeps_sessions = not live.settings.stateless
             live.on_open(introduce)
-            live.calls.on_drain(self._changes.close)
+            live.calls.on_stop(self._changes.close)
             try:
                 yield live
             finally:

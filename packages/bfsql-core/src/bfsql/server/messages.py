@@ -46,11 +46,7 @@ class BadMessage(Exception):
 
 
 def parsed(text: bytes) -> Any:
-    """The JSON value of a message.
-
-    Raises:
-        BadMessage: It is not JSON.
-    """
+    """The JSON value of a message; `BadMessage` if it is not JSON."""
     try:
         return from_json(text)
     except ValueError as error:
@@ -63,14 +59,7 @@ def is_request(value: Any) -> bool:
 
 
 def check_id(value: Any) -> None:
-    """Refuse a request whose id cannot be used in an answer.
-
-    Args:
-        value: The JSON value of a message of any kind.
-
-    Raises:
-        BadMessage: It is a request whose id is neither a string nor a whole number.
-    """
+    """Refuse a request whose id cannot be used in an answer: no string and no whole number."""
     if is_request(value):
         given = value["id"]
         if not isinstance(given, int | str) or isinstance(given, bool):
@@ -86,9 +75,6 @@ def reduced(value: Any) -> Any:
 
     Of the client's description, texts are cut to `MAX_NAME` characters, and only the names of the
     protocol's own capabilities stay: this server sends no request that needs one.
-
-    Args:
-        value: The JSON value of a message of any kind.
     """
     match value:
         case {"method": "initialize", "params": {**params}}:
@@ -116,11 +102,7 @@ def _reduced_description(given: dict[Any, Any], keys: tuple[str, str, str]) -> d
 
 
 def message(text: bytes) -> JSONRPCMessage:
-    """The message in a line.
-
-    Raises:
-        BadMessage: It is not JSON, or not a message.
-    """
+    """The message in a line; `BadMessage` if it has none."""
     value = parsed(text)
     check_id(value)
     try:

@@ -32,6 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql.server.messages import BadMessage, check_id, id_in_use, is_request, parsed, reduced
 from bfsql.serving.logs import OnceAMinute
+from bfsql.serving.requests import header_values
 from bfsql.settings import ServeSettings
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
@@ -49,10 +50,6 @@ _JSON = (
     (b"content-type", b"application/json"),
     (b"accept", b"application/json, text/event-stream"),
 )
-
-_COLLECTED_TOGETHER = 500
-"""Evicted sessions after which garbage is collected: the SDK's sessions have reference cycles,
-which would otherwise be freed much later than a flood of them needs."""
 
 log = logging.getLogger("bfsql")
 
@@ -73,13 +70,9 @@ class _Session:
 
 
 class Sessions:
-    """The SDK's application behind a limit on sessions.
+    """The SDK's application, which has the same limits, behind a limit on sessions.
 
     `len()` is the number of sessions that are open.
-
-    Args:
-        app: The SDK's, with the same limits.
-        settings: `max_sessions`, `session_timeout`, `max_request_bytes`.
 
     Attributes:
         ended: Ended sessions, by reason: ended by the `client`, `evicted` while idle to make room
@@ -166,14 +159,7 @@ class Sessions:
     async def _use(
         self, session: _Session, value: Any, scope: Scope, receive: Receive, send: Send
     ) -> int:
-        """Pass on a request of a session.
-
-        Returns:
-            Bytes of its answer.
-
-        Raises:
-            BadMessage: Its id is that of another request in progress.
-        """
+        """Pass on a request of a session; return the number of bytes of its answer."""
         own = {str(value["id"])} if is_request(value) else set()
         if own & session.ids:
             raise id_in_use(value["id"])
@@ -252,7 +238,9 @@ class Sessions:
     async def _end(self, session: _Session, scope: Scope) -> None:
         """Make the SDK end a session, as if its client had requested it."""
         await self._send(session, scope, "DELETE")
-        if self.ended["evicted"] % _COLLECTED_TOGETHER == 0:
+        # The SDK's sessions have reference cycles, which would otherwise be freed much later than
+        # a flood of them needs.
+        if self.ended["evicted"] % 500 == 0:
             gc.collect()
 
     async def _send(self, session: _Session, scope: Scope, method: str, body: bytes = b"") -> None:
@@ -372,11 +360,7 @@ def _listens(scope: Scope) -> bool:
 
 
 def _check_size(value: Any, size: int) -> None:
-    """Refuse a request that opens a stream if it is long.
-
-    Raises:
-        BadMessage: It is.
-    """
+    """Refuse a request that opens a stream if it is long."""
     if size > _RETAINED_BYTES:
         raise BadMessage(
             INVALID_REQUEST,
@@ -388,7 +372,7 @@ def _check_size(value: Any, size: int) -> None:
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    return next((v.decode("latin-1") for k, v in scope["headers"] if k == name), None)
+    return next((value.decode("latin-1") for value in header_values(scope, name)), None)
 
 
 def _client(scope: Scope) -> str:

@@ -19,7 +19,7 @@ from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.calls import until
 from bfsql.serving.live import GraphFactory, LiveGraph
 from bfsql.serving.logs import log_to_stderr
-from bfsql.serving.run import STOPPING, handled_signals, open_while_importing
+from bfsql.serving.run import handled_signals, open_while_importing
 
 if TYPE_CHECKING:
     from bfsql.server.stdio_transport import Lines
@@ -54,11 +54,9 @@ async def _run(
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
         async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
-            stop = _Stop()
-            handlers = dict.fromkeys(STOPPING, stop.signalled)
-            until_closed.enter_context(handled_signals(handlers))
+            until_closed.enter_context(handled_signals(live))
             async with serving_admin(Parts(live), admin):
-                client_left = await _until_stopped(live, given, out, stop)
+                client_left = await _until_stopped(live, given, out)
         if not client_left:
             # The thread that waits for standard input cannot be interrupted and would keep the
             # process alive.
@@ -66,20 +64,7 @@ async def _run(
             os._exit(0)
 
 
-class _Stop:
-    """The signals received: the first stops the server, the second ends it immediately."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.at_once = False
-
-    def signalled(self) -> None:
-        """Record a signal."""
-        self.at_once = self.asked.is_set()
-        self.asked.set()
-
-
-async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _Stop) -> bool:
+async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO) -> bool:
     """Serve until the client leaves (returns True) or the operator stops the server (False).
 
     A stopping server answers the calls in progress within the grace period. After that, they have
@@ -89,16 +74,17 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _S
 
     lines = Lines(given, out)
     served = asyncio.ensure_future(_serve(live, lines))
-    asked = asyncio.ensure_future(stop.asked.wait())
-    await asyncio.wait({served, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
+    stopped = asyncio.Event()
+    live.calls.on_stop(stopped.set)
+    stopping = asyncio.ensure_future(stopped.wait())
+    await asyncio.wait({served, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
 
     def idle() -> bool:
         return served.done() or not live.calls.under_way
 
     if not served.done():
-        live.calls.drain()
-        await until(lambda: stop.at_once or idle(), live.settings.grace)
+        await live.calls.wait(idle, live.settings.grace)
         live.calls.end()
         await until(idle, 2.0)
         await until(lambda: served.done() or not lines.unanswered, 2.0)
@@ -130,9 +116,6 @@ def reserved_stdin() -> Iterator[BinaryIO]:
 
     Yields:
         The original standard input. It stays open, since a thread may still be reading it.
-
-    Raises:
-        ConfigurationError: It is closed.
     """
     if sys.stdin is None:
         raise _closed("input", "writes its messages to")
@@ -154,9 +137,6 @@ def reserved_stdout() -> Iterator[TextIO]:
 
     Yields:
         The original standard output, UTF-8.
-
-    Raises:
-        ConfigurationError: It is closed.
     """
     if sys.stdout is None:
         raise _closed("output", "reads the answers from")

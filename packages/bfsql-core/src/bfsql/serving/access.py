@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
+from bfsql.serving.requests import header_values
 from bfsql.serving.tokens import TokenVerifier, VerifiedToken
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def subject_of(scope: Scope) -> str | None:
 
 def _bearer_token(scope: Scope) -> str | None:
     """The token of a request; None if it has no such header, or several."""
-    given = _header_values(scope, b"authorization")
+    given = header_values(scope, b"authorization")
     scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
     if scheme.lower() != b"bearer":
         return None
@@ -221,11 +222,7 @@ def _is_ipv6(name: str) -> bool:
         return False
 
 
-def _header_values(scope: Scope, name: bytes) -> list[bytes]:
-    return [value for given, value in scope["headers"] if given == name]
-
-
 def _only(scope: Scope, name: bytes) -> str | None:
     """The value of a header; None without it, a list of the values if it is repeated."""
-    values = _header_values(scope, name)
+    values = header_values(scope, name)
     return ", ".join(value.decode("latin-1") for value in values) if values else None

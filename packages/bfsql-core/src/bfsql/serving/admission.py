@@ -23,11 +23,6 @@ from bfsql.errors import Busy
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-MINUTE = 60.0
-MOST_RATED = 10_000
-"""Clients whose calls per minute are counted; beyond that, those idle longest are forgotten."""
-_ROUNDING = 1e-9
-
 _Waiter: TypeAlias = "asyncio.Future[None]"
 
 
@@ -36,12 +31,7 @@ class Admission:
 
     A call for which there is no place waits. Free places are given to the waiting clients in turn,
     so that no client blocks others. When too many calls wait, the latest call of the client with
-    the most of them is refused.
-
-    Args:
-        settings: Those of the server: `max_calls`, `max_calls_per_client`, `max_waiting` and
-            `calls_per_minute`, which may come all at once.
-        clock: Monotonic time in seconds; for tests.
+    the most of them is refused. The calls of a minute may come all at once.
 
     Attributes:
         settings: The current settings, which may be replaced.
@@ -67,9 +57,6 @@ class Admission:
         """Take a place for a call as soon as it is the client's turn, and release it at the end.
 
         The time spent waiting counts towards the time limit of the call.
-
-        Args:
-            client: Whose calls are counted together (`Caller.key`).
 
         Raises:
             Busy: Too many calls wait, the client has made its calls of this minute, or the
@@ -173,11 +160,10 @@ class Admission:
 
 
 class _Rate:
-    """Calls per minute of each client: a token bucket of that size.
+    """Calls per minute of each client: a token bucket of that size."""
 
-    Args:
-        clock: Monotonic time in seconds.
-    """
+    most_clients = 10_000
+    """Clients whose calls are counted; beyond that, those idle longest are forgotten."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -187,13 +173,13 @@ class _Rate:
     def wait(self, client: str, calls: int) -> float:
         """Seconds until a client with this limit per minute may make a call; 0 for now."""
         now = self._clock()
-        seconds = self._full_at.get(client, now) - now - MINUTE + MINUTE / calls
-        return seconds if seconds > _ROUNDING else 0.0
+        seconds = self._full_at.get(client, now) - now - 60.0 + 60.0 / calls
+        return seconds if seconds > 1e-9 else 0.0  # noqa: PLR2004 - an error of rounding
 
     def count(self, client: str, calls: int) -> None:
         """Take a call out of a client's bucket."""
         now, known = self._clock(), self._full_at
-        known[client] = max(known.get(client, now), now) + MINUTE / calls
+        known[client] = max(known.get(client, now), now) + 60.0 / calls
         known.move_to_end(client)
-        while len(known) > MOST_RATED or known[next(iter(known))] <= now:
+        while len(known) > self.most_clients or known[next(iter(known))] <= now:
             known.popitem(last=False)

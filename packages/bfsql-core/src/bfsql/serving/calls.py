@@ -36,24 +36,34 @@ class Calls:
 
     Attributes:
         draining: Whether the server is shutting down: new calls are refused.
+        at_once: Whether calls in progress are not waited for any longer.
         last_ended: Time of the event loop at which the last call ended.
     """
 
     def __init__(self) -> None:
-        self.draining = False
+        self.draining = self.at_once = False
         self.last_ended = -inf
         self._under_way: set[asyncio.Timeout] = set()
-        self._on_drain: list[Callable[[], None]] = []
+        self._on_stop: list[Callable[[], object]] = []
 
-    def drain(self) -> None:
-        """Refuse new calls, because the server is shutting down."""
+    def stop(self) -> None:
+        """Refuse new calls; if that is done already, do not wait for those in progress either."""
+        if self.draining:
+            self.at_once = True
+            return
         self.draining = True
-        for function in self._on_drain:
+        for function in self._on_stop:
             function()
 
-    def on_drain(self, function: Callable[[], None]) -> None:
-        """Call a function when the server begins to stop."""
-        self._on_drain.append(function)
+    def on_stop(self, function: Callable[[], object]) -> None:
+        """Call a function when the server begins to stop, or now if it has begun."""
+        self._on_stop.append(function)
+        if self.draining:
+            function()
+
+    async def wait(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait until a condition holds, for at most the given seconds and not after `at_once`."""
+        await until(lambda: self.at_once or condition(), seconds)
 
     @property
     def under_way(self) -> int:
@@ -62,10 +72,7 @@ class Calls:
 
     @asynccontextmanager
     async def call(self, request: HttpRequest | None = None) -> AsyncIterator[None]:
-        """Count a call while it is in progress.
-
-        Args:
-            request: The HTTP request of the call; when its client leaves, the call ends.
+        """Count a call while it is in progress; when the client of its request leaves, it ends.
 
         Raises:
             ToolError: The server is shutting down, or the client has left. What the call is waiting

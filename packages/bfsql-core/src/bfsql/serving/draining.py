@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from bfsql.serving.calls import Calls, until
+from bfsql.serving.calls import until
 from bfsql.serving.connections import Connections
 from bfsql.serving.requests import Requests
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from bfsql.settings import ServeSettings
+    from bfsql.serving.live import LiveGraph
 
 log = logging.getLogger("bfsql")
 
@@ -47,10 +47,7 @@ class WithoutSignals(uvicorn.Server):
 class Server(WithoutSignals):
     """uvicorn's server, which limits connections and goes on listening while calls end.
 
-    Args:
-        app: The application to run.
-        calls: The calls in progress.
-        settings: Those of the server.
+    It begins to stop with the calls of its graph, whose time to end is the setting `grace`.
     """
 
     close_seconds = 2
@@ -61,11 +58,12 @@ class Server(WithoutSignals):
     client lists the tools after its first call, to validate the answer against the tool's schema.
     """
 
-    def __init__(self, app: ASGIApp, calls: Calls, settings: ServeSettings) -> None:
+    def __init__(self, app: ASGIApp, live: LiveGraph) -> None:
+        settings = live.settings
         self.connections = Connections(settings)
-        self._calls, self._requests = calls, Requests(app)
+        self._live, self._calls, self._requests = live, live.calls, Requests(app)
         self._draining: asyncio.Task[None] | None = None
-        self._at_once = False
+        live.calls.on_stop(self._begin_to_drain)
         super().__init__(
             self._requests,
             http=self.connections.protocol,
@@ -78,18 +76,6 @@ class Server(WithoutSignals):
             timeout_graceful_shutdown=self.close_seconds,
         )
 
-    def stop(self, grace: float) -> None:
-        """Begin to stop the server; a second call ends it at once.
-
-        Args:
-            grace: Seconds that calls in progress have to end.
-        """
-        if self._draining is None:
-            self._calls.drain()
-            self._draining = asyncio.get_running_loop().create_task(self._drain(grace))
-        else:
-            self._at_once = True
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and the connections."""
         loop = asyncio.get_running_loop()
@@ -99,28 +85,27 @@ class Server(WithoutSignals):
         finally:
             cutting.cancel()
 
-    async def _drain(self, grace: float) -> None:
-        time = asyncio.get_running_loop().time
+    def _begin_to_drain(self) -> None:
+        self._draining = asyncio.get_running_loop().create_task(self._drain())
+
+    async def _drain(self) -> None:
+        time, grace = asyncio.get_running_loop().time, self._live.settings.grace
         end = time() + grace
         waiting = self._requests.waiting()
 
         def idle() -> bool:
             return not self._calls.under_way and not waiting & self._requests.waiting()
 
-        await self._until(idle, grace)
+        await self._calls.wait(idle, grace)
         if not idle():
             log.warning("%d calls had not ended in time and were cancelled.", self._calls.under_way)
             self._calls.end()
             await until(idle, 2.0)
         else:
             lingering = min(self._calls.last_ended + self.linger_seconds, end) - time()
-            await self._until(lambda: False, lingering)
+            await self._calls.wait(lambda: False, lingering)
             waiting = self._requests.waiting()
-            await self._until(idle, end - time())
+            await self._calls.wait(idle, end - time())
         # One that has arrived meanwhile is refused within moments, and uvicorn waits for that.
         self._requests.end(waiting=not idle())
         self.should_exit = True
-
-    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Wait until a condition holds or `stop` is called a second time."""
-        await until(lambda: self._at_once or condition(), seconds)

@@ -119,11 +119,7 @@ def escaped(text: str) -> str:
 
 
 class _Lines(logging.Formatter):
-    """The common part of both formats.
-
-    Args:
-        secrets: Known secrets, hidden wherever they occur.
-    """
+    """The common part of both formats; known secrets are hidden wherever they occur."""
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
         super().__init__()
@@ -201,11 +197,7 @@ class JsonLines(_Lines):
 
 
 class CallLog(Observer):
-    """Logs one line per call, at `info`.
-
-    Args:
-        values: Whether the values of arguments are logged, not only their names.
-    """
+    """Logs one line per call, at `info`, with the values of arguments or only their names."""
 
     def __init__(self, *, values: bool = False) -> None:
         self._values = values

@@ -139,12 +139,7 @@ class _Collector:
 
 
 def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tuple[bytes, str]:
-    """The metrics as text, and its content type.
-
-    Args:
-        metrics: The counted values.
-        readings: What the parts of the server report.
-        accept: The header `Accept` of the request.
+    """The metrics as text for a header `Accept`, and its content type.
 
     Raises:
         ImportError: prometheus-client is not installed.

@@ -153,11 +153,7 @@ class HttpRequest:
 
 
 class Requests:
-    """An application and its requests in progress.
-
-    Args:
-        app: The application that answers them.
-    """
+    """An application and its requests in progress."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -181,12 +177,7 @@ class Requests:
         return {request for request in self._open if request.waits_for_answer}
 
     def end(self, *, waiting: bool) -> None:
-        """Finish answers now.
-
-        Args:
-            waiting: Whether to finish all of them; otherwise only streams of events, and
-                requests that have not arrived in full.
-        """
+        """Finish all answers now; or only streams of events, and those of incomplete requests."""
         for request in self._open:
             if waiting or request.may_be_cut:
                 request.end()
@@ -235,8 +226,13 @@ def request_id_of(scope: Any) -> str | None:
     return name
 
 
+def header_values(scope: Scope, name: bytes) -> list[bytes]:
+    """The values of a header, of which a request may have several."""
+    return [value for given, value in scope["headers"] if given == name]
+
+
 def _id_from_client(scope: Scope) -> str:
-    values = [value for name, value in scope["headers"] if name == _ID_HEADER]
+    values = header_values(scope, _ID_HEADER)
     sane = len(values) == 1 and _SANE_ID.fullmatch(values[0])
     return values[0].decode("ascii") if sane else ""
 

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -26,12 +27,6 @@ from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.live import Configured, GraphFactory, LiveGraph, open_live
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
-
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that stop a server."""
-
-RELOAD: signal.Signals | None = getattr(signal, "SIGHUP", None)
-"""Signal that makes a server reload its configuration and reopen its graph; None on Windows."""
 
 
 async def serve_http(
@@ -70,11 +65,8 @@ async def serve_http(
             from bfsql.serving.draining import Server
 
             home = import_module(module)
-            server = Server(home.application(live, settings, **arguments), live.calls, settings)
-            handlers = dict.fromkeys(STOPPING, lambda: server.stop(live.settings.grace))
-            if RELOAD is not None:
-                handlers[RELOAD] = lambda: live.reload(configure)
-            until_closed.enter_context(handled_signals(handlers))
+            server = Server(home.application(live, settings, **arguments), live)
+            until_closed.enter_context(handled_signals(live, configure))
             async with serving_admin(Parts(live, server.connections), admin):
                 sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
                 sys.stderr.flush()
@@ -110,17 +102,25 @@ async def open_while_importing(
 
 
 @contextmanager
-def handled_signals(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
-    """Call functions in the running event loop on signals; does nothing in other threads."""
+def handled_signals(
+    live: LiveGraph, configure: Callable[[], Configured] | None = None
+) -> Iterator[None]:
+    """Stop the server on SIGINT and SIGTERM, and reload its configuration on SIGHUP.
+
+    The signals are handled in the running event loop; in a thread, none is.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-
-    def handler(number: int, _: Any) -> None:
-        loop.call_soon_threadsafe(handlers[signal.Signals(number)])
-
-    before = {number: signal.signal(number, handler) for number in handlers}
+    handlers: dict[int, Callable[[], object]]
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), live.calls.stop)
+    if configure is not None and hasattr(signal, "SIGHUP"):  # Windows has none
+        handlers[signal.SIGHUP] = partial(live.reload, configure)
+    before = {
+        number: signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handlers[got]))
+        for number in handlers
+    }
     try:
         yield
     finally:

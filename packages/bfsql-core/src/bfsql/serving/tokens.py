@@ -20,7 +20,6 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -33,14 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_BYTES = 10_000_000
-"""Largest size of a token file: about 100,000 tokens."""
-
 TOKEN_PREFIX = "bfsql_"  # noqa: S105 - what tokens begin with
 """Prefix that identifies a token of this server, in a log for instance."""
-
-_SHOWN = 10
-"""Most wrong lines that one error reports."""
 
 _HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
 _NAME = re.compile(r"[^\s#][^\s]{0,63}")
@@ -66,99 +59,74 @@ class TokenVerifier(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownToken:
-    """A token from the file, or the shared one."""
+class TokenOwner:
+    """Whose token it is."""
 
     client_id: str = ""
     subject: str | None = None
 
 
-class SharedToken:
-    """Verifies the token of the setting `bearer_token`, in constant time."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
-
-    async def verify_token(self, token: str) -> KnownToken | None:
-        """A caller without a name, or None."""
-        same = hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
-        return KnownToken() if same else None
-
-
-class TokenFile:
-    """Verifies the tokens of a file, which is reread when it changes.
+class KnownTokens:
+    """Verifies the tokens of a file, which is reread when it changes, and a shared one.
 
     If the file is missing or broken after the start, the tokens that were read before stay valid,
-    and one warning is logged. A file without tokens refuses everyone.
+    and one warning is logged. A file that has lost all its tokens refuses everyone.
 
     Args:
-        path: The file.
+        file: The file; None for the shared token alone.
+        shared: The token of a caller without a name, if there is one.
 
     Raises:
         ConfigurationError: The file cannot be read, contains no token, or has a line that is not a
             token.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = _state(path)
-        self._names = read_tokens(path)
-        if not self._names:
-            raise ConfigurationError(
-                f"The file {path} (bearer_tokens) contains no token. `bfsql token NAME` prints "
-                "one, and the line for the file."
-            )
+    def __init__(self, file: Path | None, shared: str = "") -> None:
+        self._file, self._shared = file, _digest(shared) if shared else b""
+        self._names: dict[bytes, str] = {}
+        if file is not None:
+            self._seen = _state(file)
+            self._names = read_tokens(file)
+            if not self._names:
+                raise ConfigurationError(
+                    f"The file {file} (bearer_tokens) contains no token. `bfsql token NAME` prints "
+                    "one, and the line for the file."
+                )
 
-    async def verify_token(self, token: str) -> KnownToken | None:
-        """A caller with the name of the token in the file, or None.
+    async def verify_token(self, token: str) -> TokenOwner | None:
+        """A caller with the name of the token, or None.
 
         The time of the look-up depends on the token's hash, which reveals nothing about other
         tokens.
         """
-        self._follow()
-        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        digest = _digest(token)
+        if self._file is not None:
+            self._follow(self._file)
         name = self._names.get(digest)
-        return None if name is None else KnownToken(name)
+        if name is None and hmac.compare_digest(digest, self._shared):
+            name = ""
+        return None if name is None else TokenOwner(name)
 
-    def _follow(self) -> None:
+    def _follow(self, file: Path) -> None:
         """Reread the file if it was replaced or changed."""
-        state = _state(self._path)
+        state = _state(file)
         if state == self._seen:
             return
         self._seen = state
         try:
-            self._names = read_tokens(self._path)
+            self._names = read_tokens(file)
         except ConfigurationError as error:
             log.warning("%s The tokens that were read before stay valid.", error)
         else:
-            log.info("%d tokens were read from %s.", len(self._names), self._path)
-
-
-class _AnyOf:
-    """Accepts what one of several verifiers accepts."""
-
-    def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
-        self._verifiers = verifiers
-
-    async def verify_token(self, token: str) -> VerifiedToken | None:
-        for verifier in self._verifiers:
-            if (known := await verifier.verify_token(token)) is not None:
-                return known
-        return None
+            log.info("%d tokens were read from %s.", len(self._names), file)
 
 
 def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
-    """The verifier for the settings; None if they have no token.
-
-    Raises:
-        ConfigurationError: As for `TokenFile`.
-    """
-    verifiers: list[TokenVerifier] = []
-    if settings.bearer_tokens is not None:
-        verifiers.append(TokenFile(settings.bearer_tokens))
-    if settings.bearer_token is not None:
-        verifiers.append(SharedToken(settings.bearer_token.get_secret_value()))
-    return _AnyOf(verifiers) if verifiers else None
+    """The verifier for the settings; None if they have no token."""
+    if settings.bearer_token is None and settings.bearer_tokens is None:
+        return None
+    shared = settings.bearer_token.get_secret_value() if settings.bearer_token else ""
+    return KnownTokens(settings.bearer_tokens, shared)
 
 
 def new_token() -> str:
@@ -167,32 +135,24 @@ def new_token() -> str:
 
 
 def token_line(name: str, token: str) -> str:
-    """The file's line for a token.
-
-    Raises:
-        ConfigurationError: The name cannot be used in a line.
-    """
+    """The file's line for a token."""
     if not _is_name(name):
         raise ConfigurationError(
             f"The name {name[:80]!r} cannot be used: it has to have 1 to 64 visible characters "
             "without blanks, and must not begin with #."
         )
-    return f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}"
+    return f"{name} sha256:{_digest(token).hex()}"
 
 
 def read_tokens(path: Path) -> dict[bytes, str]:
-    """The names of a file's tokens, by hash.
-
-    Args:
-        path: The file. Empty lines are ignored, and those that begin with `#`; a name may
-            have several tokens.
+    """The names of a file's tokens, by hash; a name may have several tokens.
 
     Raises:
         ConfigurationError: The file cannot be read, or a line is not a token; the error has a
             sentence for each of the first wrong lines, without the text in place of the hash.
     """
     try:
-        text = read_text(path, MAX_BYTES)
+        text = read_text(path, max_bytes=10_000_000)  # about 100,000 tokens
     except UnreadableFile as unreadable:
         raise ConfigurationError(
             f"The file {path} (bearer_tokens) cannot be read: {unreadable}."
@@ -217,8 +177,12 @@ def read_tokens(path: Path) -> dict[bytes, str]:
             )
         names[digest] = name
     if wrong:
-        raise ConfigurationError("\n".join(wrong[:_SHOWN]))
+        raise ConfigurationError("\n".join(wrong[:10]))
     return names
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 def _is_name(name: str) -> bool:
