@@ -161,9 +161,6 @@ class _Segment(Convertor[str]):
     def convert(self, value: str) -> str:
         return unquote(value)
 
-    def to_string(self, value: str) -> str:
-        return quote(value, safe="")
-
 
 register_url_convertor("bfsql_segment", _Segment())
 

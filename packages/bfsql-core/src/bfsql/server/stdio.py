@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from bfsql.errors import ConfigurationError
-from bfsql.serving.admin import Parts, admin_listener, serving_admin
+from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import until
 from bfsql.serving.live import GraphFactory, LiveGraph
 from bfsql.serving.logs import log_to_stderr
@@ -55,7 +55,7 @@ async def _run(
     with ExitStack() as until_closed:
         async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
             until_closed.enter_context(handled_signals(live))
-            async with serving_admin(Parts(live), admin):
+            async with serving_admin(admin, live):
                 client_left = await _until_stopped(live, given, out)
         if not client_left:
             # The thread that waits for standard input cannot be interrupted and would keep the

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -46,15 +45,6 @@ _WITHOUT_CLIENT = (
 log = logging.getLogger("bfsql")
 
 
-@dataclass(slots=True)
-class Parts:
-    """The parts of a server whose state is reported."""
-
-    live: LiveGraph
-    connections: Connections | None = None
-    """None over stdio."""
-
-
 def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Observer]:
     """The observers of a server: the metrics, and the log of calls if it is enabled."""
     observers: list[Observer] = [] if metrics is None else [metrics]
@@ -71,14 +61,14 @@ class Readiness:
     fresh_seconds = 3.0
     """Seconds that the result of a probe stays valid."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, live: LiveGraph) -> None:
+        self._live = live
         self._asking: asyncio.Task[str | None] | None = None
         self._asked_at = -float("inf")
 
     async def reasons(self) -> list[str]:
         """Why no calls can be answered, for the operator; empty if they can."""
-        live = self._parts.live
+        live = self._live
         if live.calls.draining:
             return ["The server is shutting down."]
         reasons = [await self._store()]
@@ -103,7 +93,7 @@ class Readiness:
 
     async def _probe(self) -> str | None:
         try:
-            async with asyncio.timeout(self.probe_seconds), self._parts.live.graph() as graph:
+            async with asyncio.timeout(self.probe_seconds), self._live.graph() as graph:
                 await graph.reach()
         except TimeoutError:
             return f"The store did not answer within {self.probe_seconds:g} s."
@@ -114,12 +104,12 @@ class Readiness:
         return None
 
 
-def admin_application(parts: Parts) -> ASGIApp:
+def admin_application(live: LiveGraph, connections: Connections | None = None) -> ASGIApp:
     """The three paths as an ASGI application."""
     from starlette.responses import Response
 
-    readiness = Readiness(parts)
-    observers = parts.live.current.observers.all
+    readiness = Readiness(live)
+    observers = live.current.observers.all
     metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
 
     async def ready() -> Response:
@@ -130,7 +120,7 @@ def admin_application(parts: Parts) -> ASGIApp:
 
     async def measured(accept: str) -> Response:
         try:
-            text, kind = exposition(metrics, readings(parts), accept)
+            text, kind = exposition(metrics, readings(live, connections), accept)
         except ImportError:
             return Response(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED, media_type=_TEXT)
         return Response(text, headers={"Content-Type": kind})
@@ -159,15 +149,14 @@ def admin_application(parts: Parts) -> ASGIApp:
     return application
 
 
-def readings(parts: Parts) -> Iterator[Reading]:
-    """The readings of the server's parts."""
-    live, stale = parts.live, parts.live.problem is not None
+def readings(live: LiveGraph, connections: Connections | None) -> Iterator[Reading]:
+    """What the parts of the server report about their state; over stdio, it has no connections."""
     yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
     yield Reading(
         "bfsql_graph_stale",
         "Whether the store holds a newer graph than the one that is served.",
-        stale,
+        live.problem is not None,
     )
     if live.admission is not None:
         yield Reading(
@@ -178,8 +167,8 @@ def readings(parts: Parts) -> Iterator[Reading]:
     yield from _of_sessions(live.sessions)
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
-    if parts.connections is not None:
-        yield from _of_connections(parts.connections)
+    if connections is not None:
+        yield from _of_connections(connections)
 
 
 def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
@@ -219,16 +208,17 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 
 
 @asynccontextmanager
-async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIterator[None]:
+async def serving_admin(
+    listener: socket.socket | None, live: LiveGraph, connections: Connections | None = None
+) -> AsyncIterator[None]:
     """Serve the admin port, if there is one, while the block runs in the same event loop."""
     if listener is None:
         yield
         return
     from bfsql.serving.draining import WithoutSignals
 
-    server = WithoutSignals(
-        admin_application(parts), proxy_headers=False, lifespan="off", timeout_graceful_shutdown=1
-    )
+    app = admin_application(live, connections)
+    server = WithoutSignals(app, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=1)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
     sys.stderr.flush()

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bfsql.serving.address import bind, check_exposure, url
-from bfsql.serving.admin import Parts, admin_listener, serving_admin
+from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.live import Configured, GraphFactory, LiveGraph, open_live
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
@@ -67,7 +67,7 @@ async def serve_http(
             home = import_module(module)
             server = Server(home.application(live, settings, **arguments), live)
             until_closed.enter_context(handled_signals(live, configure))
-            async with serving_admin(Parts(live, server.connections), admin):
+            async with serving_admin(admin, live, server.connections):
                 sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
                 sys.stderr.flush()
                 if on_listening is not None:
