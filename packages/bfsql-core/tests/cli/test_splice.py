@@ -106,6 +106,12 @@ def test_what_is_no_json_is_refused_with_its_line(text: str, line: int) -> None:
         set_item(text, ["mcpServers", "films"], ENTRY)
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, f'{{"a": {"1" * 5_000}}}'])
+def test_what_python_cannot_read_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match="too long, or values are nested too deeply"):
+        read_json(text)
+
+
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": null}'])
 def test_what_cannot_hold_an_entry_is_refused(text: str) -> None:
     with pytest.raises(Unreadable, match="not an object"):

@@ -104,6 +104,8 @@ class _Json:
             self.value = {} if self.is_empty else json.loads(self._plain)
         except json.JSONDecodeError as error:
             raise Unreadable(f"line {error.lineno}: {_reason(error)}") from None
+        except (ValueError, RecursionError):
+            raise Unreadable("a number is too long, or values are nested too deeply") from None
         self.start = self._behind_blanks(0)
         indented = re.search(r"\n([ \t]+)\S", text)
         self._step = indented[1] if indented else "  "

@@ -58,7 +58,7 @@ async def serve_http(
     with (
         bind(settings.host, settings.port) as listener,
         admin_listener(settings) as admin,
-        ExitStack() as until_closed,  # until the graph is closed, signals are handled
+        ExitStack() as until_closed,  # signals are handled until the graph is closed
     ):
         ahead = (module, "bfsql.serving.draining")
         async with open_while_importing(graph_factory, settings, *ahead) as live:
