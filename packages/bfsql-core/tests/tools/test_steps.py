@@ -24,7 +24,7 @@ RELATIONS = (
 
 
 def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
-    vocabulary = Vocabulary(schema, schema.comprehensive, frozenset({at}), relations, whole)
+    vocabulary = Vocabulary(schema, frozenset({at}), relations, whole)
     return parsed(texts, vocabulary)
 
 

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from bfsql.masking import shorten
 from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
 from bfsql.models.records import Metadata
+from bfsql.models.spelling import KnownNames
 
 Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~"]
 
@@ -61,16 +63,15 @@ class Names:
 
     def __init__(self, types: Iterable[str], predicates: Iterable[str]) -> None:
         self.types, self.predicates = frozenset(types), frozenset(predicates)
-        self._folded: dict[str, set[str]] = {}
-        for name in self.types | self.predicates:
-            self._folded.setdefault(name.casefold(), set()).add(name)
+
+    @cached_property
+    def _known(self) -> KnownNames:
+        return KnownNames(self.types | self.predicates)
 
     def find(self, written: str) -> str | None:
         """The known name as written, or else the only name that differs from it just in case."""
-        if written in self.types or written in self.predicates:
-            return written
-        same = self._folded.get(written.casefold(), set())
-        return next(iter(same)) if len(same) == 1 else None
+        same = self._known.spellings(written)
+        return same[0] if len(same) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ Names may contain any characters, so the longest known name wins wherever a name
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from bfsql.answers.clean import excerpt
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
+from bfsql.models.spelling import KnownNames
 
 GRAMMAR = (
     'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '
@@ -33,6 +33,7 @@ _VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*(?=:)")
 # The end of a name unknown to the graph: the other half of the arrow, or another name.
 _PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\]|\{|\*|$)")
 _WORD_END = re.compile(r"\s|\||\{|\(|,|$")
+_ARROW_ENDS = re.compile(r"\s*(?:->|-)")
 _TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
 
 
@@ -62,15 +63,13 @@ class StepReader:
         before: Number of steps of the path before this string.
     """
 
-    def __init__(
-        self, text: str, predicates: Collection[str], types: Collection[str], before: int
-    ) -> None:
+    def __init__(self, text: str, predicates: KnownNames, types: KnownNames, before: int) -> None:
         self._whole = text
         self._text = text.strip()
         self._at = 0
         self._before = before
-        self._predicates = _NameIndex(predicates)
-        self._types = _NameIndex(types)
+        self._predicates = predicates
+        self._types = types
 
     def steps(self) -> list[ParsedStep]:
         """The steps in the string, at least one."""
@@ -107,8 +106,8 @@ class StepReader:
     def _bare(self, one: ParsedStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
         rest = self._text[self._at :]
-        name = self._predicates.at(self._text, self._at, _WORD_END)
-        front = self._types.at(self._text, self._at, _TYPE_END)
+        name = self._known(self._predicates, _WORD_END)
+        front = self._known(self._types, _TYPE_END)
         if front is not None and _ARROW.search(rest, len(front)):
             return False
         if name is None:
@@ -151,7 +150,7 @@ class StepReader:
         if head is None:
             return False
         self._at = head.end()
-        if self._predicates.at(self._text, self._at, _PREDICATE_END) is not None:
+        if self._known(self._predicates, _PREDICATE_END) is not None:
             one.predicates = self._name_list(self._predicates, _PREDICATE_END)
             if self._tail(one, entering=bool(head[1]), closed=True):
                 return True
@@ -177,12 +176,12 @@ class StepReader:
         self._skip(r"\s*:")
         return True
 
-    def _name_list(self, known: _NameIndex, end: re.Pattern[str]) -> list[str]:
+    def _name_list(self, known: KnownNames, end: re.Pattern[str]) -> list[str]:
         """Read names separated by `|`."""
         names: list[str] = []
         while True:
             self._blank()
-            if known.at(self._text, self._at, end) is None:
+            if self._known(known, end) is None:
                 self._skip(r":")
             name = self._name(known, end)
             if not name:
@@ -193,7 +192,7 @@ class StepReader:
 
     def _type_list(self, one: ParsedStep) -> list[str]:
         """Read types, possibly written as a node in Cypher."""
-        known = self._types.at(self._text, self._at, _TYPE_END)
+        known = self._known(self._types, _TYPE_END)
         node = known is None and self._opened(r"\s*\(")
         if node and self._skip(r"\s*\)"):
             return []
@@ -202,9 +201,9 @@ class StepReader:
             self._unreadable(one.number)
         return names
 
-    def _name(self, known: _NameIndex, end: re.Pattern[str]) -> str:
+    def _name(self, known: KnownNames, end: re.Pattern[str]) -> str:
         """The longest known name at this place, or else the text before the next end of a name."""
-        name = known.at(self._text, self._at, end)
+        name = self._known(known, end)
         if name is None:
             quoted = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'").match(self._text, self._at)
             if quoted:
@@ -214,6 +213,21 @@ class StepReader:
             name = self._text[self._at : stop.start() if stop else len(self._text)]
         self._at += len(name)
         return name.strip()
+
+    def _known(self, names: KnownNames, end: re.Pattern[str]) -> str | None:
+        """The longest known name at this place, as it is written here, or None.
+
+        A known name counts only if the text goes on with the end of a name.
+        """
+        for same in (str, str.casefold):
+            for name in names.longest_first:
+                stop = self._at + len(name)
+                written = self._text[self._at : stop]
+                if same(written) == same(name) and (
+                    end.match(self._text, stop) or _ARROW_ENDS.match(self._text, stop)
+                ):
+                    return written
+        return None
 
     def _quantifier(self, one: ParsedStep) -> None:
         found = _TIMES.match(self._text, self._at)
@@ -253,30 +267,6 @@ class StepReader:
 
     def _unreadable(self, number: int) -> NoReturn:
         raise step_error(f"path: step {number} ({excerpt(self._whole)}) cannot be read.")
-
-
-class _NameIndex:
-    """The known names of one kind, matched against text."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = sorted((n for n in names if n), key=lambda name: (-len(name), name))
-
-    def at(self, text: str, start: int, end: re.Pattern[str]) -> str | None:
-        """The longest known name at a place of a text, as it is written there, or None.
-
-        A known name counts only if the text goes on with the end of a name.
-        """
-        for same in (str, str.casefold):
-            for name in self._names:
-                written = text[start : start + len(name)]
-                if same(written) == same(name) and _ends(text, start + len(name), end):
-                    return written
-        return None
-
-
-def _ends(text: str, at: int, end: re.Pattern[str]) -> bool:
-    """Whether a name may end at a place of a text."""
-    return end.match(text, at) is not None or re.compile(r"\s*(?:->|-)").match(text, at) is not None
 
 
 def step_error(message: str, kind: str = "bad_value") -> ToolError:

@@ -42,7 +42,7 @@ from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
-from bfsql.tools.traversals import Traversals, vocabulary
+from bfsql.tools.traversals import Traversal
 from bfsql.tools.validate import checked, without_doubts
 
 log = logging.getLogger("bfsql")
@@ -85,7 +85,6 @@ class Operations:
             Observers([*observers.all, WatchingHooks(hooks)]) if hooks.watches else observers
         )
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
-        self._traversals = Traversals(self.db, limits, self.known)
 
     async def run(
         self,
@@ -109,19 +108,16 @@ class Operations:
         seconds = self._limits.deadline
         with call.scope(seconds=seconds, caller=caller, request_id=request_id, part=True) as scope:
             if not self._is_observed:
-                return await self._allowed(tool, checked(tool, arguments))
+                return await self._answered(tool, checked(tool, arguments))
             with self._observers.observed(tool, arguments, scope) as seen:
                 seen.arguments = values = checked(tool, arguments)
-                answer = await self._allowed(tool, values)
+                answer = await self._answered(tool, values)
                 has_answered(seen, answer, self._limits.estimator)
                 return answer
 
-    async def _allowed(self, tool: str, values: dict[str, Any]) -> Answer:
+    async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):
             raise ToolError(refusal, kind="refused")
-        return await self._answered(tool, values)
-
-    async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         with translate_errors(self._limits, tool):
             answer: Answer = await getattr(self, tool)(**values)
             self.known.saw(tool, answer.content)
@@ -144,7 +140,7 @@ class Operations:
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: from a name to ids."""
-        types, notes = await vocabulary(self.known, "node_types", node_types)
+        types, notes = await self.known.spelled("node_types", node_types)
         found = await find(self.db, query, types)
         stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
         if not found.hits:
@@ -170,13 +166,15 @@ class Operations:
 
         return answer(budget.longest(len(records), lambda n: _text(answer(n))))
 
-    async def bfs_query(self, **arguments: Any) -> Answer:
+    async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
-        return await self._traversals.bfs_query(**arguments)
+        traversal = Traversal(self.db, self._limits, self.known, max_tokens)
+        return await traversal.bfs_query(**arguments)
 
-    async def intersect_subgraphs(self, **arguments: Any) -> Answer:
+    async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Intersection: the nodes that all seeds share."""
-        return await self._traversals.intersect_subgraphs(**arguments)
+        traversal = Traversal(self.db, self._limits, self.known, max_tokens)
+        return await traversal.intersect_subgraphs(**arguments)
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: the full record of one entity, with the evidence that touches it."""

@@ -22,6 +22,7 @@ from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
+from bfsql.models.spelling import KnownNames
 from bfsql.tools.hits import Hits, find
 from bfsql.tools.namesakes import contexts
 from bfsql.tools.schema import Schema
@@ -180,12 +181,10 @@ class Names:
     async def _typed(self, value: str) -> list[tuple[str, str]]:
         """Known types and names, for a value written like `Disease: Vetorjor`."""
         places = [place for place, character in enumerate(value) if character == ":"]
-        known = (await call.within(self.schema())).entity_types if places else ()
+        known = KnownNames((await call.within(self.schema())).entity_types if places else ())
         found = []
         for place in places:
-            written, name = value[:place].strip(), value[place + 1 :].strip()
-            alike = [t for t in known if t.casefold() == written.casefold()]
-            same = [written] if written in alike else alike
+            same, name = known.spellings(value[:place].strip()), value[place + 1 :].strip()
             if len(same) == 1 and name:
                 found.append((same[0], name))
         return found

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.models import Outline
+from bfsql.tools.validate import matched
 
 log = logging.getLogger("bfsql")
 
@@ -94,21 +95,32 @@ class GraphSchema:
         self._read_at, self._took = began, time.monotonic() - began
         return schema
 
-    async def vocabulary(self, part: str, wanted: Iterable[str] = ()) -> tuple[list[str], bool]:
-        """The valid types or predicates: those listed, and those seen in answers.
+    async def spelled(self, argument: str, values: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Types or predicates in the graph's spelling, and notes on unknown ones.
+
+        If a value is unknown although the lists are complete, they are read again first.
 
         Args:
-            part: `entity_types` or `predicates`.
-            wanted: Values to be looked up; if one is unknown although the list is
-                complete, the list is read again first.
-
-        Returns:
-            The sorted names, and whether the list is complete.
+            argument: The argument that contains the values.
+            values: The values as the call gave them.
         """
-        schema = self.valid(await self.lists())
-        if schema.comprehensive and not set(wanted).issubset(getattr(schema, part)):
-            schema = self.valid(await self.read_again())
-        return list(getattr(schema, part)), schema.comprehensive
+        if not values:
+            return [], []
+        part = "predicates" if argument == "predicates" else "entity_types"
+        schema = self.valid(await call.within(self.lists()))
+        if schema.comprehensive and not set(values).issubset(getattr(schema, part)):
+            schema = self.valid(await call.within(self.read_again()))
+        return matched(argument, values, getattr(schema, part), complete=schema.comprehensive)
+
+    async def with_outline(self, *, again: bool) -> tuple[Schema, Outline | None]:
+        """The valid lists, and the outline as far as it is known.
+
+        Args:
+            again: Whether the lists are read again and counting is waited for.
+        """
+        schema = self.valid(await (self.read_again() if again else self.lists()))
+        outline, _ = await self.outline(WAIT_SECONDS if again else 0)
+        return schema, outline
 
     def valid(self, schema: Schema) -> Schema:
         """The lists, extended by the names seen in answers."""

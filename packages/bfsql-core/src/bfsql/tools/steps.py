@@ -23,11 +23,9 @@ from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import counted, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
+from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
-
-_NEAR = 3
-"""Number of relations or names that an error suggests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +34,12 @@ class Vocabulary:
 
     Args:
         schema: Types and predicates of the graph.
-        certain: Whether a name that is not in the schema does not exist.
         seed_types: Types of the seeds.
         relations: The relations of predicates between types in the graph's outline, if known.
         whole: Whether there are no other relations.
     """
 
     schema: Schema
-    certain: bool
     seed_types: frozenset[str] = frozenset()
     relations: Sequence[Relation] = ()
     whole: bool = False
@@ -73,7 +69,6 @@ class PathArguments:
     """The arguments of a call that concern a path, as they were given."""
 
     path: Sequence[str]
-    to: Sequence[str]
     show: str | None
     count_distinct: int | None
     max_hops: int | None
@@ -83,7 +78,7 @@ class ResolvedPath(NamedTuple):
     """The query of a call with a path, and notes on its names."""
 
     query: PathQuery
-    taken: list[str]
+    replaced: list[str]
     """Notes on names that were replaced by the names of the graph."""
     doubts: list[str]
     """Notes on names that a sample of the schema lacks, to explain an empty result."""
@@ -102,7 +97,7 @@ def path_query(
     Raises:
         ToolError: The path cannot be read, or an argument does not agree with it.
     """
-    path, taken, doubts = parsed(given.path, vocabulary)
+    path, replaced, doubts = parsed(given.path, vocabulary)
     last = len(path.steps)
     if given.max_hops not in (None, path.longest):
         raise ToolError(
@@ -121,7 +116,7 @@ def path_query(
         count_distinct=given.count_distinct,
         **arguments,
     )
-    return ResolvedPath(query, taken, doubts)
+    return ResolvedPath(query, replaced, doubts)
 
 
 def without_steps(show: str | None, count_distinct: int | None) -> None:
@@ -158,9 +153,9 @@ def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
 
 
 def _no_step(argument: str, value: object, last: int) -> ToolError:
-    steps = "1 step" if last == 1 else f"{last} steps"
     return ToolError(
-        f"{argument}={value}: path has {steps}. Give a number from 0 (the seeds) to {last}.",
+        f"{argument}={value}: path has {counted(last, 'step')}. Give a number from 0 (the seeds) "
+        f"to {last}.",
         kind="bad_value",
         argument=argument,
     )
@@ -181,12 +176,11 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
             an ambiguous direction; or there are too many steps.
     """
     raw: list[ParsedStep] = []
-    schema = vocabulary.schema
+    names = _StepNames(vocabulary)
     for text in texts:
-        raw += StepReader(text, schema.predicates, schema.entity_types, len(raw)).steps()
+        raw += StepReader(text, names.known_predicates, names.known_types, len(raw)).steps()
     if len(raw) > MAX_STEPS:
         raise step_error(f"path has {len(raw)} steps; at most {MAX_STEPS} are taken.", "too_large")
-    names = _Names(vocabulary)
     steps: list[Step] = []
     start: frozenset[str] | None = None
     at: Collection[str] | None = vocabulary.seed_types or None
@@ -198,13 +192,8 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
             else:
                 start = front
             at = front
-        predicates = names.predicates(one, at)
-        direction = one.direction
-        types = names.types(one, one.types, at)
-        if one.bare:
-            direction = _direction(one, predicates or frozenset(), types, at, vocabulary)
-        steps.append(Step(predicates, direction, types, one.least, one.most))
-        at = types
+        steps.append(names.step(one, at))
+        at = steps[-1].types
     path = Path(tuple(steps), start)
     if path.longest > MAX_STEPS:
         raise step_error(
@@ -212,10 +201,11 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
             "upper bound in {m,n}.",
             "too_large",
         )
-    return path, names.taken, names.doubts
+    return path, names.replaced, names.doubts
 
 
 def _narrowed(step: Step, front: frozenset[str], one: ParsedStep) -> Step:
+    """The step before the one that has these types in front."""
     types = front if step.types is None else step.types & front
     if not types:
         raise step_error(
@@ -226,102 +216,99 @@ def _narrowed(step: Step, front: frozenset[str], one: ParsedStep) -> Step:
     return replace(step, types=types)
 
 
-def _direction(
-    one: ParsedStep,
-    predicates: frozenset[str],
-    types: frozenset[str] | None,
-    at: Collection[str] | None,
-    vocabulary: Vocabulary,
-) -> EdgeDirection:
-    """The only possible direction of a bare predicate.
-
-    Raises:
-        ToolError: Both directions are possible.
-    """
-    found: set[EdgeDirection] = {"out", "in"}
-    if vocabulary.whole and at is not None:
-        found &= vocabulary.directions(predicates, at)
-    if vocabulary.whole and types is not None:
-        ways = vocabulary.directions(predicates, types)
-        found &= {"in" if way == "out" else "out" for way in ways}
-    if len(found) == 1:
-        return found.pop()
-    both = [Step(predicates, way, types, one.least, one.most).text for way in ("out", "in")]
-    raise step_error(
-        f"path: step {one.number} ({excerpt(one.text)}) names no direction, and both may be meant: "
-        f"{excerpt(both[0])} (leaving) or {excerpt(both[1])} (entering)."
-    )
-
-
-# --- names ---------------------------------------------------------------------------
-
-
-class _Names:
-    """Converts names to the spelling of the graph and collects notes on them."""
+class _StepNames:
+    """Converts the names of steps to the spelling of the graph and collects notes on them."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self.taken: list[str] = []
+        self.known_predicates = KnownNames(vocabulary.schema.predicates)
+        self.known_types = KnownNames(vocabulary.schema.entity_types)
+        self.replaced: list[str] = []
         self.doubts: list[str] = []
 
-    def predicates(self, one: ParsedStep, at: Collection[str] | None) -> frozenset[str] | None:
-        """The predicates of a step; None for any."""
-        known = self._vocabulary.schema.predicates
-        names = [self._spelt(one, name, known, "predicate", at) for name in one.predicates]
-        return frozenset(names) or None
+    def step(self, one: ParsedStep, at: Collection[str] | None) -> Step:
+        """A step that starts at nodes of the given types; None for any."""
+        known = self.known_predicates
+        predicates = self._spelled(one, one.predicates, known, "predicate", at)
+        types = self.types(one, one.types, at)
+        step = Step(predicates, one.direction, types, one.least, one.most)
+        return self._directed(one, step, at) if one.bare else step
 
     def types(
         self, one: ParsedStep, names: Sequence[str], at: Collection[str] | None
     ) -> frozenset[str] | None:
         """The types of a step; None for any."""
-        known = self._vocabulary.schema.entity_types
-        return frozenset(self._spelt(one, name, known, "type", at) for name in names) or None
+        return self._spelled(one, names, self.known_types, "type", at)
 
-    def _spelt(
+    def _directed(self, one: ParsedStep, step: Step, at: Collection[str] | None) -> Step:
+        """A step without a direction in the only possible one.
+
+        Raises:
+            ToolError: Both directions are possible.
+        """
+        vocabulary, predicates = self._vocabulary, step.predicates or frozenset()
+        possible: set[EdgeDirection] = {"out", "in"}
+        if vocabulary.whole and at is not None:
+            possible &= vocabulary.directions(predicates, at)
+        if vocabulary.whole and step.types is not None:
+            ways = vocabulary.directions(predicates, step.types)
+            possible &= {"in" if way == "out" else "out" for way in ways}
+        if len(possible) == 1:
+            return replace(step, direction=possible.pop())
+        leaving, entering = replace(step, direction="out"), replace(step, direction="in")
+        raise step_error(
+            f"path: step {one.number} ({excerpt(one.text)}) names no direction, and both may be "
+            f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering)."
+        )
+
+    def _spelled(
         self,
         one: ParsedStep,
-        name: str,
-        known: Sequence[str],
+        names: Sequence[str],
+        known: KnownNames,
         what: str,
         at: Collection[str] | None,
-    ) -> str:
-        if name in known:
-            return name
-        same = [other for other in known if other.casefold() == name.casefold()]
-        if len(same) == 1:
-            self.taken.append(f"path: took {excerpt(same[0])} for {excerpt(name)}.")
-            return same[0]
-        if same or self._vocabulary.certain:
-            raise self._unknown(one, name, known, what, at)
-        near = difflib.get_close_matches(name, known, n=_NEAR)
-        nearest = f" The nearest: {listed(near)}." if near else ""
-        self.doubts.append(
-            f"path: the sample of this graph's schema has no {what} {excerpt(name)}.{nearest}"
-        )
-        return name
+    ) -> frozenset[str] | None:
+        """Types or predicates in the spelling of the graph; None if a step names none."""
+        spelled = []
+        for name in names:
+            same = known.spellings(name)
+            if len(same) == 1:
+                if same[0] != name:
+                    self.replaced.append(f"path: took {excerpt(same[0])} for {excerpt(name)}.")
+                spelled.append(same[0])
+                continue
+            if same or self._vocabulary.schema.comprehensive:
+                near = [spellings[0] for spellings in known.nearest(name)]
+                raise self._unknown(one, name, what, near, at)
+            nearest = _nearest(difflib.get_close_matches(name, known.names))
+            self.doubts.append(
+                f"path: the sample of this graph's schema has no {what} {excerpt(name)}.{nearest}"
+            )
+            spelled.append(name)
+        return frozenset(spelled) or None
 
     def _unknown(
         self,
         one: ParsedStep,
         name: str,
-        known: Sequence[str],
         what: str,
+        near: Sequence[str],
         at: Collection[str] | None,
     ) -> ToolError:
-        folded: dict[str, str] = {}
-        for other in known:
-            folded.setdefault(other.casefold(), other)
-        near = difflib.get_close_matches(name.casefold(), folded, n=_NEAR)
-        nearest = f" The nearest: {listed([folded[n] for n in near])}." if near else ""
-        leaving = self._vocabulary.leaving(at)[: 2 * _NEAR]
+        leaving = self._vocabulary.leaving(at)[:6]
         where = "" if at is None else f" at {_or(at)}"
-        relations = f" Relations{where}: {', '.join(map(excerpt, leaving))}." if leaving else ""
-        if not nearest and not relations:
-            relations = " describe_schema lists what there is."
+        help_ = _nearest(near)
+        if leaving:
+            help_ += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
         return step_error(
             f"path: step {one.number} ({excerpt(one.text)}) names a {what} that this graph does "
-            f"not have: {excerpt(name)}.{nearest}{relations}"
+            f"not have: {excerpt(name)}.{help_ or ' describe_schema lists what there is.'}"
         )
+
+
+def _nearest(names: Sequence[str]) -> str:
+    return f" The nearest: {listed(names)}." if names else ""
 
 
 def _or(names: Collection[str]) -> str:

@@ -22,12 +22,10 @@ from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import Note, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS
+from bfsql.models.spelling import KnownNames
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 T = TypeVar("T", bound=Note)
-
-NEAR_NAMES = 3
-"""Maximum number of known types or predicates that a note suggests."""
 
 
 # --- the raw arguments --------------------------------------------------------
@@ -247,38 +245,34 @@ def matched(
         known: The names that `describe_schema` lists.
         complete: Whether this list is complete.
     """
-    taken: list[str] = []
+    every = KnownNames(known)
+    spelled: list[str] = []
     notes: list[str] = []
     unknown: list[str] = []
-    spelled = frozenset(known)
-    folded: dict[str, list[str]] = {}
-    for other in known:
-        folded.setdefault(other.casefold(), []).append(other)
-    for value in chain.from_iterable(_parts(joined, spelled) for joined in values):
-        same = [value] if value in spelled else folded.get(value.casefold(), [])
+    for value in chain.from_iterable(_parts(joined, every) for joined in values):
+        same = every.spellings(value)
         if len(same) != 1:
             unknown.append(value)
         elif same[0] != value:
             notes.append(f"{argument}: took {excerpt(same[0])} for {excerpt(value)}.")
-        taken.append(same[0] if len(same) == 1 else value)
+        spelled.append(same[0] if len(same) == 1 else value)
     notes += [
-        Doubt(_unknown(argument, value, folded, complete=complete), value)
+        Doubt(_unknown(argument, value, every, complete=complete), value)
         for value in unknown[:LISTED]
     ]
     if len(unknown) > LISTED:
         notes.append(f"{argument}: {len(unknown) - LISTED} more values match nothing either.")
-    return list(dict.fromkeys(taken)), notes
+    return list(dict.fromkeys(spelled)), notes
 
 
-def _parts(value: str, spelled: frozenset[str]) -> list[str]:
+def _parts(value: str, known: KnownNames) -> list[str]:
     """Split `drug,gene` into two values if the graph knows both parts but not the whole."""
     parts = [part.strip() for part in value.split(",")]
-    return parts if value not in spelled and spelled.issuperset(parts) else [value]
+    return parts if value not in known and all(part in known for part in parts) else [value]
 
 
-def _unknown(argument: str, value: str, folded: dict[str, list[str]], *, complete: bool) -> str:
-    close = difflib.get_close_matches(value.casefold(), folded, n=NEAR_NAMES)
-    near = [other for name in close for other in folded[name]]
+def _unknown(argument: str, value: str, known: KnownNames, *, complete: bool) -> str:
+    near = list(chain.from_iterable(known.nearest(value)))
     where = "this graph" if complete else "the sample of this graph's schema"
     hint = (
         f"The closest are: {listed(near)}."
