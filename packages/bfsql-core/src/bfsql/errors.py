@@ -64,7 +64,7 @@ class Busy(ToolError):
         super().__init__(f"{why} Make this call again in {in_time}.", kind="busy")
 
 
-class TypesUnread(BfsqlError, TimeoutError):
+class TypesUnread(ToolError, TimeoutError):
     """The deadline passed before the types of the nodes reached were read.
 
     Args:
@@ -73,15 +73,15 @@ class TypesUnread(BfsqlError, TimeoutError):
     """
 
     def __init__(self, reached: int, seconds: float | None) -> None:
-        within = "in time" if seconds is None else f"within {seconds:g} s"
         super().__init__(
-            f"The types of the {reached} nodes reached could not be read {within}. "
-            "Ask for fewer hops, or for fewer seeds."
+            f"The types of the {reached} nodes reached could not be read {in_time(seconds)}. "
+            "Ask for fewer hops, or for fewer seeds.",
+            kind="deadline",
         )
         self.reached = reached
 
 
-class FirstRingUnfinished(BfsqlError, TimeoutError):
+class FirstRingUnfinished(ToolError, TimeoutError):
     """The deadline passed before the first ring was read (`protocol.md` 10).
 
     Args:
@@ -91,13 +91,11 @@ class FirstRingUnfinished(BfsqlError, TimeoutError):
     """
 
     def __init__(self, seeds: Sequence[str], seconds: float | None, degree: int | None) -> None:
-        more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
-        named = f"{seeds[0]}{more}" if seeds else "no node"
-        within = "in time" if seconds is None else f"within {seconds:g} s"
         known = "" if degree is None else f" (at least {degree} edges)"
         super().__init__(
-            f"The edges of {named}{known} could not be read {within}. "
-            "Try again, or start from a neighbour with fewer edges."
+            f"The edges of {_first(seeds)}{known} could not be read {in_time(seconds)}. "
+            "Try again, or start from a neighbour with fewer edges.",
+            kind="deadline",
         )
         self.seeds = tuple(seeds)
         self.degree = degree
@@ -117,7 +115,7 @@ class BoundMet(BfsqlError):
         self.most = most
 
 
-class FirstRingTooLarge(BfsqlError, ValueError):
+class FirstRingTooLarge(ToolError):
     """The first ring has more nodes or edges than a traversal may have (`protocol.md` 10).
 
     Args:
@@ -127,16 +125,17 @@ class FirstRingTooLarge(BfsqlError, ValueError):
     """
 
     def __init__(self, seeds: Sequence[str], bound: Literal["nodes", "edges"], most: int) -> None:
-        more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
         super().__init__(
-            f"The edges of {seeds[0]}{more} lead past this server's bound of {most:,} {bound} a "
+            f"The edges of {_first(seeds)} lead past this server's bound of {most:,} {bound} a "
             f"traversal (max_{bound}). Start from a neighbour with fewer edges, or read the "
-            "entity itself with describe_entity."
+            "entity itself with describe_entity.",
+            kind="too_large",
+            argument="seeds",
         )
         self.seeds = tuple(seeds)
 
 
-class StepUnfinished(BfsqlError):
+class StepUnfinished(ToolError):
     """A path step for which the time is too short, or with too many nodes or edges for a traversal.
 
     Args:
@@ -150,9 +149,8 @@ class StepUnfinished(BfsqlError):
     def __init__(
         self, step: int, text: str, nodes: int, seconds: float | None, met: BoundMet | None
     ) -> None:
-        within = "in time" if seconds is None else f"within {seconds:g} s"
         why = (
-            f"could not be finished {within}"
+            f"could not be finished {in_time(seconds)}"
             if met is None
             else f"leads past this server's bound of {met.most:,} {met.bound} a traversal"
         )
@@ -161,14 +159,15 @@ class StepUnfinished(BfsqlError):
             f"Step {step} ({text}) from {nodes} {what} {why}. Name a predicate, a direction and "
             "a type in this step or the ones before it, remove nodes with where or "
             "exclude_node_types, name the nodes that it has to end at in to, or start from fewer "
-            "seeds."
+            "seeds.",
+            kind="deadline" if met is None else "too_large",
+            argument="path",
         )
         self.step = step
         self.nodes = nodes
-        self.late = met is None
 
 
-class NodesUncounted(BfsqlError, TimeoutError):
+class NodesUncounted(ToolError, TimeoutError):
     """The deadline passed while the distinct nodes of one step of a path were counted.
 
     Args:
@@ -178,12 +177,22 @@ class NodesUncounted(BfsqlError, TimeoutError):
     """
 
     def __init__(self, first: int, last: int, seconds: float | None) -> None:
-        within = "in time" if seconds is None else f"within {seconds:g} s"
         super().__init__(
-            f"The pairs of nodes of the steps {first} and {last} could not be counted {within}. "
-            "Name fewer seeds, a type or a predicate in each step, or the nodes that walks have to "
-            "end at in to; without count_distinct the walks are counted."
+            f"The pairs of nodes of the steps {first} and {last} could not be counted "
+            f"{in_time(seconds)}. Name fewer seeds, a type or a predicate in each step, or the "
+            "nodes that walks have to end at in to; without count_distinct the walks are counted.",
+            kind="deadline",
         )
+
+
+def in_time(seconds: float | None) -> str:
+    """The deadline of a call in a sentence on what was not finished."""
+    return "in time" if seconds is None else f"within {seconds:g} s"
+
+
+def _first(seeds: Sequence[str]) -> str:
+    more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
+    return f"{seeds[0]}{more}" if seeds else "no node"
 
 
 class NothingFits(BfsqlError, ValueError):

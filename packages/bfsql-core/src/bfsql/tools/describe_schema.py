@@ -18,7 +18,7 @@ from bfsql.call import Limits
 from bfsql.engine.counting import directions_of, relations_of
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.traverse import Bounds, traverse
-from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished, TypesUnread
+from bfsql.errors import FirstRingTooLarge
 from bfsql.models import SchemaDescription
 from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
@@ -133,7 +133,7 @@ async def directions(
         async with asyncio.timeout(seconds):
             [node] = await columns.find([entity_id])
             edges = await directions_of(columns, node, bounds) if node else {}
-    except (TimeoutError, FirstRingUnfinished, FirstRingTooLarge, TypesUnread):
+    except (TimeoutError, FirstRingTooLarge):
         return {}, [UNCOUNTED]
     if len(edges) <= MOST_DIRECTIONS:
         return edges, []

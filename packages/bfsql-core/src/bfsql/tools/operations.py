@@ -22,14 +22,10 @@ from bfsql.call import Caller, Limits
 from bfsql.errors import (
     BoundMet,
     CircuitOpen,
-    FirstRingTooLarge,
-    FirstRingUnfinished,
-    NodesUncounted,
-    StepUnfinished,
     StoreError,
     StoreUnavailable,
     ToolError,
-    TypesUnread,
+    in_time,
 )
 from bfsql.models import Metadata
 from bfsql.observer import NO_OBSERVERS, Observers
@@ -287,8 +283,6 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         yield
     except ToolError:
         raise
-    except FirstRingTooLarge as full:
-        raise ToolError(str(full), kind="too_large", argument="seeds") from full
     except BoundMet as full:
         raise ToolError(
             f"{what} would have to read more than this server's bound of {full.most:,} "
@@ -296,24 +290,16 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
             "edges.",
             kind="too_large",
         ) from full
-    except StepUnfinished as stopped:
-        kind = "deadline" if stopped.late else "too_large"
-        raise ToolError(str(stopped), kind=kind, argument="path") from stopped
-    except (FirstRingUnfinished, NodesUncounted, TypesUnread) as late:
-        raise ToolError(str(late), kind="deadline") from late
     except TimeoutError as late:
-        raise ToolError(_too_slow(limits), kind="deadline") from late
+        within = in_time(limits.deadline)
+        message = f"The call was not finished {within}. Try again, or ask for less."
+        raise ToolError(message, kind="deadline") from late
     except StoreUnavailable as gone:
         raise _unreachable(gone) from gone
     except StoreError as broken:
         raise _fault("The graph's store refused this call.", "store", broken) from broken
     except Exception as fault:
         raise _fault(f"{what} failed.", "internal", fault) from fault
-
-
-def _too_slow(limits: Limits) -> str:
-    within = "in time" if limits.deadline is None else f"within {limits.deadline:g} s"
-    return f"The call was not finished {within}. Try again, or ask for less."
 
 
 def _unreachable(gone: StoreUnavailable) -> ToolError:
