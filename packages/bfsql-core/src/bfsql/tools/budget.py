@@ -39,25 +39,10 @@ T = TypeVar("T")
 
 TRIED_WHOLE = 1_000
 """Largest number of nodes of a page that is written whole before a shorter one is tried."""
+_RECORD_TOKENS, _RECORD_BYTES = 100, 300
+"""Room for the metadata of a record; if that of all fits, nodes and edges are read together."""
 
-RECORD_TOKENS = 100
-"""Tokens reserved for the metadata of a record; if all records fit, it is read in one step."""
-TOKEN_BYTES = 32
-"""Upper bound on the average number of bytes per token."""
-COARSE = 16
-"""A large answer may leave one part in this many of its room unused."""
-BYTES_PER_TOKEN = 3
-"""Number of bytes per token that is assumed where the estimator is not called."""
-
-
-_TOKEN_CEILING = SizeBound(cure="")
-
-
-def _bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
-    """The bound that is met first, assuming the usual number of bytes per token."""
-    if not most_bytes or 0 < tokens * BYTES_PER_TOKEN <= most_bytes:
-        return by_tokens
-    return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
+_CEILING = SizeBound(cure="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +70,9 @@ class Budget:
         asked = limits.max_tokens if max_tokens is None else max_tokens
         most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
         if not limits.ceilings or not most or 0 < asked < most:
-            bound = _bound(asked, most_bytes, TOKEN_BUDGET)
+            bound = _first_bound(asked, most_bytes, TOKEN_BUDGET)
             return cls(asked, limits.estimator, most_bytes, bound=bound)
-        more, bound = None if asked == most else asked, _bound(most, most_bytes, _TOKEN_CEILING)
+        more, bound = None if asked == most else asked, _first_bound(most, most_bytes, _CEILING)
         return cls(most, limits.estimator, most_bytes, more, bound)
 
     @classmethod
@@ -95,7 +80,7 @@ class Budget:
         """The budget of the records of single entities, which come whole without ceilings."""
         tokens = limits.max_tokens if limits.ceilings else 0
         most_bytes = limits.max_answer_bytes or 0
-        bound = _bound(tokens, most_bytes, _TOKEN_CEILING)
+        bound = _first_bound(tokens, most_bytes, _CEILING)
         return cls(tokens, limits.estimator, most_bytes, bound=bound)
 
     def clamped(self, *, paged: bool) -> str:
@@ -112,74 +97,71 @@ class Budget:
             "topology_only)."
         )
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a budget at all."""
+        return self.tokens > 0 or self.most_bytes > 0
+
     def keeps(self, draft: Draft) -> bool:
         """Whether the answer fits the budget; it is only written if there is a budget."""
-        return not self._bounded or self.holds(draft.text)
+        return not self.is_bounded or self.holds(draft.text)
 
     def holds(self, text: bytes) -> bool:
         """Whether a text fits the budget."""
-        if 0 < self.most_bytes < len(text):
+        return self._within(len(text), lambda: self.estimator(text) <= self.tokens)
+
+    def refuses(self, size: int) -> bool:
+        """Whether `size` bytes exceed the budget, if a token has 32 bytes or fewer on average."""
+        return not self._within(size, lambda: size <= 32 * self.tokens)
+
+    def _within(self, size: int, in_tokens: Callable[[], bool]) -> bool:
+        if 0 < self.most_bytes < size:
             call.cut_by("bytes")
             return False
-        if 0 < self.tokens < self.estimator(text):
+        if self.tokens > 0 and not in_tokens():
             call.cut_by("tokens")
             return False
         return True
 
-    def refuses(self, size: int) -> bool:
-        """Whether `size` bytes exceed the budget, however tokens are counted."""
-        if 0 < self.most_bytes < size:
-            call.cut_by("bytes")
-            return True
-        if 0 < self.tokens * TOKEN_BYTES < size:
-            call.cut_by("tokens")
-            return True
-        return False
-
     def leaves_room(self, records: int) -> bool:
         """Whether the metadata of `records` records should fit."""
         if self.tokens:
-            return records * RECORD_TOKENS <= self.tokens
-        return not self.most_bytes or records * RECORD_TOKENS * BYTES_PER_TOKEN <= self.most_bytes
+            return records * _RECORD_TOKENS <= self.tokens
+        return not self.most_bytes or records * _RECORD_BYTES <= self.most_bytes
 
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """The number of leading parts, of `count` parts, that fit; at least 0."""
-        if not self._bounded or self.holds(text_of(count)):
+        if not self.is_bounded or self.holds(text_of(count)):
             return count
         return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
-
-    def tries_whole(self, count: int) -> bool:
-        """Whether a page of `count` nodes is written whole before a shorter one is tried."""
-        return not self._bounded or count <= TRIED_WHOLE
 
     @property
     def coarse(self) -> bool:
         """Whether answers are so large that only few of them should be written."""
         return not self.tokens
 
-    @property
-    def _bounded(self) -> bool:
-        return self.tokens > 0 or self.most_bytes > 0
+
+def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
+    """The bound that is met first, assuming three bytes per token."""
+    if not most_bytes or 0 < 3 * tokens <= most_bytes:
+        return by_tokens
+    return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     """The longest page of stubs that fits, before any metadata is read.
 
-    A long page is not tried whole, since writing that of a hub would be wasted.
-
     Raises:
         NothingFits: Not even the smallest useful number of nodes fits.
     """
-    if budget.refuses(await pages.least_bytes(pages.wanted)):
-        return await _cut(pages, writer, budget, pages.wanted)
-    if budget.tries_whole(pages.wanted):
-        whole = writer.draft(await pages.of(pages.wanted))
-        return (
-            whole
-            if await _keeps(budget, whole)
-            else await _cut(pages, writer, budget, pages.wanted - 1)
-        )
-    return await _cut(pages, writer, budget, pages.wanted)
+    most = pages.wanted
+    may_fit = not budget.refuses(await pages.least_bytes(most))
+    if may_fit and (most <= TRIED_WHOLE or not budget.is_bounded):
+        whole = writer.draft(await pages.of(most))
+        if await _keeps(budget, whole):
+            return whole
+        most -= 1
+    return await _cut(pages, writer, budget, most)
 
 
 async def detail(
@@ -194,9 +176,9 @@ async def detail(
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
     """
-    if stubs.result.facts.cut_nodes or not any(pages.wanted_in_full(stubs.result.page)):
-        return stubs
     records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
+    if stubs.result.facts.cut_nodes or not records:
+        return stubs
     if budget.leaves_room(records):
         result = await with_metadata(db, pages, stubs.result, writer.stripped)
     else:
@@ -212,14 +194,12 @@ async def detail(
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
 
     def trim() -> Draft | None:
-        fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
-        if fitted is None:
-            fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
-        return fitted
+        return _longest(
+            budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n))
+        ) or _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
 
-    return await off_loop(nodes + edges, trim) or await _cut(
-        pages, writer, budget, pages.wanted - 1
-    )
+    fitted = await off_loop(nodes + edges, trim)
+    return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
 
 
 async def _keeps(budget: Budget, draft: Draft) -> bool:
@@ -244,8 +224,8 @@ async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) 
                 fits = await _keeps(budget, draft)
                 longest = draft if fits else longest
             size = sizes.send(fits)
-    except StopIteration as found:
-        if longest is not None and found.value >= pages.least:
+    except StopIteration as end:
+        if longest is not None and end.value >= pages.least:
             return longest
     raise NothingFits
 
@@ -269,8 +249,8 @@ def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) ->
         size = next(sizes)
         while True:
             size = sizes.send(fits(size))
-    except StopIteration as found:
-        return int(found.value)
+    except StopIteration as end:
+        return int(end.value)
 
 
 def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
@@ -289,7 +269,7 @@ def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
             least, step = size, 2 * step
         else:
             most, step = size - 1, 0
-    while least + (max(least, 0) // COARSE if coarse else 0) < most:
+    while least + (max(least, 0) // 16 if coarse else 0) < most:
         size = (least + most + 1) // 2
         if (yield size):
             least = size
