@@ -147,7 +147,7 @@ class Graph:
 
     async def vocabulary(self) -> Schema:
         """The types and predicates of the graph, from the cache if it has them."""
-        return await self._operations.schema()
+        return await self._operations.known.lists()
 
     async def reach(self) -> None:
         """Send the store itself a small request, and request the schema if it is not known.

@@ -100,6 +100,11 @@ def test_whatever_text_a_record_or_schema_holds_is_read_back(metadata, text, pro
     assert read(in_lines(schema)) == schema
 
 
+def test_a_record_with_keys_of_other_answers_is_read_back():
+    record = {"id": "match:1", "entity_type": "Match", "nodes": 3, "result": "won"}
+    assert read(in_lines(record)) == record
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_resolved_name_of_any_text_is_read_back_as_its_note(text):
     notes = [Substitution(text, kind, kind) for kind in ("i", text)]

@@ -76,6 +76,11 @@ async def test_a_frame_without_rows_has_its_columns() -> None:
     assert list(schema.to_pandas("edges").columns) == ["subject", "predicate", "object"]
 
 
+def test_a_record_with_keys_of_other_answers_is_one_row() -> None:
+    record = {"id": "match:1", "entity_type": "Match", "nodes": 3, "result": "won"}
+    assert Answer("", record).to_pandas().to_dict("records") == [record]
+
+
 @pytest.mark.parametrize("name", ["networkx", "pandas"])
 async def test_a_library_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, name: str

@@ -66,12 +66,12 @@ def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
     notes = [*notes, *content.get("notes", ())[len(notes) :]]
     taken = list(_substituted_entities(notes))
     rest = notes[len(taken) :]
-    if "result" in content:
-        lines = _list(content, taken, rest)
-    elif "nodes" in content and "edges" in content:
-        lines = _walk(content, taken, rest)
-    elif "id" in content and "entity_type" in content:
+    if "id" in content:  # the metadata beside it may have the keys of other answers
         lines = _entity(content, taken, rest)
+    elif "result" in content:
+        lines = _list(content, taken, rest)
+    elif "nodes" in content:
+        lines = _walk(content, taken, rest)
     else:
         lines = _schema(content, taken, rest)
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,6 +16,14 @@ Part: TypeAlias = Literal["nodes", "edges"]
 _ENDS = ("subject", "predicate", "object")
 
 
+def entities(content: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The entities in the structured content of any tool's answer; a schema has none."""
+    if "id" in content:
+        return [{name: value for name, value in content.items() if name != "notes"}]
+    found: Sequence[Mapping[str, Any]] = content.get("nodes", content.get("result", ()))
+    return found
+
+
 def node_rows(content: Mapping[str, Any]) -> list[Row]:
     """The entities of an answer, in order: `id`, `entity_type`, other fields, and metadata.
 
@@ -27,7 +35,7 @@ def node_rows(content: Mapping[str, Any]) -> list[Row]:
     """
     seeds = frozenset(content.get("seeds", ()))
     return [
-        _row({**node, "seed": node["id"] in seeds} if seeds else node) for node in _nodes(content)
+        _row({**node, "seed": node["id"] in seeds} if seeds else node) for node in entities(content)
     ]
 
 
@@ -64,14 +72,6 @@ def as_pandas(content: Mapping[str, Any], part: Part) -> pd.DataFrame:
     fixed = ("id", "entity_type") if part == "nodes" else _ENDS
     columns = dict.fromkeys([*fixed, *(name for row in rows for name in row)])
     return pandas.DataFrame(rows, columns=list(columns))
-
-
-def _nodes(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entities in the answer of any tool; a schema has none."""
-    if "nodes" in content or "result" in content:
-        yield from content.get("nodes", content.get("result", ()))
-    elif "id" in content:
-        yield {name: value for name, value in content.items() if name != "notes"}
 
 
 def _row(record: Mapping[str, Any]) -> Row:

@@ -38,7 +38,10 @@ from bfsql.models import Metadata
 T = TypeVar("T")
 
 TRIED_WHOLE = 1_000
-"""Largest number of nodes of a page that is written whole before a shorter one is tried."""
+"""Largest number of nodes of a page that is written whole before a shorter one is tried.
+
+Writing that of a hub in vain is expensive: with 60,000 neighbours, a call takes 0.76 s, not 0.18.
+"""
 _RECORD_TOKENS, _RECORD_BYTES = 100, 300
 """Room for the metadata of a record; if that of all fits, nodes and edges are read together."""
 

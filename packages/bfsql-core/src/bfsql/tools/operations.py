@@ -18,7 +18,7 @@ from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, counted, left_out, listed
-from bfsql.call import Caller, Limits
+from bfsql.call import Caller, Estimator, Limits
 from bfsql.errors import (
     BoundMet,
     CircuitOpen,
@@ -28,16 +28,15 @@ from bfsql.errors import (
     in_time,
 )
 from bfsql.models import Metadata
-from bfsql.observer import NO_OBSERVERS, Observers
-from bfsql.plugins import NO_HOOKS, Hooks
-from bfsql.tools.audit import WatchingHooks, has_answered
+from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
+from bfsql.plugins import NO_HOOKS, CallOutcome, Hooks
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
 from bfsql.tools.describe_schema import directions, schema_around, whole_schema
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
-from bfsql.tools.schema import GraphSchema, Schema
+from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import Traversal
 from bfsql.tools.validate import checked, without_doubts
 
@@ -47,6 +46,14 @@ TRAVERSALS = ("bfs_query", "intersect_subgraphs")
 """Tools whose answers are written in their final format at once, since a budget cuts them."""
 EVIDENCE_ITEMS = 20
 """Maximum number of items of evidence in a description (`protocol.md` 16)."""
+_LISTS = {
+    "nodes": "nodes",
+    "edges": "edges",
+    "result": "items",
+    "entity_types": "entity_types",
+    "predicates": "predicates",
+}
+"""The lists of an answer whose lengths are reported, and their names in the report."""
 
 
 class Operations:
@@ -78,7 +85,7 @@ class Operations:
         self._description = description
         self._limits = limits
         self._observers = (
-            Observers([*observers.all, WatchingHooks(hooks)]) if hooks.watches else observers
+            Observers([*observers.all, _WatchingHooks(hooks)]) if hooks.watches else observers
         )
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
 
@@ -108,7 +115,7 @@ class Operations:
             with self._observers.observed(tool, arguments, scope) as seen:
                 seen.arguments = values = checked(tool, arguments)
                 answer = await self._answered(tool, values)
-                has_answered(seen, answer, self._limits.estimator)
+                _record(seen, answer, self._limits.estimator)
                 return answer
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
@@ -123,14 +130,10 @@ class Operations:
                 refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer
 
-    async def schema(self) -> Schema:
-        """The vocabulary of the graph."""
-        return await self.known.lists()
-
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
         """Orientation: the contents of the graph, or the relations around some entities."""
         if seeds:
-            names = Names(self.db, self.schema)
+            names = Names(self.db, self.known.lists)
             return await schema_around(names, seeds, self._limits)
         return await whole_schema(self.db, self.known, self._description, self._limits)
 
@@ -174,7 +177,7 @@ class Operations:
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: the full record of one entity, with the evidence that touches it."""
-        names = Names(self.db, self.schema)
+        names = Names(self.db, self.known.lists)
         node = await names.node("id", id)
         metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
@@ -206,7 +209,7 @@ class Operations:
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
-        names = Names(self.db, self.schema)
+        names = Names(self.db, self.known.lists)
         nodes = await names.nodes(ids)
         metadata = (
             await call.within(self.db.metadata_for_nodes_batch([n.id for n in nodes]))
@@ -294,40 +297,56 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         within = in_time(limits.deadline)
         message = f"The call was not finished {within}. Try again, or ask for less."
         raise ToolError(message, kind="deadline") from late
-    except StoreUnavailable as gone:
-        raise _unreachable(gone) from gone
-    except StoreError as broken:
-        raise _fault("The graph's store refused this call.", "store", broken) from broken
-    except Exception as fault:
-        raise _fault(f"{what} failed.", "internal", fault) from fault
-
-
-def _unreachable(gone: StoreUnavailable) -> ToolError:
-    """Log one line: the traceback of an outage says nothing, and every call would have one."""
-    if isinstance(gone, CircuitOpen):  # The breaker logs when it opens, not for each call.
-        return ToolError(
+    except CircuitOpen as gone:  # the breaker logs when it opens, not for each call
+        raise ToolError(
             "The graph's store does not answer, and this call did not wait for it. It is tried "
             f"again in {max(1, math.ceil(gone.seconds))} s; try again then. What was answered "
             "before may still be answered.",
             kind="store",
-        )
-    incident = _incident()
-    log.warning("incident %s: the store does not answer: %s", incident, gone)
-    return _reported("The graph's store does not answer; try again later.", "store", incident)
+        ) from gone
+    except StoreUnavailable as gone:
+        sentence = "The graph's store does not answer; try again later."
+        raise _incident(sentence, "store", gone) from gone
+    except StoreError as broken:
+        raise _incident("The graph's store refused this call.", "store", broken) from broken
+    except Exception as fault:
+        raise _incident(f"{what} failed.", "internal", fault) from fault
 
 
-def _fault(message: str, kind: str, cause: Exception) -> ToolError:
-    incident = _incident()
-    log.error("incident %s: %s", incident, message, exc_info=cause)
-    return _reported(message, kind, incident)
-
-
-def _incident() -> str:
-    return call.current_request_id() or call.new_request_id()
-
-
-def _reported(message: str, kind: str, incident: str) -> ToolError:
+def _incident(message: str, kind: str, cause: Exception) -> ToolError:
+    """Log the cause of an error under an id, and create the error, which names the id alone."""
+    incident = call.current_request_id() or call.new_request_id()
+    if isinstance(cause, StoreUnavailable):  # every call of an outage would have a traceback
+        log.warning("incident %s: the store does not answer: %s", incident, cause)
+    else:
+        log.error("incident %s: %s", incident, message, exc_info=cause)
     return ToolError(
         f"{message} The arguments are not the reason; tell the operator incident {incident}.",
         kind=kind,
     )
+
+
+# --- observing ------------------------------------------------------------------
+
+
+class _WatchingHooks(Observer):
+    """Passes finished calls to the hook `watch_call`, inside the scope of the call."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    def call_ended(self, seen: ObservedCall) -> None:
+        outcome = CallOutcome(seen.size, seen.rows, seen.error)
+        self._hooks.watch(seen.tool, seen.arguments, outcome, seen.seconds)
+
+
+def _record(seen: ObservedCall, answer: Answer, estimator: Estimator) -> None:
+    """Record the answer of a call and its size."""
+    text = answer.text.encode()
+    seen.answer, seen.content = "\n".join(answer.blocks), answer.content
+    seen.size, seen.tokens = len(text), estimator(text)
+    if seen.tool == "describe_entity":
+        seen.rows = {"items": 1}
+        return
+    lists = {key: answer.content.get(key) for key in _LISTS}
+    seen.rows = {_LISTS[key]: len(items) for key, items in lists.items() if items is not None}

@@ -16,6 +16,7 @@ from typing import Any
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
+from bfsql.answers.tables import entities
 from bfsql.models import Outline
 from bfsql.tools.validate import matched
 
@@ -134,21 +135,13 @@ class GraphSchema:
         )
 
     def saw(self, tool: str, content: Mapping[str, Any]) -> None:
-        """Learn the types and predicates of an answer, which are valid from then on.
-
-        Args:
-            tool: The tool that returned the answer.
-            content: The structured content of the answer.
-        """
-        match tool:
-            case "bfs_query" | "intersect_subgraphs":
-                summary = content["schema_summary"]
-                self._learn("entity_types", set(summary["entity_types_found"]))
-                self._learn("predicates", set(summary["predicates_found"]))
-            case "search_entities" | "describe_entities":
-                self._learn("entity_types", {hit["entity_type"] for hit in content["result"]})
-            case "describe_entity":
-                self._learn("entity_types", {content["entity_type"]})
+        """Learn the types and predicates of a tool's answer, which are valid from then on."""
+        if tool in ("bfs_query", "intersect_subgraphs"):
+            summary = content["schema_summary"]
+            self._learn("entity_types", set(summary["entity_types_found"]))
+            self._learn("predicates", set(summary["predicates_found"]))
+        else:
+            self._learn("entity_types", {one["entity_type"] for one in entities(content)})
 
     def _learn(self, part: str, names: set[str]) -> None:
         seen = self._seen[part]
