@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.answers import in_lines
-from bfsql.answers.notes import Substitution, sentences
+from bfsql.answers.notes import Substitution
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import graph_strategies
 from bfsql_test_support.compact_parser import read
@@ -108,7 +108,7 @@ def test_a_record_with_keys_of_other_answers_is_read_back():
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_resolved_name_of_any_text_is_read_back_as_its_note(text):
     notes = [Substitution(text, kind, kind) for kind in ("i", text)]
-    content = walk([], []) | {"seeds": ["i", text], "notes": [*sentences(notes), "Look."]}
+    content = walk([], []) | {"seeds": ["i", text], "notes": [*map(str, notes), "Look."]}
     assert read(in_lines(content, notes)) == content
     assert read(in_lines(content)) == content
 

@@ -19,9 +19,6 @@ _JSON_BEGINS = frozenset('"[{-0123456789tfnNI')
 """First characters of JSON values, including the non-standard values that Python reads."""
 MIXED = "*"
 """Replaces the type in the heading of a table whose rows name their types."""
-FEW_RUNS = 2
-"""Up to this number of runs of a type, each run has its own table."""
-
 
 ROW = re.compile(r"[^\s\"{\[|=][^|=\n]*")
 BRACES = re.compile(r"[^\s\"{\[|=}][^|={}\n]*")
@@ -157,7 +154,7 @@ class Row(NamedTuple):
 def tables(rows: Sequence[Row]) -> Iterator[str]:
     """The lines of some rows: a table per run of a type, or a single one if types alternate."""
     runs = [list(run) for _, run in groupby(rows, lambda row: row.entity_type)]
-    if len(runs) > FEW_RUNS and 2 * len(runs) > len(rows):
+    if len(runs) > max(2, len(rows) // 2):
         yield from _table(rows, MIXED)
     else:
         for run in runs:

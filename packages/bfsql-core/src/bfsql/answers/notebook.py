@@ -21,8 +21,6 @@ MAX_NODES, MAX_EDGES = 150, 400
 """Maximum numbers of nodes and edges in a picture."""
 MAX_ROWS, MAX_LABELS, MAX_PREDICATES = 50, 40, 30
 MAX_NOTES, MAX_NOTE = 20, 1_000
-MAX_TEXT = 120
-"""Maximum number of characters of a name or a value."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 """The palette of Okabe and Ito, distinguishable by colour-blind readers; types cycle through it."""
@@ -30,7 +28,6 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f
 _WIDTH, _HEIGHT = 720, 440
 _MARGIN = (80, 30)
 """Horizontal margin, which leaves room for names, and vertical margin."""
-_ROUNDS = 80
 _RADIUS, _SEED_RADIUS = 6, 9
 _LABEL = 24
 """Maximum number of characters of a name in the picture."""
@@ -40,13 +37,7 @@ _OF_STUBS = frozenset({"id", "entity_type", "seed", "via", "paths", "distinct"})
 
 
 def as_html(content: Mapping[str, Any], notes: Sequence[str], tokens: int) -> str:
-    """Render an answer as HTML.
-
-    Args:
-        content: The structured content of the answer.
-        notes: The notes of the answer.
-        tokens: The number of tokens of its text.
-    """
+    """Render the content of an answer, with its notes and its number of tokens, as HTML."""
     nodes, edges = node_rows(content), edge_rows(content)
     said = [f"<p>{_text(note, MAX_NOTE)}</p>" for note in notes[:MAX_NOTES]]
     picture = [_picture(nodes, edges)] if edges else []
@@ -108,9 +99,7 @@ def _picture_nodes(nodes: Sequence[Row], edges: Sequence[Row]) -> list[Row]:
 def _layout(count: int, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
     """Positions for nodes, by Fruchterman and Reingold; equal graphs have equal positions.
 
-    Args:
-        count: Number of nodes.
-        pairs: The numbers of the nodes that edges connect.
+    `pairs` are the numbers of the nodes that edges connect.
     """
     turn = np.arange(count) * 2.399963  # the golden angle, in radians
     places = np.sqrt((np.arange(count) + 0.5) / count)[:, None] * np.c_[np.cos(turn), np.sin(turn)]
@@ -118,7 +107,7 @@ def _layout(count: int, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.floa
     for one, other in pairs:
         near[one, other] = near[other, one] = 1.0
     distance = 1.6 / np.sqrt(count)
-    for step in np.linspace(0.15, 0.005, _ROUNDS):
+    for step in np.linspace(0.15, 0.005, num=80):
         apart = places[:, None, :] - places[None, :, :]
         lengths = np.maximum(np.hypot(apart[..., 0], apart[..., 1]), 1e-3)
         forces = distance**2 / lengths**2 - near * lengths / distance
@@ -238,7 +227,7 @@ def _name(row: Row) -> str:
     return name if isinstance(name, str) else str(row["id"])
 
 
-def _text(text: str, most: int = MAX_TEXT) -> str:
+def _text(text: str, most: int = 120) -> str:
     """Escaped and shortened text; characters that hide or reorder it are shown as escapes."""
     short = text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
     return escape(escaped(short))

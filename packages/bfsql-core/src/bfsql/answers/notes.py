@@ -87,20 +87,10 @@ class NextPage(NamedTuple):
 Note: TypeAlias = str | Substitution | NextPage
 
 
-def sentences(notes: Iterable[Note]) -> list[str]:
-    """The text of each note."""
-    return list(map(str, notes))
-
-
 def subgraph_notes(
     result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
 ) -> list[Note]:
-    """The notes on the answer to a traversal.
-
-    Args:
-        result: The result of the traversal.
-        bound: The bound that cut the answer, if any.
-    """
+    """The notes on the answer to a traversal; `bound` is what cuts an answer that is too large."""
     facts = result.facts
     if isinstance(result, BfsResult):
         walks = chain(_traversal(facts, "max_hops"), _walks(result, bound))
@@ -114,8 +104,7 @@ def subgraph_notes(
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
     """Notes on what the backend left out of the current call, and on withheld metadata.
 
-    Args:
-        known: Omissions that a result carries from an earlier call.
+    `known` are omissions that a result carries from an earlier call.
     """
     under_way = call.current()
     every = dict.fromkeys([*known, *(under_way.omissions if under_way else ())])
@@ -395,8 +384,8 @@ def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) ->
         yield f"Shortest connections: {edges} {noun}."
     apart = [f"{plain(seed)} and {plain(to)}" for seed, to, length in pairs if length is None]
     if apart:
-        more = f" and {len(apart) - SHOWN} more pairs" if len(apart) > SHOWN else ""
-        yield (f"Not connected within {counted(most, 'edge')}: {'; '.join(apart[:SHOWN])}{more}.")
+        shown = _first(apart, "; ", " pairs")
+        yield f"Not connected within {counted(most, 'edge')}: {shown}."
 
 
 def shared_notes(
@@ -420,16 +409,19 @@ def shared_notes(
             "shortest connections of two entities."
         )
     if edges:
-        shown = ", ".join(f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges[:SHOWN])
-        more = f" and {len(edges) - SHOWN} more" if len(edges) > SHOWN else ""
-        notes.append(f"Seeds that an edge joins: {shown}{more}.")
+        steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
+        notes.append(f"Seeds that an edge joins: {_first(steps)}.")
     return notes
 
 
 def listed(values: Sequence[str]) -> str:
     """The first values, and the number of further values."""
-    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(map(plain, values[:SHOWN])) + more
+    return _first(list(map(plain, values)))
+
+
+def _first(texts: Sequence[str], separator: str = ", ", noun: str = "") -> str:
+    more = f" and {len(texts) - SHOWN} more{noun}" if len(texts) > SHOWN else ""
+    return separator.join(texts[:SHOWN]) + more
 
 
 def counted(count: int, thing: str) -> str:

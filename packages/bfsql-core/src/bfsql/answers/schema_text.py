@@ -54,12 +54,7 @@ NO_SCHEMA_TEXT = SchemaText()
 
 
 def picture(outline: Outline, stripped: Collection[str]) -> SchemaText:
-    """Describe an outline in texts.
-
-    Args:
-        outline: The outline of the whole graph.
-        stripped: Keys of edge metadata that traversals leave out; they are not shown.
-    """
+    """Describe an outline in texts, without the keys of edges that traversals leave out."""
     owners = dict(outline.node_properties)
     for predicate, described in outline.edge_properties.items():
         kept = [known for known in described if known.name not in stripped]
@@ -77,11 +72,7 @@ def picture(outline: Outline, stripped: Collection[str]) -> SchemaText:
 
 
 def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
-    """Describe the relations of a neighbourhood in texts.
-
-    Args:
-        counts: Number of edges by subject type, predicate and object type.
-    """
+    """Describe relations, counted by subject type, predicate and object type, in texts."""
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     relations = [Relation(*ends, edges) for ends, edges in ranked]
     return SchemaText(_texts(relations), notes=list(_more_relations(len(relations))))

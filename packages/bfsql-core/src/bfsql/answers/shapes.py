@@ -38,44 +38,27 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
-class StubNode(StrictModel):
-    """A node without detail: "lightweight stubs", exactly these two fields."""
+class AnswerNode(StrictModel):
+    """A node: a "lightweight stub" of two fields, or also its metadata, which may be empty."""
 
     id: str
     entity_type: str
+    metadata: dict[str, JsonValue] = OPTIONAL_MAP
+    """Only of a type that the call asked for in full."""
 
 
-class ViaNode(StubNode):
+class ViaNode(AnswerNode):
     """A node that only connects the common nodes of an intersection to its seeds."""
 
     via: Literal[True]
 
 
-class FullNode(StubNode):
-    """A node whose type the call asked for in full; its metadata may be empty."""
-
-    metadata: dict[str, JsonValue]
-
-
-class FullViaNode(FullNode):
-    """The same in full."""
-
-    via: Literal[True]
-
-
-class ShownNode(StubNode):
+class ShownNode(AnswerNode):
     """A node that the page of a path counts."""
 
     paths: Count
     distinct: Count = 0
     """Only with `count_distinct`."""
-
-
-class FullShownNode(FullNode):
-    """The same in full."""
-
-    paths: Count
-    distinct: Count = 0
 
 
 class StubEdge(StrictModel):
@@ -109,7 +92,7 @@ class _Subgraph(StrictModel):
         default=[], validate_default=False, description="What is missing, and how to get it."
     )
     schema_summary: SchemaSummary
-    nodes: list[StubNode | FullNode] = _NODES
+    nodes: list[AnswerNode] = _NODES
     edges: list[StubEdge | FullEdge] = Field(
         description="{subject, predicate, object}, and metadata where it is full."
     )
@@ -122,7 +105,7 @@ class BfsAnswer(_Subgraph):
     """At most 5 without a path."""
     shown_count: Count = 0
     """Only with a path."""
-    nodes: list[StubNode | FullNode | ShownNode | FullShownNode] = _NODES
+    nodes: list[AnswerNode | ShownNode] = _NODES
 
 
 class IntersectionAnswer(_Subgraph):
@@ -132,7 +115,7 @@ class IntersectionAnswer(_Subgraph):
     k: Depth
     common_count: Count = 0
     """Only with `connect`."""
-    nodes: list[StubNode | FullNode | ViaNode | FullViaNode] = _NODES
+    nodes: list[AnswerNode | ViaNode] = _NODES
 
 
 class SearchHit(StrictModel):
@@ -255,9 +238,7 @@ ANSWERS: dict[str, TypeAdapter[Any]] = {
 def coarse(answer: type[BaseModel], without: str = "") -> dict[str, Any]:
     """The JSON type of each field of an answer; words describe what lists and objects contain.
 
-    Args:
-        answer: The shape.
-        without: A field that is not published.
+    The field `without` is not published.
     """
     return {
         name: _json_type(field.annotation)

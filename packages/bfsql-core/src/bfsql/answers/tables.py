@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from bfsql.models import Edge
+
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
 Row: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["nodes", "edges"]
-
-_ENDS = ("subject", "predicate", "object")
 
 
 def entities(content: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -29,9 +29,6 @@ def node_rows(content: Mapping[str, Any]) -> list[Row]:
 
     In an answer with seeds, `seed` states whether an entity is a seed. A metadata key that is
     also the name of a field has the prefix `metadata.`.
-
-    Args:
-        content: The structured content of an answer.
     """
     seeds = frozenset(content.get("seeds", ()))
     return [
@@ -40,11 +37,7 @@ def node_rows(content: Mapping[str, Any]) -> list[Row]:
 
 
 def edge_rows(content: Mapping[str, Any]) -> list[Row]:
-    """The edges of an answer, in order: `subject`, `predicate`, `object`, and metadata.
-
-    Args:
-        content: The structured content of an answer.
-    """
+    """The edges of an answer, in order: `subject`, `predicate`, `object`, and metadata."""
     edges = content.get("edges")
     return [_row(edge) for edge in edges] if isinstance(edges, list) else []
 
@@ -57,7 +50,7 @@ def as_networkx(content: Mapping[str, Any]) -> nx.MultiDiGraph[Any]:
         graph.add_node(row["id"])
         graph.nodes[row.pop("id")].update(row)
     for row in edge_rows(content):
-        subject, predicate, object_ = (row.pop(part) for part in _ENDS)
+        subject, predicate, object_ = (row.pop(part) for part in Edge._fields)
         graph.add_edge(subject, object_, predicate)
         graph.edges[subject, object_, predicate].update(row, predicate=predicate)
     return graph
@@ -69,7 +62,7 @@ def as_pandas(content: Mapping[str, Any], part: Part) -> pd.DataFrame:
         raise ValueError(f"part must be 'nodes' or 'edges', not {part!r}.")
     pandas = _library("pandas", "to_pandas")
     rows = node_rows(content) if part == "nodes" else edge_rows(content)
-    fixed = ("id", "entity_type") if part == "nodes" else _ENDS
+    fixed = ("id", "entity_type") if part == "nodes" else Edge._fields
     columns = dict.fromkeys([*fixed, *(name for row in rows for name in row)])
     return pandas.DataFrame(rows, columns=list(columns))
 

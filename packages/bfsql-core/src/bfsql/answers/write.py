@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
 from bfsql.answers.compact import in_lines
-from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound, sentences, subgraph_notes
+from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound, subgraph_notes
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
 from bfsql.answers.tables import Part, as_networkx, as_pandas
 from bfsql.call import AnswerFormat, third_of_bytes
 from bfsql.models import (
     BfsResult,
+    Edge,
     EntityStub,
     IntersectionResult,
     Metadata,
@@ -102,10 +103,6 @@ class SubgraphWriter:
         notes: Notes on the call itself, placed before those on the result.
         answer_format: The format of the answer.
         bound: The bound on the size of the answer.
-
-    Attributes:
-        stripped: The keys of edge metadata that are left out.
-        answer_format: The format of the answer.
     """
 
     def __init__(
@@ -137,23 +134,30 @@ class SubgraphWriter:
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
-        return {
-            "seeds": list(result.seeds),
-            name: depth,
-            "node_count": result.node_count,
-            "edge_count": result.edge_count,
-            **({} if common is None else {"common_count": common}),
-            **({} if shown is None else {"shown_count": shown.count}),
-            **({"notes": sentences(notes)} if notes else {}),
-            "schema_summary": {
-                "entity_types_found": result.schema_summary.entity_types_found,
-                "predicates_found": result.schema_summary.predicates_found,
-                "node_counts": result.schema_summary.node_counts,
-                "edge_counts": result.schema_summary.edge_counts,
-            },
-            "nodes": _counted(_marked(self._node_list(result.page), common), shown),
-            "edges": self._edge_list(result.page),
-        }
+        nodes = self._node_list(result.page)
+        for node in nodes[common:] if common is not None else ():
+            node["via"] = True
+        if shown is not None:
+            _add_numbers(nodes, shown)
+        return _without_absent(
+            {
+                "seeds": list(result.seeds),
+                name: depth,
+                "node_count": result.node_count,
+                "edge_count": result.edge_count,
+                "common_count": common,
+                "shown_count": None if shown is None else shown.count,
+                "notes": list(map(str, notes)) or None,
+                "schema_summary": {
+                    "entity_types_found": result.schema_summary.entity_types_found,
+                    "predicates_found": result.schema_summary.predicates_found,
+                    "node_counts": result.schema_summary.node_counts,
+                    "edge_counts": result.schema_summary.edge_counts,
+                },
+                "nodes": nodes,
+                "edges": self._edge_list(result.page),
+            }
+        )
 
     def _node_list(self, page: Subgraph) -> list[Document]:
         types, full = page.types, page.node_metadata
@@ -182,24 +186,13 @@ class SubgraphWriter:
         ]
 
 
-def _counted(nodes: list[Document], shown: ShownNodes | None) -> list[Document]:
-    """The nodes; those counted by the page of a path have their numbers added."""
-    if shown is None:
-        return nodes
-    paths, distinct = shown.paths, shown.distinct
-    return [
-        node
-        if (i := node["id"]) not in paths
-        else {**node, "paths": paths[i]} | ({} if distinct is None else {"distinct": distinct[i]})
-        for node in nodes
-    ]
-
-
-def _marked(nodes: list[Document], common: int | None) -> list[Document]:
-    """The nodes; those after the common ones are marked."""
-    if common is None:
-        return nodes
-    return [*nodes[:common], *({**node, "via": True} for node in nodes[common:])]
+def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
+    """Add their numbers to the nodes that the page of a path counts."""
+    for node in nodes:
+        if (i := node["id"]) in shown.paths:
+            node["paths"] = shown.paths[i]
+            if shown.distinct is not None:
+                node["distinct"] = shown.distinct[i]
 
 
 @dataclass(frozen=True)
@@ -236,12 +229,9 @@ class Draft:
 def document_answer(
     document: Document, notes: Sequence[Note] = (), text: bytes | None = None
 ) -> Answer:
-    """Create an answer that is one object.
+    """Create an answer that is one object, with the first of its notes as data.
 
-    Args:
-        document: The object.
-        notes: The first of its notes, as data.
-        text: The object as JSON, if it is already available.
+    `text` is the object as JSON, if it is already available.
     """
     text = encode(document) if text is None else text
     content = as_sent(document, text)
@@ -250,7 +240,7 @@ def document_answer(
 
 def list_answer(records: Sequence[Document], notes: Sequence[Note]) -> Answer:
     """Create an answer that is a list, with its notes beside it (`protocol.md` 20)."""
-    text, written = encode(records), sentences(notes)
+    text, written = encode(records), list(map(str, notes))
     content = {"result": as_sent(records, text)} | ({"notes": written} if notes else {})
     return Answer(text.decode(), content, tuple(written), tuple(notes))
 
@@ -260,12 +250,9 @@ def search_document(
     matches: Mapping[str, str],
     contexts: Mapping[str, Sequence[str]],
 ) -> list[Document]:
-    """Search hits; `score` is null unless it comes from vectors, and a missing name is left out.
+    """Search hits, with their classes and what tells namesakes apart by id.
 
-    Args:
-        stubs: The hits.
-        matches: The class of each match, by id.
-        contexts: Facts that tell namesakes apart, by id.
+    `score` is null unless it comes from vectors, and a missing name is left out.
     """
     return [
         {"id": stub.id, "entity_type": stub.entity_type}
@@ -287,17 +274,11 @@ def entity_document(
 ) -> Document:
     """A flat record: "the id, entity_type, and all metadata fields merged at the top level".
 
-    Args:
-        entity_id: The canonical id.
-        entity_type: The type of the entity.
-        metadata: The metadata as the store has it.
-        edges: The number of edges, by step of a path.
-        provenance: The evidence of the entity.
-        notes: What is missing.
+    `edges` has the number of edges by step of a path, `provenance` the evidence of the entity.
     """
     record: Document = {"id": entity_id, "entity_type": entity_type}
     if notes:
-        record["notes"] = sentences(notes)
+        record["notes"] = list(map(str, notes))
     for key, value in clean_metadata(metadata).items():
         record[f"metadata.{key}" if _RESERVED.fullmatch(key) else key] = value
     if edges:
@@ -314,18 +295,20 @@ def schema_document(
     schema: SchemaDescription, notes: Sequence[str] = (), shown: SchemaText = NO_SCHEMA_TEXT
 ) -> Document:
     """The schema, with its lists in the given order."""
-    return {
-        "graph_description": clean_text(schema.graph_description),
-        "comprehensive": schema.comprehensive,
-        **({"relations_from": shown.relations_from} if shown.relations_from else {}),
-        **({"notes": list(notes)} if notes else {}),
-        "entity_types": schema.entity_types,
-        "predicates": schema.predicates,
-        **({"relations": list(shown.relations)} if shown.relations else {}),
-        **({"properties": dict(shown.properties)} if shown.properties else {}),
-        "next_steps": clean_text(schema.next_steps),
-        "tool_usage_notes": schema.tool_usage_notes,
-    }
+    return _without_absent(
+        {
+            "graph_description": clean_text(schema.graph_description),
+            "comprehensive": schema.comprehensive,
+            "relations_from": shown.relations_from,
+            "notes": list(notes) or None,
+            "entity_types": schema.entity_types,
+            "predicates": schema.predicates,
+            "relations": list(shown.relations) or None,
+            "properties": dict(shown.properties) or None,
+            "next_steps": clean_text(schema.next_steps),
+            "tool_usage_notes": schema.tool_usage_notes,
+        }
+    )
 
 
 def neighbourhood_document(
@@ -344,16 +327,23 @@ def neighbourhood_document(
         shown: The relations as texts.
         notes: What is missing.
     """
-    return {
-        "seeds": list(seeds),
-        "node_count": sum(node_counts.values()),
-        "edge_count": sum(relations.values()),
-        **({"notes": sentences(notes)} if notes else {}),
-        "entity_types": sorted(node_counts),
-        "predicates": sorted({predicate for _, predicate, _ in relations}),
-        "node_counts": {name: node_counts[name] for name in sorted(node_counts)},
-        "relations": list(shown.relations),
-    }
+    return _without_absent(
+        {
+            "seeds": list(seeds),
+            "node_count": sum(node_counts.values()),
+            "edge_count": sum(relations.values()),
+            "notes": list(map(str, notes)) or None,
+            "entity_types": sorted(node_counts),
+            "predicates": sorted({predicate for _, predicate, _ in relations}),
+            "node_counts": {name: node_counts[name] for name in sorted(node_counts)},
+            "relations": list(shown.relations),
+        }
+    )
+
+
+def _without_absent(fields: Document) -> Document:
+    """The fields of an answer that it has, in their order."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _score(score: float | None) -> float | None:
@@ -362,9 +352,8 @@ def _score(score: float | None) -> float | None:
 
 def evidence_item(item: Document) -> Document:
     """An item of evidence with its triple unchanged, its text cleaned and empty fields left out."""
-    triple = ("subject", "predicate", "object")
     return {
-        key: value if key in triple else clean(value, key)
+        key: value if key in Edge._fields else clean(value, key)
         for key, value in item.items()
         if value is not None
     }

@@ -54,12 +54,7 @@ _HOLDS: dict[Operator, tuple[int, ...]] = {
 
 
 class Names:
-    """The types and predicates that a scope may name.
-
-    Args:
-        types: The names of types.
-        predicates: The names of predicates.
-    """
+    """The types and predicates that a scope may name."""
 
     def __init__(self, types: Iterable[str], predicates: Iterable[str]) -> None:
         self.types, self.predicates = frozenset(types), frozenset(predicates)

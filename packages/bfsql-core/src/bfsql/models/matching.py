@@ -22,11 +22,6 @@ MOST_WORDS = 16
 LONGEST = 256
 """Maximum characters of a text that may be a misspelling."""
 
-ONE_ERROR = 4
-"""Number of letters from which on a word may have one typing error."""
-TWO_ERRORS = 6
-"""Number of letters from which on a word may have two typing errors."""
-
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -191,13 +186,7 @@ class NameQuery:
 
 
 class _Labels:
-    """The names of an entity, folded.
-
-    Args:
-        entity_id: Its id.
-        name: Its display name, None if it has none.
-        aliases: Its further names.
-    """
+    """The names of an entity, folded."""
 
     def __init__(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> None:
         self.name = folded(name) if name is not None else None
@@ -241,9 +230,10 @@ def allowed_errors(word: str) -> int:
 
     Numbers may have none, words with digits one: another number means something else.
     """
-    if len(word) < ONE_ERROR or word.isdecimal():
+    if word.isdecimal():
         return 0
-    return 1 if len(word) < TWO_ERRORS or any(map(str.isdecimal, word)) else 2
+    most = sum(len(word) >= letters for letters in (4, 6))  # one error, and two, from there on
+    return min(most, 1) if any(map(str.isdecimal, word)) else most
 
 
 def typing_errors(one: str, other: str, most: int) -> int | None:

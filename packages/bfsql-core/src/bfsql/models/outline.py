@@ -30,14 +30,10 @@ COMMON_VALUES = 8
 
 _DISTINCT = 32
 """Maximum number of different values of a property that is a choice between them, not free text."""
-_REPEATED = 2
-"""Minimum average frequency of a choice's values: names are not a choice."""
 _VALUE_CHARACTERS = 40
 """Maximum length of a listed value."""
 _KEYS = 200
 """Maximum number of keys of a type or predicate that are examined."""
-_EXACT = 2**53
-"""Up to this value every whole number is exactly representable as a float."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
 
 Kind: TypeAlias = Literal["text", "number", "date", "flag", "list", "object"]
@@ -245,7 +241,9 @@ class _Values:
     def _choice(self) -> tuple[tuple[str, ...], int]:
         """The most frequent values in order, and the number of the others."""
         counts = self._counts
-        if not counts or self._counted < _REPEATED * len(counts):
+        if not counts or self._counted < 2 * len(
+            counts
+        ):  # names, which seldom repeat, are no choice
             return (), 0
         ranked = sorted(counts, key=lambda one: (-counts[one], value_order(one[1])))
         shown = sorted((value for _, value in ranked[:COMMON_VALUES]), key=value_order)
@@ -274,7 +272,7 @@ def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
 
 def _measure(value: Any) -> Any:
     """A whole number as a float if it is exact as one: 1 and 1.0 are the same value."""
-    exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _EXACT
+    exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
     return float(value) if exact else value
 
 

@@ -54,14 +54,7 @@ class ParsedStep:
 
 
 class StepReader:
-    """A reader of the steps in one string.
-
-    Args:
-        text: One or several steps.
-        predicates: The known predicates.
-        types: The known types.
-        before: Number of steps of the path before this string.
-    """
+    """A reader of the steps in one string; `before` is the number of steps in front of it."""
 
     def __init__(self, text: str, predicates: KnownNames, types: KnownNames, before: int) -> None:
         self._whole = text

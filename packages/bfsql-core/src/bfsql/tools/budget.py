@@ -87,11 +87,7 @@ class Budget:
         return cls(tokens, limits.estimator, most_bytes, bound=bound)
 
     def clamped(self, *, paged: bool) -> str:
-        """A note that the call requested more than the server grants.
-
-        Args:
-            paged: Whether the answer has pages.
-        """
+        """A note that the call requested more than the server grants."""
         pages = "ask in pages (limit, offset), or " if paged else "ask "
         no_bound = "" if self.asked else " (no bound)"
         return (
@@ -286,10 +282,7 @@ def without_large_values(
 ) -> Metadata:
     """Metadata with as few of its largest values removed as the budget allows.
 
-    Args:
-        metadata: The metadata as the store has it.
-        budget: The budget of the record.
-        text_of: A function that returns the record with part of the metadata, as it would be sent.
+    `text_of` writes the record with part of its metadata, as it would be sent.
     """
     if budget.holds(text_of(metadata)):
         return metadata
@@ -304,12 +297,7 @@ def without_large_values(
 
 
 def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
-    """Refuse an answer that could not be made small enough.
-
-    Args:
-        limits: The limits, with the bound on bytes.
-        what: The name of the call, for the message.
-        size: Bytes of the answer.
+    """Refuse an answer of `size` bytes to the call `what`, if it could not be made small enough.
 
     Raises:
         ToolError: The answer has more bytes than the bound.

@@ -42,14 +42,7 @@ _WHOLE = 1000
 async def whole_schema(
     db: NormalizedBackend, known: GraphSchema, description: str, limits: Limits
 ) -> Answer:
-    """Describe the contents of the graph.
-
-    Args:
-        db: The graph.
-        known: The known schema of the graph.
-        description: The operator's description of the graph.
-        limits: The limits, with the budget of the answer and the keys that are not shown.
-    """
+    """Describe the contents of the graph, beginning with the operator's description."""
     schema = await call.within(known.lists())
     steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
     outline, counting = await known.outline()
@@ -88,15 +81,8 @@ async def whole_schema(
 async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> Answer:
     """Describe the relations of the edges that touch some entities.
 
-    Args:
-        names: The resolver of ids and names.
-        seeds: Ids or names of the entities.
-        limits: The limits, with the bounds on nodes and edges and the budget of the answer.
-
     Raises:
-        ToolError: There is no such entity.
-        FirstRingUnfinished: The deadline passed before the edges were read.
-        FirstRingTooLarge: The edges exceed one of the bounds.
+        ToolError: There is no such entity, or its edges could not be read.
     """
     columns = columns_of(names.db)
     found = await names.start(columns, seeds)
@@ -119,13 +105,7 @@ async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> A
 async def directions(
     db: NormalizedBackend, entity_id: str, limits: Limits
 ) -> tuple[dict[str, int], list[str]]:
-    """The edges of an entity, counted by predicate and direction, and notes on missing counts.
-
-    Args:
-        db: The graph.
-        entity_id: The canonical id of the entity.
-        limits: The limits, with the bounds on nodes and edges.
-    """
+    """The edges of an entity, counted by predicate and direction, and notes on missing counts."""
     columns, left = columns_of(db), call.remaining()
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
     seconds = COUNT_SECONDS if left is None else min(COUNT_SECONDS, left / 2)

@@ -46,11 +46,7 @@ class Hits:
         return [hit.stub for hit in self.hits if hit.match.kind in kinds]
 
     def notes(self, query: str) -> list[str]:
-        """Notes on the hits for the reader of the answer.
-
-        Args:
-            query: The text that was searched for.
-        """
+        """Notes on the hits of a search for this text."""
         notes = []
         if self.hits and self.hits[0].match.kind is MatchClass.SIMILAR:
             notes.append(f"No entity is called {excerpt(query)}; these are spelt alike.")
@@ -73,12 +69,6 @@ async def find(
 
     If hooks redact, the hits, their order and their number reveal no more than the visible
     data, although the store searched all of its data.
-
-    Args:
-        db: The graph without what the hooks redact.
-        query: A name, an alias, a part of one, or an id.
-        types: Types to keep; empty for all.
-        most: The maximum number of hits.
     """
     redacts = isinstance(db, RedactedGraphDb)
     given = max(most, MOST_HITS)

@@ -16,10 +16,6 @@ Kind = Literal["text", "texts", "whole", "flag"]
 
 MAX_SEEDS = 100
 """Maximum number of seeds per call (`protocol.md` 2)."""
-MAX_IDS = 200
-"""Maximum number of ids per call (`protocol.md` 2)."""
-MAX_CONDITIONS = 200
-"""Maximum number of conditions per call."""
 MAX_TEXT_BYTES = 16_384
 """Maximum size of an id, a query or a name, in UTF-8 bytes (`protocol.md` 2)."""
 
@@ -117,7 +113,7 @@ _WHERE = Parameter(
     'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b". With a '
     'type, predicate or step in front ("TYPE.year>=2010", "2.year<2000") REMOVE what does not '
     "meet it.",
-    maximum=MAX_CONDITIONS,
+    maximum=200,
 )
 _SORT_BY = Parameter(
     "sort_by",
@@ -205,7 +201,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             "Ids or exact names.",
             required=True,
-            maximum=MAX_IDS,
+            maximum=200,
         ),
     ),
     "intersect_subgraphs": (

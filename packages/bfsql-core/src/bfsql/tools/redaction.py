@@ -16,16 +16,9 @@ from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline,
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
 
-_TRIPLE = ("subject", "predicate", "object")
-
 
 class RedactedGraphDb(NormalizedBackend):
-    """A graph without the data that the hooks remove.
-
-    Args:
-        db: The graph, with its cache.
-        hooks: The hooks, at least one of which redacts.
-    """
+    """A graph without the data that the hooks remove."""
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
@@ -117,7 +110,7 @@ class RedactedGraphDb(NormalizedBackend):
         return stub._replace(name=name if isinstance(name, str) else None)
 
     def _item(self, item: Metadata) -> Metadata:
-        subject, predicate, object_ = (str(item.get(part, "")) for part in _TRIPLE)
-        text = {key: value for key, value in item.items() if key not in _TRIPLE}
+        subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
+        text = {key: value for key, value in item.items() if key not in Edge._fields}
         may_leave = self._hooks.redacted("evidence", (subject, predicate, object_), text)
-        return {**may_leave, **{part: item[part] for part in _TRIPLE if part in item}}
+        return {**may_leave, **{part: item[part] for part in Edge._fields if part in item}}

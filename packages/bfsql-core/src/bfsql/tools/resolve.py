@@ -31,8 +31,6 @@ MOST_NAMES = 20
 """Maximum number of names that one call looks up."""
 MOST_CANDIDATES = 8
 """Maximum number of candidates for a name that an error lists."""
-NEAR_IDS = 5
-"""Maximum number of known ids that an error suggests."""
 
 N = TypeVar("N", Node, ResolvedNode)
 _BREAKS = re.compile(r"[:/#]")
@@ -77,11 +75,7 @@ class Names:
     ) -> list[ResolvedNode]:
         """The entities at which a traversal starts or ends, each once, in the order given.
 
-        Args:
-            columns: The graph in integers.
-            values: Ids or names.
-            argument: The argument that contains the values.
-            types: The preferred types if several entities share a name; empty for all types.
+        If several entities share a name, those of the given types are preferred.
 
         Raises:
             ToolError: A value is neither an id nor a name, or is the name of several entities.
@@ -129,10 +123,7 @@ class Names:
     ) -> tuple[list[N], list[_Name]]:
         """The entities found for some values, each once, in order, and the unresolved values.
 
-        Args:
-            values: Ids or names; a value that is no valid text is in no store and is not looked up.
-            lookup: A function that returns the entity of each id, None for an unknown id.
-            types: As in `start`.
+        A value that is no valid text is in no store and is not looked up.
         """
         asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
         found = await _looked_up(asked, lookup)
@@ -285,7 +276,7 @@ async def _near(db: NormalizedBackend, entity_id: str) -> list[EntityStub]:
         found = await find(db, segment)
     except TimeoutError:
         return []
-    return [hit.stub for hit in found.hits][:NEAR_IDS]
+    return [hit.stub for hit in found.hits][:5]
 
 
 def _candidate(stub: EntityStub, facts: Sequence[str] = ()) -> str:

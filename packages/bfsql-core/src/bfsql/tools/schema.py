@@ -24,8 +24,6 @@ log = logging.getLogger("bfsql")
 
 OUTLINE_SECONDS = 60.0
 """Seconds that a store may take to count in the background."""
-AGAIN_SECONDS = 300.0
-"""Seconds before a store that could not count is tried again."""
 WAIT_SECONDS = 3.0
 """Seconds that a call waits for the counting."""
 FRESH_SECONDS = 5.0
@@ -100,10 +98,6 @@ class GraphSchema:
         """Types or predicates in the graph's spelling, and notes on unknown ones.
 
         If a value is unknown although the lists are complete, they are read again first.
-
-        Args:
-            argument: The argument that contains the values.
-            values: The values as the call gave them.
         """
         if not values:
             return [], []
@@ -116,8 +110,7 @@ class GraphSchema:
     async def with_outline(self, *, again: bool) -> tuple[Schema, Outline | None]:
         """The valid lists, and the outline as far as it is known.
 
-        Args:
-            again: Whether the lists are read again and counting is waited for.
+        With `again`, the lists are read again and counting is waited for.
         """
         schema = self.valid(await (self.read_again() if again else self.lists()))
         outline, _ = await self.outline(WAIT_SECONDS if again else 0)
@@ -187,7 +180,7 @@ class GraphSchema:
             with call.scope(seconds=OUTLINE_SECONDS):
                 self.known_outline = await call.within(self._db.outline())
         except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
-            self._not_before = time.monotonic() + AGAIN_SECONDS
+            self._not_before = time.monotonic() + 300
             log.warning(
                 "The backend did not return an outline: %s: %s", type(fault).__name__, fault
             )

@@ -87,12 +87,7 @@ class ResolvedPath(NamedTuple):
 def path_query(
     given: PathArguments, vocabulary: Vocabulary, arguments: Mapping[str, Any]
 ) -> ResolvedPath:
-    """Build the query of a call with a path.
-
-    Args:
-        given: The arguments that concern the path.
-        vocabulary: The names of the graph.
-        arguments: The other arguments, checked.
+    """Build the query of a call with a path from these and the other arguments.
 
     Raises:
         ToolError: The path cannot be read, or an argument does not agree with it.
@@ -162,11 +157,7 @@ def _no_step(argument: str, value: object, last: int) -> ToolError:
 
 
 def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str], list[str]]:
-    """Parse the steps of a path.
-
-    Args:
-        texts: Strings with one or several steps each.
-        vocabulary: The names of the graph.
+    """Parse strings with one or several steps each.
 
     Returns:
         The path, notes on replaced names, and notes on names that may not exist.

@@ -39,14 +39,7 @@ MAX_PAIRS = 100
 
 
 class Traversal:
-    """One call of `bfs_query` or `intersect_subgraphs`.
-
-    Args:
-        db: The graph without what the hooks redact.
-        limits: The limits of the call.
-        schema: The schema with the vocabulary of the graph.
-        max_tokens: The requested budget, 0 for none; None if the call requests nothing.
-    """
+    """One call of `bfs_query` or `intersect_subgraphs`, with its requested budget."""
 
     def __init__(
         self, db: NormalizedBackend, limits: Limits, schema: GraphSchema, max_tokens: int | None

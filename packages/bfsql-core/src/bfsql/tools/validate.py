@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Self, TypeVar
@@ -146,15 +147,10 @@ def _texts(p: Parameter, value: Any) -> list[str]:
 
 
 def _listed(value: Any) -> list[Any] | None:
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            try:
-                decoded = json.loads(value)
-            except (ValueError, RecursionError):
-                return [value]
-            return decoded if isinstance(decoded, list) else [value]
-        return [value]
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, str | int) and not isinstance(value, bool):
         return [value]
     return list(value) if isinstance(value, list | tuple) else None
 
@@ -212,12 +208,7 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
 
 
 class Doubt(str):
-    """A note that a name is unknown to the graph; it is dropped if the answer has the name.
-
-    Args:
-        text: The sentence.
-        name: The type or predicate in question.
-    """
+    """A note that a name is unknown to the graph; it is dropped if the answer has the name."""
 
     __slots__ = ("name",)
     name: str
