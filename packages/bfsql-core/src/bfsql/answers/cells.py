@@ -72,7 +72,7 @@ def _counted(text: str) -> str:
     return encode(text).decode()
 
 
-class Columns(NamedTuple):
+class SharedKeys(NamedTuple):
     """The keys that the records of a table share.
 
     Attributes:
@@ -86,7 +86,7 @@ class Columns(NamedTuple):
     empty: bool
 
     @classmethod
-    def of(cls, records: Sequence[Record | None], *, most: bool) -> Columns:
+    def of(cls, records: Sequence[Record | None], *, most: bool) -> SharedKeys:
         """The columns of some records.
 
         Args:
@@ -133,7 +133,7 @@ def _same(record: Record | None, key: str, content: Any) -> bool:
     return encode(other) == encode(content)
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A node or record of a table.
 
     Attributes:
@@ -151,7 +151,7 @@ class Row(NamedTuple):
     metadata: Record | None
 
 
-def tables(rows: Sequence[Row]) -> Iterator[str]:
+def tables(rows: Sequence[TableRow]) -> Iterator[str]:
     """The lines of some rows: a table per run of a type, or a single one if types alternate."""
     runs = [list(run) for _, run in groupby(rows, lambda row: row.entity_type)]
     if len(runs) > max(2, len(rows) // 2):
@@ -161,9 +161,9 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
             yield from _table(run, name(run[0].entity_type))
 
 
-def _table(rows: Sequence[Row], entity_type: str) -> Iterator[str]:
-    fields = Columns.of([row.fields for row in rows], most=False)
-    metadata = Columns.of([row.metadata for row in rows], most=True)
+def _table(rows: Sequence[TableRow], entity_type: str) -> Iterator[str]:
+    fields = SharedKeys.of([row.fields for row in rows], most=False)
+    metadata = SharedKeys.of([row.metadata for row in rows], most=True)
     inside = " ".join([entity_type, *fields.heading(BRACKETS)])
     yield _heading(inside, metadata)
     for row in rows:
@@ -177,7 +177,7 @@ def _table(rows: Sequence[Row], entity_type: str) -> Iterator[str]:
         yield "|".join([label + name(row.id), *cells])
 
 
-class Edge(NamedTuple):
+class LinkedEdge(NamedTuple):
     """An edge, with its ends as the lines write them.
 
     Attributes:
@@ -193,7 +193,7 @@ class Edge(NamedTuple):
     metadata: Record | None
 
 
-def links(edges: Iterable[Edge], *, apart: bool = False) -> Iterator[str]:
+def links(edges: Iterable[LinkedEdge], *, apart: bool = False) -> Iterator[str]:
     """The lines of some edges: a heading per run of a predicate, and the edges by subject.
 
     Args:
@@ -203,18 +203,18 @@ def links(edges: Iterable[Edge], *, apart: bool = False) -> Iterator[str]:
     separator = "\n>" if apart else ","
     for predicate, run in groupby(edges, lambda edge: edge.predicate):
         alike = list(run)
-        columns = Columns.of([edge.metadata for edge in alike], most=True)
+        columns = SharedKeys.of([edge.metadata for edge in alike], most=True)
         yield _heading(f"-{name(predicate)}->", columns)
         for subject, group in groupby(alike, lambda edge: edge.subject):
             objects = (edge.object + _braces(edge, columns) for edge in group)
             yield f"{subject}>{separator.join(objects)}"
 
 
-def _braces(edge: Edge, columns: Columns) -> str:
+def _braces(edge: LinkedEdge, columns: SharedKeys) -> str:
     cells = columns.cells(edge.metadata, BRACES) if edge.metadata is not None else ()
     return f"{{{'|'.join(cells)}}}" if cells else ""
 
 
-def _heading(inside: str, columns: Columns) -> str:
+def _heading(inside: str, columns: SharedKeys) -> str:
     listed = "|".join(columns.heading(ROW))
     return f"[{inside}]{' ' if listed else ''}{listed}"

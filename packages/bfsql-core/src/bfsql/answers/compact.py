@@ -42,13 +42,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bfsql.answers.cells import Edge, Row, links, name, tables, tally, total, value
+from bfsql.answers.cells import LinkedEdge, TableRow, links, name, tables, tally, total, value
 from bfsql.answers.clean import encode, plain
 from bfsql.answers.notes import NextPage, Note, Substitution
+from bfsql.models import Edge
 from bfsql.models.characters import is_visible
 
 _NODE = ("id", "entity_type", "metadata")
-_EDGE = ("subject", "predicate", "object", "metadata")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
 _ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
@@ -109,7 +109,7 @@ def _list(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
         yield f"taken {'by name' if taken == names else _listed(taken)}"
     yield from _notes(notes)
     yield from tables(
-        [Row("", r["id"], r["entity_type"], {}, _without(r, _NODE[:2])) for r in records]
+        [TableRow("", r["id"], r["entity_type"], {}, _without(r, _NODE[:2])) for r in records]
     )
 
 
@@ -218,27 +218,29 @@ def _field(key: str, content: Any) -> str:
     return f"{written}: {value(content)}"
 
 
-def _row(node: Mapping[str, Any], label: str) -> Row:
+def _row(node: Mapping[str, Any], label: str) -> TableRow:
     fields = _without(node, _NODE)
-    return Row(label, node["id"], node["entity_type"], fields, node.get("metadata"))
+    return TableRow(label, node["id"], node["entity_type"], fields, node.get("metadata"))
 
 
-def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> Edge:
+def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:
     subject, object_ = (labels.get(end) or name(end) for end in (edge["subject"], edge["object"]))
-    return Edge(subject, edge["predicate"], object_, metadata)
+    return LinkedEdge(subject, edge["predicate"], object_, metadata)
 
 
-def _by_predicate(edges: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[Edge]:
+def _by_predicate(
+    edges: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> Iterator[LinkedEdge]:
     """The edges grouped by predicate; the edges of each predicate stay in their order."""
     for edge in sorted(edges, key=lambda edge: str(edge["predicate"])):
         yield _edge(edge, labels, edge.get("metadata"))
 
 
-def _evidence(provenance: Any) -> list[Edge] | None:
+def _evidence(provenance: Any) -> list[LinkedEdge] | None:
     """The items of evidence as edges."""
     if provenance is None:
         return None
-    return [_edge(item, {}, _without(item, _EDGE[:3])) for item in provenance["items"]]
+    return [_edge(item, {}, _without(item, Edge._fields)) for item in provenance["items"]]
 
 
 def _named(relations: Sequence[str]) -> dict[str, list[str]]:

@@ -15,6 +15,8 @@ MOST_RELATIONS = 100
 """Maximum number of relations that an answer lists."""
 MOST_PROPERTIES = 20
 """Maximum number of properties of a type or predicate that an answer lists."""
+WHOLE = 1000
+"""The share of a whole list, in thousandths."""
 
 
 _DIGITS = 8
@@ -35,11 +37,11 @@ class SchemaText:
     """Notes on parts that are not shown and on samples."""
 
     def part(self, share: int) -> SchemaText:
-        """The picture with a share of its lists, in thousandths, and a note on the rest."""
-        if share >= 1000 or not (self.relations or self.properties):  # noqa: PLR2004 - thousandths
+        """The texts with a share of their lists, up to `WHOLE`, and a note on the rest."""
+        if share >= WHOLE or not (self.relations or self.properties):
             return self
-        relations = self.relations[: len(self.relations) * share // 1000]
-        owners = list(self.properties)[: len(self.properties) * share // 1000]
+        relations = self.relations[: len(self.relations) * share // WHOLE]
+        owners = list(self.properties)[: len(self.properties) * share // WHOLE]
         note = (
             f"{len(relations)} of {counted(len(self.relations), 'relation')} and the properties "
             f"of {len(owners)} of {len(self.properties)} types and predicates fit the token "
@@ -50,10 +52,10 @@ class SchemaText:
 
 
 NO_SCHEMA_TEXT = SchemaText()
-"""The picture of a store that has no outline."""
+"""The texts for a store that has no outline."""
 
 
-def picture(outline: Outline, stripped: Collection[str]) -> SchemaText:
+def outline_text(outline: Outline, stripped: Collection[str]) -> SchemaText:
     """Describe an outline in texts, without the keys of edges that traversals leave out."""
     owners = dict(outline.node_properties)
     for predicate, described in outline.edge_properties.items():

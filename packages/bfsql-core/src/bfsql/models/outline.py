@@ -187,7 +187,6 @@ class _Values:
         self.records = 0
         self._kinds: set[Kind] = set()
         self._counts: Counter[Any] | None = Counter()
-        self._counted = 0
         self._measured = False
         self._least: Any = None
         self._greatest: Any = None
@@ -214,7 +213,6 @@ class _Values:
             self._counts = None
             return
         self._counts[kind, value] += 1
-        self._counted += 1
         if len(self._counts) > _DISTINCT:
             self._counts = None
 
@@ -241,9 +239,7 @@ class _Values:
     def _choice(self) -> tuple[tuple[str, ...], int]:
         """The most frequent values in order, and the number of the others."""
         counts = self._counts
-        if not counts or self._counted < 2 * len(
-            counts
-        ):  # names, which seldom repeat, are no choice
+        if not counts or counts.total() < 2 * len(counts):  # names seldom repeat
             return (), 0
         ranked = sorted(counts, key=lambda one: (-counts[one], value_order(one[1])))
         shown = sorted((value for _, value in ranked[:COMMON_VALUES]), key=value_order)

@@ -13,7 +13,7 @@ from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out
-from bfsql.answers.schema_text import NO_SCHEMA_TEXT, picture, relations_around
+from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.counting import directions_of, relations_of
 from bfsql.engine.numbered import columns_of
@@ -35,8 +35,6 @@ COUNTING = (
 )
 EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
 UNCOUNTED = "edges: not counted in time. bfs_query with a path reads those of one predicate."
-_WHOLE = 1000
-"""A whole list, in thousandths."""
 
 
 async def whole_schema(
@@ -46,7 +44,7 @@ async def whole_schema(
     schema = await call.within(known.lists())
     steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
     outline, counting = await known.outline()
-    whole = picture(outline, limits.stripped) if outline else NO_SCHEMA_TEXT
+    whole = outline_text(outline, limits.stripped) if outline else NO_SCHEMA_TEXT
     if schema.empty and schema.comprehensive:
         whole = replace(whole, notes=[EMPTY])
     elif counting:
@@ -56,10 +54,10 @@ async def whole_schema(
     usage = USAGE_NOTES if limits.answer_format == "json" else USAGE_IN_LINES
 
     def document(share: int) -> dict[str, Any]:
-        """The schema with a share of its lists up to `_WHOLE`, and above that of its picture."""
-        parts = [thinned(v, -(-len(v) * share // _WHOLE)) for v in (types, predicates)]
-        thin = share < _WHOLE
-        shown = NO_SCHEMA_TEXT if thin else whole.part(share - _WHOLE)
+        """The schema with a share of its lists up to `WHOLE`, and above that of its texts."""
+        parts = [thinned(v, -(-len(v) * share // WHOLE)) for v in (types, predicates)]
+        thin = share < WHOLE
+        shown = NO_SCHEMA_TEXT if thin else whole.part(share - WHOLE)
         notes = [_thinned_note(parts, schema, budget)] if thin else shown.notes
         return answers.schema_document(
             SchemaDescription(
@@ -74,7 +72,7 @@ async def whole_schema(
             shown,
         )
 
-    share = budget.longest(2 * _WHOLE, lambda n: answers.encode(document(n)))
+    share = budget.longest(2 * WHOLE, lambda n: answers.encode(document(n)))
     return answers.document_answer(document(share))
 
 
@@ -98,7 +96,7 @@ async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> A
         notes = [*names.notes, *shown.notes, *left_out()]
         return answers.neighbourhood_document(reach.seeds, node_counts, relations, shown, notes)
 
-    share = Budget.of(limits).longest(_WHOLE, lambda n: answers.encode(document(n)))
+    share = Budget.of(limits).longest(WHOLE, lambda n: answers.encode(document(n)))
     return answers.document_answer(document(share), names.notes)
 
 
