@@ -28,9 +28,9 @@ LINE = re.compile(r"[^\s\"{\[].*")
 _COUNTED = re.compile(r"[^\s\",;]+")
 
 
-def name(text: str) -> str:
+def name(text: str, bare: re.Pattern[str] = _NAME) -> str:
     """An id, type, predicate or key: bare, or as JSON if it would not read back otherwise."""
-    if _NAME.fullmatch(text) and is_visible(text):
+    if bare.fullmatch(text) and is_visible(text):
         return text
     return encode(text).decode()
 
@@ -56,20 +56,14 @@ def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
 
 def tally(counts: Mapping[str, int]) -> str:
     """Names with their counts."""
-    return ", ".join(f"{_counted(key)} {number}" for key, number in counts.items())
+    return ", ".join(f"{name(key, _COUNTED)} {number}" for key, number in counts.items())
 
 
 def total(number: int, counts: Mapping[str, int]) -> str:
     """A total and its parts; a single part that makes up the total has no count of its own."""
     if list(counts.values()) == [number]:
-        return f"{number}: {_counted(*counts)}"
+        return f"{number}: {name(next(iter(counts)), _COUNTED)}"
     return f"{number}: {tally(counts)}" if counts else str(number)
-
-
-def _counted(text: str) -> str:
-    if _COUNTED.fullmatch(text) and is_visible(text):
-        return text
-    return encode(text).decode()
 
 
 class SharedKeys(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Literal
 from bfsql.answers.clean import clean_text, plain
 from bfsql.answers.notes import counted
 from bfsql.models import Outline, Property, Relation
+from bfsql.models.outline import ranked
 
 MOST_RELATIONS = 100
 """Maximum number of relations that an answer lists."""
@@ -75,8 +76,7 @@ def outline_text(outline: Outline, stripped: Collection[str]) -> SchemaText:
 
 def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
     """Describe relations, counted by subject type, predicate and object type, in texts."""
-    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    relations = [Relation(*ends, edges) for ends, edges in ranked]
+    relations = ranked(counts)
     return SchemaText(_texts(relations), notes=list(_more_relations(len(relations))))
 
 

@@ -142,8 +142,7 @@ def outline_of(
         edges: Predicate and metadata of edges, or of a sample; read in the same way.
         sampled: Whether `edge_counts` come from a part of the graph.
     """
-    every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
-    relations = [Relation(*ends, count) for ends, count in every if count]
+    relations = ranked(edge_counts)
     return Outline(
         node_counts={t: count for t, count in sorted(node_counts.items()) if count},
         relations=relations[:MOST_RELATIONS],
@@ -152,6 +151,12 @@ def outline_of(
         edge_properties=properties_of(edges),
         sampled=sampled,
     )
+
+
+def ranked(edge_counts: Mapping[tuple[str, str, str], int]) -> list[Relation]:
+    """The relations of some edges, the most frequent first, then by name."""
+    every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
+    return [Relation(*ends, count) for ends, count in every if count]
 
 
 def properties_of(records: Iterable[tuple[str, Metadata]]) -> dict[str, list[Property]]:

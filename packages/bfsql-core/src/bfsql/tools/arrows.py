@@ -69,7 +69,7 @@ class StepReader:
         found: list[ParsedStep] = []
         while not found or self._at < len(self._text):
             found.append(self._step(self._before + len(found) + 1))
-            self._skip(r"[\s,]+")
+            self._take(r"[\s,]+")
         return found
 
     def _step(self, number: int) -> ParsedStep:
@@ -79,7 +79,7 @@ class StepReader:
             if self._bare(one):
                 return one
             one.front = self._type_list(one)
-            self._blank()
+            self._take(r"\s+")
         if not self._arrow(one):
             self._unreadable(number)
         self._quantifier(one)
@@ -89,12 +89,11 @@ class StepReader:
 
     def _after(self, one: ParsedStep) -> None:
         """Read the types after an arrow, its quantifier, and a count copied from the schema."""
-        self._blank()
-        if self._at < len(self._text) and not self._arrow_begins():
+        self._take(r"\s+")
+        if self._at < len(self._text) and not _ARROW.match(self._text, self._at):
             one.types = self._type_list(one)
         self._quantifier(one)
-        if counted := _COUNT.match(self._text, self._at):
-            self._at = counted.end()
+        self._take(_COUNT)
 
     def _bare(self, one: ParsedStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
@@ -117,32 +116,29 @@ class StepReader:
         """Read an arrow with its predicates; return False if it cannot be read."""
         if self._plain_arrow(one):
             return True
-        if short := _SHORT.match(self._text, self._at):
-            self._at = short.end()
+        if short := self._take(_SHORT):
             one.direction = "in" if short[1] in "<^" else "out"
             one.predicates = self._name_list(self._predicates, _WORD_END)
             return bool(one.predicates)
-        head = _HEAD.match(self._text, self._at)
+        head = self._take(_HEAD)
         if head is None:
             return False
-        self._at = head.end()
         bracket = self._opened(r"\s*\[")
         if not _NO_PREDICATE.match(self._text, self._at):
             end = _PREDICATE_END if _TAIL.search(self._text, self._at) else _WORD_END
             one.predicates = self._name_list(self._predicates, end)
         if bracket:
             self._quantifier(one)
-            if not self._skip(r"\s*\]"):
+            if not self._take(r"\s*\]"):
                 return False
         return self._tail(one, entering=bool(head[1]), closed=bracket or not one.predicates)
 
     def _plain_arrow(self, one: ParsedStep) -> bool:
         """Read an arrow with known predicates, whatever characters they contain."""
         begin = self._at
-        head = re.compile(r"(<?)-\s*").match(self._text, begin)
+        head = self._take(r"(<?)-\s*")
         if head is None:
             return False
-        self._at = head.end()
         if self._known(self._predicates, _PREDICATE_END) is not None:
             one.predicates = self._name_list(self._predicates, _PREDICATE_END)
             if self._tail(one, entering=bool(head[1]), closed=True):
@@ -152,45 +148,43 @@ class StepReader:
 
     def _tail(self, one: ParsedStep, *, entering: bool, closed: bool) -> bool:
         """Read the end of an arrow, which may be missing, as in `<-tests Trial`."""
-        tail = _TAIL.match(self._text, self._at)
+        tail = self._take(_TAIL)
         if tail is None:
             one.direction = "in"
             return entering and not closed
-        self._at = tail.end()
         one.direction = "in" if entering else "out" if tail[1] else None
         return not (entering and tail[1])
 
     def _opened(self, bracket: str) -> bool:
         """Read an opening bracket as in Cypher, with the name of a variable and a colon."""
-        if not self._skip(bracket):
+        if not self._take(bracket):
             return False
-        if variable := _VARIABLE.match(self._text, self._at):
-            self._at = variable.end()
-        self._skip(r"\s*:")
+        self._take(_VARIABLE)
+        self._take(r"\s*:")
         return True
 
     def _name_list(self, known: KnownNames, end: re.Pattern[str]) -> list[str]:
         """Read names separated by `|`."""
         names: list[str] = []
         while True:
-            self._blank()
+            self._take(r"\s+")
             if self._known(known, end) is None:
-                self._skip(r":")
+                self._take(r":")
             name = self._name(known, end)
             if not name:
                 return names
             names.append(name)
-            if not self._skip(r"\s*\|"):
+            if not self._take(r"\s*\|"):
                 return names
 
     def _type_list(self, one: ParsedStep) -> list[str]:
         """Read types, possibly written as a node in Cypher."""
         known = self._known(self._types, _TYPE_END)
         node = known is None and self._opened(r"\s*\(")
-        if node and self._skip(r"\s*\)"):
+        if node and self._take(r"\s*\)"):
             return []
         names = self._name_list(self._types, _TYPE_END)
-        if (node and not self._skip(r"\s*\)")) or not names:
+        if (node and not self._take(r"\s*\)")) or not names:
             self._unreadable(one.number)
         return names
 
@@ -198,9 +192,7 @@ class StepReader:
         """The longest known name at this place, or else the text before the next end of a name."""
         name = self._known(known, end)
         if name is None:
-            quoted = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'").match(self._text, self._at)
-            if quoted:
-                self._at = quoted.end()
+            if quoted := self._take(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'"):
                 return next(part for part in quoted.groups() if part)
             stop = end.search(self._text, self._at)
             name = self._text[self._at : stop.start() if stop else len(self._text)]
@@ -223,12 +215,11 @@ class StepReader:
         return None
 
     def _quantifier(self, one: ParsedStep) -> None:
-        found = _TIMES.match(self._text, self._at)
+        found = self._take(_TIMES)
         if found is None and self._text[self._at : self._at + 1] == "*":
-            found = _CYPHER_TIMES.match(self._text, self._at)
+            found = self._take(_CYPHER_TIMES)
         if found is None:
             return
-        self._at = found.end()
         least, between, most = found.groups()
         high = int((most if between else least) or 0)
         low = int(least or 1)
@@ -246,17 +237,12 @@ class StepReader:
             )
         one.least, one.most = low, high
 
-    def _arrow_begins(self) -> bool:
-        return _ARROW.match(self._text, self._at) is not None
-
-    def _blank(self) -> None:
-        self._skip(r"\s+")
-
-    def _skip(self, pattern: str) -> bool:
+    def _take(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
+        """The match of a pattern at this place, which is then read."""
         found = re.compile(pattern).match(self._text, self._at)
         if found:
             self._at = found.end()
-        return found is not None
+        return found
 
     def _unreadable(self, number: int) -> NoReturn:
         raise step_error(f"path: step {number} ({excerpt(self._whole)}) cannot be read.")

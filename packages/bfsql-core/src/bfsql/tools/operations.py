@@ -97,13 +97,7 @@ class Operations:
         caller: Caller | None = None,
         request_id: str | None = None,
     ) -> Answer:
-        """Check the raw arguments of a call, run the call and return its answer.
-
-        Args:
-            tool: Name of the tool.
-            arguments: The arguments as the client sent them.
-            caller: The client and its subject, as far as the transport knows them.
-            request_id: The id as the client sent it; None for a new one.
+        """Check the raw arguments of a call and run it; see `bfsql.graph.Graph.call`.
 
         Raises:
             ToolError: The call cannot be answered.
