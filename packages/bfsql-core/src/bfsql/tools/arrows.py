@@ -52,6 +52,11 @@ class ParsedStep:
     least: int = 1
     most: int = 1
 
+    @property
+    def name(self) -> str:
+        """The step as messages name it."""
+        return f"path: step {self.number} ({excerpt(self.text)})"
+
 
 class StepReader:
     """A reader of the steps in one string; `before` is the number of steps in front of it."""
@@ -81,7 +86,7 @@ class StepReader:
             one.front = self._type_list(one)
             self._take(r"\s+")
         if not self._arrow(one):
-            self._unreadable(number)
+            self._unreadable(one)
         self._quantifier(one)
         self._after(one)
         assert self._at > begin
@@ -185,7 +190,7 @@ class StepReader:
             return []
         names = self._name_list(self._types, _TYPE_END)
         if (node and not self._take(r"\s*\)")) or not names:
-            self._unreadable(one.number)
+            self._unreadable(one)
         return names
 
     def _name(self, known: KnownNames, end: re.Pattern[str]) -> str:
@@ -230,7 +235,7 @@ class StepReader:
             )
         if high > MAX_STEPS:
             raise step_error(
-                f"path: step {one.number} ({excerpt(one.text)}) may be taken {high} times; a walk "
+                f"{one.name} may be taken {high} times; a walk "
                 f"has at most {MAX_STEPS} steps in all. Lower the upper bound in "
                 f"{found[0].strip()}.",
                 "too_large",
@@ -244,8 +249,8 @@ class StepReader:
             self._at = found.end()
         return found
 
-    def _unreadable(self, number: int) -> NoReturn:
-        raise step_error(f"path: step {number} ({excerpt(self._whole)}) cannot be read.")
+    def _unreadable(self, one: ParsedStep) -> NoReturn:
+        raise step_error(f"{one.name} cannot be read.")
 
 
 def step_error(message: str, kind: str = "bad_value") -> ToolError:

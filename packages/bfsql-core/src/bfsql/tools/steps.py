@@ -85,30 +85,30 @@ class ResolvedPath(NamedTuple):
 
 
 def path_query(
-    given: PathArguments, vocabulary: Vocabulary, arguments: Mapping[str, Any]
+    of_path: PathArguments, vocabulary: Vocabulary, arguments: Mapping[str, Any]
 ) -> ResolvedPath:
     """Build the query of a call with a path from these and the other arguments.
 
     Raises:
         ToolError: The path cannot be read, or an argument does not agree with it.
     """
-    path, replaced, doubts = parsed(given.path, vocabulary)
+    path, replaced, doubts = parsed(of_path.path, vocabulary)
     last = len(path.steps)
-    if given.max_hops not in (None, path.longest):
+    if of_path.max_hops not in (None, path.longest):
         raise ToolError(
-            f"max_hops={given.max_hops} does not agree with path, whose longest walk has "
+            f"max_hops={of_path.max_hops} does not agree with path, whose longest walk has "
             f"{counted(path.longest, 'edge')}. Leave max_hops out, or give a path of that length.",
             kind="bad_value",
             argument="max_hops",
         )
-    shown_step, walks = _shown_step(given.show, last)
-    if given.count_distinct is not None and given.count_distinct > last:
-        raise _no_step("count_distinct", given.count_distinct, last)
+    shown_step, walks = _shown_step(of_path.show, last)
+    if of_path.count_distinct is not None and of_path.count_distinct > last:
+        raise _no_step("count_distinct", of_path.count_distinct, last)
     query = PathQuery(
         path=path,
         show=shown_step,
         walks=walks,
-        count_distinct=given.count_distinct,
+        count_distinct=of_path.count_distinct,
         **arguments,
     )
     return ResolvedPath(query, replaced, doubts)
@@ -200,7 +200,7 @@ def _narrowed(step: Step, front: frozenset[str], one: ParsedStep) -> Step:
     types = front if step.types is None else step.types & front
     if not types:
         raise step_error(
-            f"path: step {one.number} ({excerpt(one.text)}) starts at {_or(front)}, but the step "
+            f"{one.name} starts at {_or(front)}, but the step "
             f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
             "front out.",
         )
@@ -248,7 +248,7 @@ class _StepNames:
             return replace(step, direction=possible.pop())
         leaving, entering = replace(step, direction="out"), replace(step, direction="in")
         raise step_error(
-            f"path: step {one.number} ({excerpt(one.text)}) names no direction, and both may be "
+            f"{one.name} names no direction, and both may be "
             f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering)."
         )
 
@@ -289,12 +289,12 @@ class _StepNames:
     ) -> ToolError:
         leaving = self._vocabulary.leaving(at)[:6]
         where = "" if at is None else f" at {_or(at)}"
-        help_ = _nearest(near)
+        advice = _nearest(near)
         if leaving:
-            help_ += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
+            advice += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
         return step_error(
-            f"path: step {one.number} ({excerpt(one.text)}) names a {what} that this graph does "
-            f"not have: {excerpt(name)}.{help_ or ' describe_schema lists what there is.'}"
+            f"{one.name} names a {what} that this graph does "
+            f"not have: {excerpt(name)}.{advice or ' describe_schema lists what there is.'}"
         )
 
 
