@@ -416,10 +416,11 @@ def shared_notes(
 
 def listed(values: Sequence[str]) -> str:
     """The first values, and the number of further values."""
-    return _first(list(map(plain, values)))
+    return _first([*map(plain, values[:SHOWN]), *values[SHOWN:]])
 
 
 def _first(texts: Sequence[str], separator: str = ", ", noun: str = "") -> str:
+    """The first texts, and the number of further ones."""
     more = f" and {len(texts) - SHOWN} more{noun}" if len(texts) > SHOWN else ""
     return separator.join(texts[:SHOWN]) + more
 

@@ -10,7 +10,7 @@ from typing import Literal
 from bfsql.answers.clean import clean_text, plain
 from bfsql.answers.notes import counted
 from bfsql.models import Outline, Property, Relation
-from bfsql.models.outline import ranked
+from bfsql.models.outline import ranked_relations
 
 MOST_RELATIONS = 100
 """Maximum number of relations that an answer lists."""
@@ -76,7 +76,7 @@ def outline_text(outline: Outline, stripped: Collection[str]) -> SchemaText:
 
 def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
     """Describe relations, counted by subject type, predicate and object type, in texts."""
-    relations = ranked(counts)
+    relations = ranked_relations(counts)
     return SchemaText(_texts(relations), notes=list(_more_relations(len(relations))))
 
 

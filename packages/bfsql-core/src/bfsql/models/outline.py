@@ -142,7 +142,7 @@ def outline_of(
         edges: Predicate and metadata of edges, or of a sample; read in the same way.
         sampled: Whether `edge_counts` come from a part of the graph.
     """
-    relations = ranked(edge_counts)
+    relations = ranked_relations(edge_counts)
     return Outline(
         node_counts={t: count for t, count in sorted(node_counts.items()) if count},
         relations=relations[:MOST_RELATIONS],
@@ -153,7 +153,7 @@ def outline_of(
     )
 
 
-def ranked(edge_counts: Mapping[tuple[str, str, str], int]) -> list[Relation]:
+def ranked_relations(edge_counts: Mapping[tuple[str, str, str], int]) -> list[Relation]:
     """The relations of some edges, the most frequent first, then by name."""
     every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
     return [Relation(*ends, count) for ends, count in every if count]
