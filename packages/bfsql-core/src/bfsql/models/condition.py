@@ -60,12 +60,12 @@ class Names:
         self.types, self.predicates = frozenset(types), frozenset(predicates)
 
     @cached_property
-    def _known(self) -> KnownNames:
+    def _known_names(self) -> KnownNames:
         return KnownNames(self.types | self.predicates)
 
     def find(self, written: str) -> str | None:
         """The known name as written, or else the only name that differs from it just in case."""
-        same = self._known.spellings(written)
+        same = self._known_names.spellings(written)
         return same[0] if len(same) == 1 else None
 
 

@@ -103,8 +103,8 @@ class StepReader:
     def _bare(self, one: ParsedStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
         rest = self._text[self._at :]
-        name = self._known(self._predicates, _WORD_END)
-        front = self._known(self._types, _TYPE_END)
+        name = self._known_name(self._predicates, _WORD_END)
+        front = self._known_name(self._types, _TYPE_END)
         if front is not None and _ARROW.search(rest, len(front)):
             return False
         if name is None:
@@ -144,7 +144,7 @@ class StepReader:
         head = self._take(r"(<?)-\s*")
         if head is None:
             return False
-        if self._known(self._predicates, _PREDICATE_END) is not None:
+        if self._known_name(self._predicates, _PREDICATE_END) is not None:
             one.predicates = self._name_list(self._predicates, _PREDICATE_END)
             if self._tail(one, entering=bool(head[1]), closed=True):
                 return True
@@ -173,7 +173,7 @@ class StepReader:
         names: list[str] = []
         while True:
             self._take(r"\s+")
-            if self._known(known, end) is None:
+            if self._known_name(known, end) is None:
                 self._take(r":")
             name = self._name(known, end)
             if not name:
@@ -184,7 +184,7 @@ class StepReader:
 
     def _type_list(self, one: ParsedStep) -> list[str]:
         """Read types, possibly written as a node in Cypher."""
-        known = self._known(self._types, _TYPE_END)
+        known = self._known_name(self._types, _TYPE_END)
         node = known is None and self._opened(r"\s*\(")
         if node and self._take(r"\s*\)"):
             return []
@@ -195,7 +195,7 @@ class StepReader:
 
     def _name(self, known: KnownNames, end: re.Pattern[str]) -> str:
         """The longest known name at this place, or else the text before the next end of a name."""
-        name = self._known(known, end)
+        name = self._known_name(known, end)
         if name is None:
             if quoted := self._take(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'"):
                 return next(part for part in quoted.groups() if part)
@@ -204,7 +204,7 @@ class StepReader:
         self._at += len(name)
         return name.strip()
 
-    def _known(self, names: KnownNames, end: re.Pattern[str]) -> str | None:
+    def _known_name(self, names: KnownNames, end: re.Pattern[str]) -> str | None:
         """The longest known name at this place, as it is written here, or None.
 
         A known name counts only if the text goes on with the end of a name.
