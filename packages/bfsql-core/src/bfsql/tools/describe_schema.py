@@ -22,7 +22,7 @@ from bfsql.errors import FirstRingTooLarge
 from bfsql.models import SchemaDescription
 from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
-from bfsql.tools.resolve import Names
+from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, Schema
 
 COUNT_SECONDS = 5.0
@@ -76,7 +76,7 @@ async def whole_schema(
     return answers.document_answer(document(share))
 
 
-async def schema_around(names: Names, seeds: Sequence[str], limits: Limits) -> Answer:
+async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limits) -> Answer:
     """Describe the relations of the edges that touch some entities.
 
     Raises:

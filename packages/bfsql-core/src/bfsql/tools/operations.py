@@ -35,15 +35,14 @@ from bfsql.tools.describe_schema import directions, schema_around, whole_schema
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.resolve import Names
+from bfsql.tools.parameters import TRAVERSALS
+from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import Traversal
 from bfsql.tools.validate import checked, without_doubts
 
 log = logging.getLogger("bfsql")
 
-TRAVERSALS = ("bfs_query", "intersect_subgraphs")
-"""Tools whose answers are written in their final format at once, since a budget cuts them."""
 EVIDENCE_ITEMS = 20
 """Maximum number of items of evidence in a description (`protocol.md` 16)."""
 _LISTS = {
@@ -127,7 +126,7 @@ class Operations:
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
         """Orientation: the contents of the graph, or the relations around some entities."""
         if seeds:
-            names = Names(self.db, self.known.lists)
+            names = NameResolver(self.db, self.known.lists)
             return await schema_around(names, seeds, self._limits)
         return await whole_schema(self.db, self.known, self._description, self._limits)
 
@@ -171,7 +170,7 @@ class Operations:
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: the full record of one entity, with the evidence that touches it."""
-        names = Names(self.db, self.known.lists)
+        names = NameResolver(self.db, self.known.lists)
         node = await names.node("id", id)
         metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
@@ -203,7 +202,7 @@ class Operations:
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
-        names = Names(self.db, self.known.lists)
+        names = NameResolver(self.db, self.known.lists)
         nodes = await names.nodes(ids)
         metadata = (
             await call.within(self.db.metadata_for_nodes_batch([n.id for n in nodes]))

@@ -14,6 +14,8 @@ from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]
 
+_JSON_TYPES = {"text": "string", "texts": "array", "whole": "integer", "flag": "boolean"}
+
 MAX_SEEDS = 100
 """Maximum number of seeds per call (`protocol.md` 2)."""
 MAX_TEXT_BYTES = 16_384
@@ -45,27 +47,15 @@ class Parameter:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the argument, as a client lists it."""
-        return {**_schema(self), "description": self.description}
-
-
-def _schema(p: Parameter) -> dict[str, Any]:
-    match p.kind:
-        case "text":
-            return {"type": "string"}
-        case "texts":
-            items: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-            if p.least_items:
-                items["minItems"] = p.least_items
-            return items | ({"maxItems": p.maximum} if p.maximum else {})
-        case "flag":
-            return {"type": "boolean", "default": p.default}
-        case "whole":
-            bounds: dict[str, Any] = {"type": "integer"}
-            if p.minimum is not None:
-                bounds["minimum"] = 0 if p.or_zero else p.minimum
-            if p.maximum is not None:
-                bounds["maximum"] = p.maximum
-            return bounds | ({"default": p.default} if p.default is not None else {})
+        schema: dict[str, Any] = {"type": _JSON_TYPES[self.kind]}
+        if self.kind == "texts":
+            schema["items"] = {"type": "string"}
+            bounds = {"minItems": self.least_items or None, "maxItems": self.maximum}
+        else:
+            least = 0 if self.or_zero else self.minimum
+            bounds = {"minimum": least, "maximum": self.maximum, "default": self.default}
+        schema |= {name: value for name, value in bounds.items() if value is not None}
+        return {**schema, "description": self.description}
 
 
 _NODE_TYPES = Parameter(
@@ -235,3 +225,6 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     ),
 }
 """The arguments of each tool, in the order of the protocol's tables."""
+
+TRAVERSALS = ("bfs_query", "intersect_subgraphs")
+"""The tools whose answers are subgraphs; they write them in their final format, cut to a budget."""

@@ -50,7 +50,7 @@ class _Name:
 
 
 @dataclass
-class Names:
+class NameResolver:
     """The ids and names of one call.
 
     Args:

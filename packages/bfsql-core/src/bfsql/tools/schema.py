@@ -18,6 +18,7 @@ from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.tables import entities
 from bfsql.models import Outline
+from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
 
 log = logging.getLogger("bfsql")
@@ -129,7 +130,7 @@ class GraphSchema:
 
     def saw(self, tool: str, content: Mapping[str, Any]) -> None:
         """Learn the types and predicates of a tool's answer, which are valid from then on."""
-        if tool in ("bfs_query", "intersect_subgraphs"):
+        if tool in TRAVERSALS:
             summary = content["schema_summary"]
             self._learn("entity_types", set(summary["entity_types_found"]))
             self._learn("predicates", set(summary["predicates_found"]))

@@ -29,7 +29,7 @@ from bfsql.errors import NothingFits, ToolError
 from bfsql.integers import ResolvedNode
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
-from bfsql.tools.resolve import Names
+from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.steps import PathArguments, ResolvedPath, Vocabulary, path_query, without_steps
 from bfsql.tools.validate import missing, without_doubts
@@ -50,7 +50,7 @@ class Traversal:
         self._budget = Budget.of(limits, max_tokens)
         self._columns = columns_of(db)
         self._bounds = Bounds.of(self._columns, limits.max_nodes, limits.max_edges)
-        self._names = Names(db, schema.lists)
+        self._names = NameResolver(db, schema.lists)
         self._notes = self._names.notes
 
     async def bfs_query(
