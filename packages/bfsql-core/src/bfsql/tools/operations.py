@@ -34,8 +34,8 @@ from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
 from bfsql.tools.describe_schema import directions, schema_around, whole_schema
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
-from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.parameters import TRAVERSALS
+from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import Traversal
