@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -17,7 +17,6 @@ from mcp.server.models import InitializationOptions
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     CallToolRequestParams,
@@ -56,6 +55,9 @@ from bfsql.settings import ServeSettings
 from bfsql.settings.server import HTTP_CACHE_TTL
 from bfsql.tools import Limits, ToolDefinition, translate_errors
 from bfsql.tools.descriptions import FRAME
+
+if TYPE_CHECKING:  # private modules of the SDK
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 NAME = "bfs-ql"
 """The server's name in the handshake."""
