@@ -12,18 +12,18 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
     Hashable,
     Iterable,
     Sequence,
 )
 from contextlib import aclosing
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
+from functools import cache, cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from bfsql.abc.interface import GraphDbInterface, takes
-from bfsql.models.outline import Outline
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import EdgeDirection, EntityStub, Metadata, Triple
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -53,6 +53,25 @@ def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
     return takes(getattr(type(_behind(db)), method), argument)
 
 
+def _forwarded(
+    default: Callable[Concatenate[Any, _P], Coroutine[Any, Any, _Value]],
+) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _Value]]:
+    """A method with the signature of the interface that asks the inner backend.
+
+    If the inner backend lacks a batch method, its default runs over the object itself.
+    """
+    name = default.__name__
+
+    @wraps(default, updated=())  # not `__isabstractmethod__`
+    async def method(self: ForwardingBackend, /, *args: _P.args, **named: _P.kwargs) -> _Value:
+        if name in _WITH_DEFAULT and name not in self._own:
+            return await default(self, *args, **named)
+        ask: Callable[_P, Awaitable[_Value]] = getattr(self._inner, name)
+        return await self._ask(ask, *args, **named)
+
+    return method
+
+
 class ForwardingBackend(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
@@ -77,58 +96,24 @@ class ForwardingBackend(GraphDbInterface):
         """Call a method of the inner backend; every call but a stream passes through here."""
         return await method(*args, **named)
 
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> Iterable[EntityStub]:
-        """Candidates for a name, an alias or an id."""
-        return await self._ask(self._inner.search_entities, query, node_types)
-
-    async def edges_from(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that leave the entity."""
-        return await self._ask(self._inner.edges_from, entity_id)
-
-    async def edges_to(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that enter the entity."""
-        return await self._ask(self._inner.edges_to, entity_id)
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        return await self._ask(self._inner.get_node, entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity."""
-        return await self._ask(self._inner.metadata_for_node, entity_id)
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge."""
-        return await self._ask(self._inner.metadata_for_edge, edge)
-
-    async def entity_types(self) -> Sequence[str]:
-        """The types."""
-        return await self._ask(self._inner.entity_types)
-
-    async def predicates(self) -> Sequence[str]:
-        """The predicates."""
-        return await self._ask(self._inner.predicates)
-
-    async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
-        """The nodes that exist."""
-        if "get_nodes_batch" not in self._own:
-            return await super().get_nodes_batch(ids)
-        return await self._ask(self._inner.get_nodes_batch, ids)
-
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> Iterable[Triple]:
-        """A ring or a part of it."""
-        part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        if "edges_batch" not in self._own:
-            return await super().edges_batch(ids, **part)
-        return await self._ask(self._inner.edges_batch, ids, **part)
+    search_entities = _forwarded(GraphDbInterface.search_entities)
+    edges_from = _forwarded(GraphDbInterface.edges_from)
+    edges_to = _forwarded(GraphDbInterface.edges_to)
+    get_node = _forwarded(GraphDbInterface.get_node)
+    metadata_for_node = _forwarded(GraphDbInterface.metadata_for_node)
+    metadata_for_edge = _forwarded(GraphDbInterface.metadata_for_edge)
+    entity_types = _forwarded(GraphDbInterface.entity_types)
+    predicates = _forwarded(GraphDbInterface.predicates)
+    get_nodes_batch = _forwarded(GraphDbInterface.get_nodes_batch)
+    edges_batch = _forwarded(GraphDbInterface.edges_batch)
+    metadata_for_nodes_batch = _forwarded(GraphDbInterface.metadata_for_nodes_batch)
+    metadata_for_edges_batch = _forwarded(GraphDbInterface.metadata_for_edges_batch)
+    outline = _forwarded(GraphDbInterface.outline)
+    provenance_for_node = _forwarded(GraphDbInterface.provenance_for_node)
+    comprehensive = _forwarded(GraphDbInterface.comprehensive)
+    next_steps = _forwarded(GraphDbInterface.next_steps)
+    ping = _forwarded(GraphDbInterface.ping)
+    may_write = _forwarded(GraphDbInterface.may_write)
 
     def edges_stream(
         self,
@@ -138,60 +123,17 @@ class ForwardingBackend(GraphDbInterface):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it."""
-        part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        if "edges_stream" not in self._own:
-            return super().edges_stream(ids, **part)
-        return self._inner.edges_stream(ids, **part)
+        own = "edges_stream" in self._own
+        stream = self._inner.edges_stream if own else super().edges_stream
+        return stream(ids, predicates=predicates, direction=direction)
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; a subclass that changes the topology has to override this."""
         return self._inner.columns()
 
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
-        """Metadata by id."""
-        if "metadata_for_nodes_batch" not in self._own:
-            return await super().metadata_for_nodes_batch(ids, keys)
-        return await self._ask(self._inner.metadata_for_nodes_batch, ids, keys)
-
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
-        """Metadata by triple."""
-        if "metadata_for_edges_batch" not in self._own:
-            return await super().metadata_for_edges_batch(edges, keys)
-        return await self._ask(self._inner.metadata_for_edges_batch, edges, keys)
-
-    async def outline(self) -> Outline | None:
-        """An outline of the graph."""
-        return await self._ask(self._inner.outline)
-
-    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence that touches an entity."""
-        if "provenance_for_node" not in self._own:
-            return await super().provenance_for_node(entity_id, limit)
-        return await self._ask(self._inner.provenance_for_node, entity_id, limit)
-
-    async def comprehensive(self) -> bool:
-        """Whether the lists of the schema are complete."""
-        return bool(await self._ask(self._inner.comprehensive))
-
-    async def next_steps(self) -> str:
-        """The backend's advice."""
-        return str(await self._ask(self._inner.next_steps))
-
     def changed(self) -> Hashable | None:
         """Whether the inner backend's store holds another graph."""
         return self._inner.changed()
-
-    async def ping(self) -> None:
-        """Send the inner backend the smallest possible request."""
-        await self._ask(self._inner.ping)
-
-    async def may_write(self) -> str | None:
-        """The reason why the account could change the graph."""
-        return await self._ask(self._inner.may_write)
 
     async def close(self) -> None:
         """Close the inner backend."""
@@ -209,7 +151,7 @@ class NormalizedBackend(ForwardingBackend):
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Candidates of the requested types, each once, in the backend's order."""
-        return await self._ask(self._inner.search_entities, query, node_types)
+        return list(await super().search_entities(query, node_types))
 
     def forget_schema(self) -> None:
         """If there is a cache, make it request the schema again."""
@@ -297,6 +239,10 @@ class SignatureAdapter(PassThroughBackend):
                 first.setdefault(stub.id, stub)
         return list(first.values())
 
+    def _supported(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """The optional arguments of a method, if the backend takes them."""
+        return {} if method in self._whole_only else arguments
+
     async def edges_batch(
         self,
         ids: Sequence[str],
@@ -306,10 +252,9 @@ class SignatureAdapter(PassThroughBackend):
     ) -> Iterable[Triple]:
         """A ring or a part of it, filtered here if the backend returns only whole rings."""
         part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        if "edges_batch" not in self._whole_only:
-            return await super().edges_batch(ids, **part)
-        ring: Iterable[Triple] = await self._ask(self._inner.edges_batch, ids)
-        return part_of(ring, ids, **part)
+        supported = self._supported("edges_batch", **part)
+        ring = await super().edges_batch(ids, **supported)
+        return ring if supported else part_of(ring, ids, **part)
 
     async def edges_stream(
         self,
@@ -330,21 +275,15 @@ class SignatureAdapter(PassThroughBackend):
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by id, of these keys only."""
-        if "metadata_for_nodes_batch" in self._whole_only:
-            found = await self._ask(self._inner.metadata_for_nodes_batch, ids)
-        else:
-            found = await super().metadata_for_nodes_batch(ids, keys)
-        return found if keys is None else only(found, keys)
+        supported = self._supported("metadata_for_nodes_batch", keys=keys)
+        return only(await super().metadata_for_nodes_batch(ids, **supported), keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by triple, of these keys only."""
-        if "metadata_for_edges_batch" in self._whole_only:
-            found = await self._ask(self._inner.metadata_for_edges_batch, edges)
-        else:
-            found = await super().metadata_for_edges_batch(edges, keys)
-        return found if keys is None else only(found, keys)
+        supported = self._supported("metadata_for_edges_batch", keys=keys)
+        return only(await super().metadata_for_edges_batch(edges, **supported), keys)
 
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""
