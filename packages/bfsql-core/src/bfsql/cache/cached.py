@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.cache.observed import ObservedIntegerGraph
@@ -43,6 +43,8 @@ K = TypeVar("K", str, Triple)
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
+AS_SNAPSHOTS: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
+"""How metadata is held, as arguments of `CachedMethod`."""
 
 
 class CachedGraphDb(NormalizedBackend):
@@ -76,8 +78,6 @@ class CachedGraphDb(NormalizedBackend):
     ) -> None:
         super().__init__(backend)
         self._observers = observers
-        batches = ("metadata_for_nodes_batch", "metadata_for_edges_batch")
-        self._by_key = frozenset(method for method in batches if accepts(backend, method, "keys"))
         lifetime = FOREVER if ttl is None else ttl
         policy = CachePolicy(CacheBudget(maxsize), lifetime, clock, observers)
         brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
@@ -90,21 +90,15 @@ class CachedGraphDb(NormalizedBackend):
         self._rings = self._no_rings()
         self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
         self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy)
-        detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
-        self._node_metadata: CachedMethod[str] = CachedMethod(
-            "metadata_for_nodes_batch", policy, **detail
+        self._node_metadata: CachedMetadata[str] = CachedMetadata(
+            backend, "metadata_for_nodes_batch", policy
         )
-        self._edge_metadata: CachedMethod[Triple] = CachedMethod(
-            "metadata_for_edges_batch", policy, **detail
+        self._edge_metadata: CachedMetadata[Triple] = CachedMetadata(
+            backend, "metadata_for_edges_batch", policy
         )
-        part: dict[str, Any] = {**detail, "id_of": itemgetter(0)}
-        self._node_parts: CachedMethod[tuple[str, frozenset[str]]] = CachedMethod(
-            "metadata_for_nodes_batch", policy, **part
+        self._provenance: CachedMethod[Any] = CachedMethod(
+            "provenance_for_node", policy, **AS_SNAPSHOTS
         )
-        self._edge_parts: CachedMethod[tuple[Triple, frozenset[str]]] = CachedMethod(
-            "metadata_for_edges_batch", policy, **part
-        )
-        self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
         # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)
@@ -145,16 +139,16 @@ class CachedGraphDb(NormalizedBackend):
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Everything the store knows of the entity, in a new mapping."""
         ask = lambda: self._inner.metadata_for_node(entity_id)
-        metadata: Metadata = await self._node_metadata.one(entity_id, ask, "metadata_for_node")
+        metadata: Metadata = await self._node_metadata.whole.one(
+            entity_id, ask, "metadata_for_node"
+        )
         return metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Everything the store knows of the edge, in a new mapping."""
         ask = lambda: self._inner.metadata_for_edge(edge)
-        subject, predicate, object_ = edge
-        metadata: Metadata = await self._edge_metadata.one(
-            (subject, predicate, object_), ask, "metadata_for_edge"
-        )
+        triple = (edge[0], edge[1], edge[2])
+        metadata: Metadata = await self._edge_metadata.whole.one(triple, ask, "metadata_for_edge")
         return metadata
 
     async def entity_types(self) -> list[str]:
@@ -237,10 +231,7 @@ class CachedGraphDb(NormalizedBackend):
         """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
-        if keys is not None and "metadata_for_nodes_batch" in self._by_key:
-            ask = self._inner.metadata_for_nodes_batch
-            return await _part(self._node_metadata, self._node_parts, ids, keys, ask)
-        return only(await self._node_metadata.many(ids, self._fetch_node_metadata), keys)
+        return await self._node_metadata.many(ids, keys, self._inner.metadata_for_nodes_batch)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -249,10 +240,7 @@ class CachedGraphDb(NormalizedBackend):
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
-        if keys is not None and "metadata_for_edges_batch" in self._by_key:
-            ask = self._inner.metadata_for_edges_batch
-            return await _part(self._edge_metadata, self._edge_parts, asked, keys, ask)
-        return only(await self._edge_metadata.many(asked, self._fetch_edge_metadata), keys)
+        return await self._edge_metadata.many(asked, keys, self._inner.metadata_for_edges_batch)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
@@ -278,8 +266,9 @@ class CachedGraphDb(NormalizedBackend):
 
     async def release(self) -> None:
         """End the calls under way and leave the backend open."""
-        for part in [v for v in vars(self).values() if isinstance(v, CachedMethod | HeldRings)]:
-            await part.close()
+        for part in vars(self).values():
+            if isinstance(part, CachedMethod | CachedMetadata | HeldRings):
+                await part.close()
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
@@ -292,39 +281,60 @@ class CachedGraphDb(NormalizedBackend):
         found = await self._inner.get_nodes_batch(missing)
         return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
 
-    async def _fetch_node_metadata(self, missing: list[str]) -> dict[str, Metadata]:
-        return dict(await self._inner.metadata_for_nodes_batch(missing))
 
-    async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
-        found = await self._inner.metadata_for_edges_batch(missing)
-        return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
-
-
-async def _part(
-    whole: CachedMethod[K],
-    parts: CachedMethod[tuple[K, frozenset[str]]],
-    asked: Sequence[K],
-    keys: Collection[str],
-    ask: Callable[[list[K], Collection[str]], Awaitable[Mapping[K, Metadata]]],
-) -> dict[K, Metadata]:
-    """Some keys of metadata, taken from whole records in the cache and one batch for the rest.
+class CachedMetadata(Generic[K]):
+    """The cached metadata of nodes or of edges: whole records, and records with some keys.
 
     Args:
+        backend: The backend.
+        method: The name of its batch method.
+        policy: How long records are valid, and how many of them are held.
+
+    Attributes:
         whole: Whole records, by subject.
         parts: Records with only some keys, by subject and those keys.
-        asked: The subjects of the records.
-        keys: The requested keys.
-        ask: The backend's batch method.
     """
-    wanted = frozenset(keys)
-    found = only(whole.complete(asked), wanted)
 
-    async def fetch(missing: list[tuple[K, frozenset[str]]]) -> dict[Any, Metadata]:
-        read = await ask([of for of, _ in missing], wanted)
-        return {(of, wanted): known for of, known in only(read, wanted).items()}
+    def __init__(self, backend: GraphDbInterface, method: str, policy: CachePolicy) -> None:
+        self._reads_parts = accepts(backend, method, "keys")
+        self.whole: CachedMethod[K] = CachedMethod(method, policy, **AS_SNAPSHOTS)
+        self.parts: CachedMethod[tuple[K, frozenset[str]]] = CachedMethod(
+            method, policy, **AS_SNAPSHOTS, id_of=itemgetter(0)
+        )
 
-    rest = await parts.many([(of, wanted) for of in asked if of not in found], fetch)
-    return found | {of: known for (of, _), known in rest.items()}
+    async def many(
+        self,
+        asked: Sequence[K],
+        keys: Collection[str] | None,
+        ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
+    ) -> dict[K, Metadata]:
+        """Records of some nodes or edges; one batch for those that are not in the cache.
+
+        Args:
+            asked: The subjects of the records.
+            keys: The requested keys, which are also taken from whole records; None for all.
+            ask: The backend's batch method.
+        """
+
+        async def fetch_whole(missing: list[K]) -> dict[K, Metadata]:
+            return dict(await ask(missing, None))
+
+        if keys is None or not self._reads_parts:
+            return only(await self.whole.many(asked, fetch_whole), keys)
+        wanted = frozenset(keys)
+        found = only(self.whole.complete(asked), wanted)
+
+        async def fetch(missing: list[tuple[K, frozenset[str]]]) -> dict[Any, Metadata]:
+            read = await ask([of for of, _ in missing], wanted)
+            return {(of, wanted): known for of, known in only(read, wanted).items()}
+
+        rest = await self.parts.many([(of, wanted) for of in asked if of not in found], fetch)
+        return found | {of: known for (of, _), known in rest.items()}
+
+    async def close(self) -> None:
+        """End the calls under way."""
+        await self.whole.close()
+        await self.parts.close()
 
 
 def _holds_nothing(answer: Any) -> bool:
