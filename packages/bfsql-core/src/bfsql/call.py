@@ -39,6 +39,7 @@ __all__ = [
     "remaining",
     "scope",
     "start_in_call",
+    "time_limit",
     "withheld",
 ]
 
@@ -278,9 +279,19 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
     Raises:
         TimeoutError: It took longer; the store call is cancelled.
     """
-    left = remaining()
-    async with asyncio.timeout(None if left is None else left * share):
+    async with time_limit(share):
         return await answer
+
+
+def time_limit(share: float = 1.0, *, extra: float = 0.0) -> asyncio.Timeout:
+    """A context that raises TimeoutError when the time of the current call is up.
+
+    Args:
+        share: The part of the remaining time that the context may take, up to 1.
+        extra: Seconds that it may take beyond that.
+    """
+    left = remaining()
+    return asyncio.timeout(None if left is None else left * share + extra)
 
 
 def start_optional(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

@@ -41,6 +41,11 @@ class Ring(NamedTuple):
     objects: IntArray
     """Handles of the objects."""
 
+    @property
+    def ends(self) -> IntArray:
+        """The subjects, followed by the objects."""
+        return np.concatenate([self.subjects, self.objects])
+
 
 class ResolvedNode(NamedTuple):
     """A node that was looked up by its id."""

@@ -6,7 +6,6 @@ are already known, and only those on shortest connections are kept.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, marked, within
+from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.select import Selection, all_of, summarized
 from bfsql.engine.traverse import (
@@ -92,9 +91,7 @@ class ShortestPathSearch:
                 joined += (seed.handle, target.handle)
                 edges.append(await off_loop(known.count, partial(_between, one, other, length)))
         ring = distinct(concatenated(edges), columns.size)
-        nodes = distinct_numbers(
-            np.concatenate([np.array(joined, np.int32), ring.subjects, ring.objects])
-        )
+        nodes = distinct_numbers(np.concatenate([np.array(joined, np.int32), ring.ends]))
         reach = await _reach(columns, seeds, nodes, ring, most)
         return ShortestPaths(all_of(reach, self._conditions), found)
 
@@ -158,7 +155,7 @@ class _EdgesRead:
         unread = nodes[~self._read.has(nodes)]
         if not len(unread):
             return
-        async with asyncio.timeout(call.remaining()):
+        async with call.time_limit():
             await self._found.read(self.columns.rings(unread), self._select)
         for handles in (self._read, self._judged, self._removed):
             handles.cover(self.columns.size)
@@ -242,11 +239,7 @@ class _Side:
 
     def _cover(self) -> None:
         """Extend the ranks to all handles."""
-        size = self.known.columns.size
-        if len(self.rank) < size:
-            rank = np.zeros(max(size, 2 * len(self.rank)), np.int8)
-            rank[: len(self.rank)] = self.rank
-            self.rank = rank
+        self.rank = grown(self.rank, self.known.columns.size)
 
 
 async def connected(
@@ -272,7 +265,7 @@ async def connected(
             on |= towards(edges, ranks_from(columns.size, start, edges, reach.depth), common)
         ways = marked(edges, on)
         here = Handles(columns.size, common)
-        ends = distinct_numbers(np.concatenate([ways.subjects, ways.objects]))
+        ends = distinct_numbers(ways.ends)
         nearest = np.isin(reach.nodes, ends[~here.has(ends)])
         every = distinct(concatenated([selection.edges, ways]), columns.size)
         return nearest, every
@@ -297,7 +290,7 @@ async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
     edges = within(reach.edges, Handles(columns.size, nodes))
     edges = marked(edges, edges.subjects != edges.objects)
     count = len(edges.subjects)
-    ends = await call.within(columns.ids(np.concatenate([edges.subjects, edges.objects])))
+    ends = await call.within(columns.ids(edges.ends))
     names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
     return sorted(zip(ends[:count], names, ends[count:], strict=True))
 

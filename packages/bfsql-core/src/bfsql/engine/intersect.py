@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from functools import partial
 
@@ -37,7 +36,7 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     if not len(outermost):
         return await _narrowed(reach, common)
     try:
-        async with asyncio.timeout(call.remaining()):
+        async with call.time_limit():
             further = await _among(reach, outermost, bounds)
     except TimeoutError as late:
         if reach.depth == 1:

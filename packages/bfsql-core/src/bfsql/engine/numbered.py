@@ -14,6 +14,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, NormalizedBackend, each, normalized
+from bfsql.arrays import NO_HANDLES, grown
+from bfsql.engine.thresholds import AT_ONCE
 from bfsql.errors import StoreUnavailable
 from bfsql.integers import (
     NO_NODE,
@@ -26,9 +28,6 @@ from bfsql.integers import (
     Ring,
 )
 from bfsql.models import EdgeDirection, Metadata, Node
-
-AT_ONCE = 0.1
-"""Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""
 
 
 def columns_of(db: GraphDbInterface) -> IntegerGraph:
@@ -86,7 +85,7 @@ class NumberedGraph(IntegerGraph):
         self._numbering = self._rings.numbering
         self._brought: dict[str, Metadata] = {}
         # By handle: the number of its type minus `TYPE_UNREAD`, so that unknown types are zeros.
-        self._told: IntArray = np.zeros(0, np.int32)
+        self._told = NO_HANDLES
         self._ahead: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
 
     @property
@@ -218,11 +217,7 @@ class NumberedGraph(IntegerGraph):
 
     def _cover(self) -> None:
         """Extend the table of types to all handles."""
-        size = len(self._numbering.names)
-        if len(self._told) < size:
-            told = np.zeros(max(size, 2 * len(self._told)), np.int32)
-            told[: len(self._told)] = self._told
-            self._told = told
+        self._told = grown(self._told, self.size)
 
     def _learn_nodes(self, nodes: Sequence[Node]) -> None:
         number = self._numbering

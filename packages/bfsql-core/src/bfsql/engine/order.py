@@ -177,8 +177,8 @@ async def in_order_of_walks(db: GraphDbInterface, result: PathResult, text: str)
 
 def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
     """The number of edges of the answer that touch each of some nodes."""
-    edges, size = selection.edges, selection.columns.size
-    subjects, objects = (places_of(nodes, ends, size) for ends in (edges.subjects, edges.objects))
+    ends = places_of(nodes, selection.edges.ends, selection.columns.size)
+    subjects, objects = ends.reshape(2, -1)
     others = objects[subjects != objects]  # a self-loop touches its node once
     touched = np.concatenate([subjects, others])
     return np.bincount(touched[touched >= 0], minlength=len(nodes))

@@ -17,19 +17,11 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import distinct_numbers
+from bfsql.engine.thresholds import MOST_VALUES, PART
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition
-
-PART = 25_000
-"""Number of nodes or edges whose properties are read at once."""
-MOST_VALUES = 100_000
-"""Number of different values of a property whose comparisons are remembered."""
-VALUES_SHOWN = 5
-"""Number of property values that a note lists if none of them meets a condition."""
-_CHECK_EVERY = 100
-"""Number of comparisons between two checks of the deadline; one with a long text takes a while."""
 
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
@@ -104,7 +96,8 @@ class Values:
         results = self._results.setdefault(one.text, bytearray([_UNMET]))
         call.check()
         while len(results) < len(self.scalars):
-            some = self.scalars[len(results) : len(results) + _CHECK_EVERY]
+            # A comparison with a long text takes a while, so the deadline is checked often.
+            some = self.scalars[len(results) : len(results) + 100]
             results += bytes(_compared(one, known) for known in some)
             call.check()
         return np.frombuffer(bytes(results), np.uint8)
@@ -178,9 +171,7 @@ class Tally:
             met=met,
             kept=absent and self._judged > 0,
             unlike=self._unlike[one.text],
-            values=()
-            if met
-            else tuple(sorted(common, key=lambda v: (-common[v], v))[:VALUES_SHOWN]),
+            values=() if met else tuple(sorted(common, key=lambda v: (-common[v], v))[:5]),
         )
 
 
@@ -201,7 +192,7 @@ def _both(brought: Metadata | None, read: Metadata | None) -> Metadata:
 
 
 async def _triples(columns: IntegerGraph, ring: Ring) -> list[Triple]:
-    ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
+    ends = distinct_numbers(ring.ends)
     ids = await call.within(columns.ids(ends))
     id_of = dict(zip(ends.tolist(), ids, strict=True)).__getitem__
     names = columns.predicate_names

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import (
-    FEW,
     Handles,
     at,
     counted_numbers,
@@ -28,6 +27,7 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Conditions
+from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
 from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import (
@@ -44,9 +44,6 @@ from bfsql.models import (
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Result: TypeAlias = BfsResult | IntersectionResult
-
-PLACED = 4_096
-"""Nodes, counted from the first of a page, whose edges are found at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +160,7 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
 
 def _facts(reach: TraversalResult, nodes: IntArray) -> AnswerGaps:
     stopped = reach.depth < reach.hops
-    ends = np.concatenate([reach.dangling.subjects, reach.dangling.objects])
+    ends = reach.dangling.ends
     missing = ends[reach.missing.has(ends)]
     removed: tuple[str, ...] = ()
     if len(nodes) < len(reach.nodes):
@@ -308,7 +305,7 @@ class Pages:
         size, edges, until = selection.columns.size, selection.edges, selection.nodes[:stop]
         if stop < len(selection.nodes):
             edges = within(edges, Handles(size, until))
-        ends = places_of(until, np.concatenate([edges.subjects, edges.objects]), size)
+        ends = places_of(until, edges.ends, size)
         one, other = ends.reshape(2, -1)
         first, last = np.minimum(one, other), np.maximum(one, other)
         inside = first >= start
@@ -417,7 +414,7 @@ async def in_strings(
     names = columns.type_names
     type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
     order: npt.NDArray[np.intp] | None = None
-    if len(edges.subjects) > FEW:
+    if len(edges.subjects) > FEW_EDGES:
         order = await _order(columns, nodes, edges)
         edges = at(edges, order)
     id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
@@ -438,8 +435,7 @@ async def in_strings(
 async def _order(columns: IntegerGraph, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
-    ends = np.concatenate([edges.subjects, edges.objects])
-    subjects, objects = places_of(in_order, ends, columns.size).reshape(2, -1)
+    subjects, objects = places_of(in_order, edges.ends, columns.size).reshape(2, -1)
     used = distinct_numbers(edges.predicates).tolist()
     numbers = sorted(used, key=columns.predicate_names.__getitem__)
     rank = np.empty(max(numbers, default=-1) + 1, np.int32)

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.arrays import Handles, at, concatenated, distinct, distinct_numbers, marked
+from bfsql.arrays import NO_HANDLES, Handles, at, concatenated, distinct, distinct_numbers, marked
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.numbered import NumberedGraph
+from bfsql.engine.thresholds import LARGE, LATE_SECONDS, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 
@@ -28,13 +29,6 @@ T = TypeVar("T")
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
-
-RING_SHARE = 0.7
-"""Share of the remaining time that a ring may take; the types are read after it."""
-LATE_SECONDS = 1.0
-"""Time after the deadline for work in a thread, such as writing what was read before it."""
-LARGE = 20_000
-"""Number of edges or nodes above which work takes some milliseconds and runs in a thread."""
 
 
 class Bounds(NamedTuple):
@@ -277,7 +271,7 @@ class _Search:
         if not self._repeats:  # An id that is no node has no ring that contained its edges.
             frontier = frontier[await columns.types(frontier) != NO_NODE]
         edges = EdgeCollector(columns, self._bounds.edges, self.edges)
-        reached = [np.empty(0, np.int32)]
+        reached = [NO_HANDLES]
 
         async def fresh(batch: Ring) -> Ring:
             ring, found = await off_loop(len(batch.subjects), partial(self._fresh, batch))
@@ -286,8 +280,7 @@ class _Search:
                 raise BoundMet("nodes", self._bounds.nodes)
             return ring
 
-        left = call.remaining()
-        async with asyncio.timeout(None if left is None else left * RING_SHARE):
+        async with call.time_limit(RING_SHARE):
             await edges.read(columns.rings(frontier), fresh)
             self.edges = [await edges.whole()] if self._repeats else edges.rings
         if not self._repeats:
@@ -307,7 +300,7 @@ class _Search:
             seen.cover(self._columns.size)
         elif self.edges:
             batch = marked(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
-        ends = np.concatenate([batch.subjects, batch.objects])
+        ends = batch.ends
         found = distinct_numbers(ends.compress(~seen.has(ends)))
         seen.add(found)
         return batch, found
@@ -353,8 +346,7 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
     """
     if size <= LARGE:
         return work()
-    left = call.remaining()
-    async with asyncio.timeout(None if left is None else left + LATE_SECONDS):
+    async with call.time_limit(extra=LATE_SECONDS):
         return await asyncio.to_thread(work)
 
 

@@ -31,7 +31,8 @@ from bfsql.engine.detail import (
     without_edge_metadata,
 )
 from bfsql.engine.select import Pages
-from bfsql.engine.traverse import LARGE, off_loop
+from bfsql.engine.thresholds import LARGE
+from bfsql.engine.traverse import off_loop
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, LongArray, are_named, distinct, distinct_numbers, places_of
+from bfsql.arrays import (
+    NO_HANDLES,
+    Handles,
+    LongArray,
+    are_named,
+    distinct,
+    distinct_numbers,
+    places_of,
+)
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.distinct import different_nodes
@@ -28,8 +36,6 @@ from bfsql.models import (
     ShownNodes,
     Step,
 )
-
-_NOTHING: IntArray = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
     """The walks over existing nodes only, and facts that count what the missing nodes remove."""
     walks = walks.without(missing, ends=False)
     last = walks.ending(missing)
-    ends = np.concatenate([last.subjects, last.objects])
+    ends = last.ends
     return walks.without(missing, ends=True), AnswerGaps(
         dangling_ids=len(distinct_numbers(ends[missing.has(ends)])),
         dangling_edges=len(last.subjects),
@@ -264,7 +270,7 @@ class PathPages(Pages):
     def _find_places(self, length: int) -> PagePlaces:
         """The first of the shown nodes that the walks through each node and edge pass."""
         selection, walks = self.selection, self._result.walks
-        nodes, nothing = self._listed[self._start : self._start + length], _NOTHING
+        nodes, nothing = self._listed[self._start : self._start + length], NO_HANDLES
         if self.walks:
             firsts = walks.firsts(self.query.shown_step, nodes)
             return PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)

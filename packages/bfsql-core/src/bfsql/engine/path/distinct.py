@@ -10,8 +10,9 @@ import numpy as np
 from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.arcs import Junction, united
-from bfsql.engine.path.junctions import PAIRS, Meeting, Side
+from bfsql.engine.path.junctions import Meeting, Side
 from bfsql.engine.path.prune import Walks
+from bfsql.engine.thresholds import PAIRS
 from bfsql.errors import NodesUncounted
 from bfsql.integers import IntArray
 

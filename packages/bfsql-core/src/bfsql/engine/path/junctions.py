@@ -15,12 +15,8 @@ from typing import Self
 import numpy as np
 
 from bfsql.arrays import LongArray, distinct_numbers, ranges
+from bfsql.engine.thresholds import BUSY, PAIRS
 from bfsql.integers import IntArray
-
-PAIRS = 4_000_000
-"""The approximate number of pairs that are made at once."""
-BUSY = 100_000
-"""A node of a junction through which more pairs lead is busy."""
 
 
 @dataclass(frozen=True, slots=True)

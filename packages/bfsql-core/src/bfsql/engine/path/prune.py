@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from bfsql.arrays import (
+    NO_HANDLES,
     Handles,
     LongArray,
     at,
@@ -113,7 +114,7 @@ class Walks:
     def nodes_of(self, step: int) -> IntArray:
         """Handles of the nodes that a step reaches, ascending; walks start at step 0."""
         parts = [nodes for _, nodes, _ in self.step_ends(step)]
-        return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
+        return distinct_numbers(np.concatenate([NO_HANDLES, *parts]))
 
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""

@@ -8,7 +8,6 @@ arcs lie on complete walks.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, are_named, distinct_numbers
+from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
-from bfsql.engine.traverse import RING_SHARE, Bounds, EdgeCollector, off_loop
+from bfsql.engine.thresholds import RING_SHARE
+from bfsql.engine.traverse import Bounds, EdgeCollector, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode
 from bfsql.models import Path, Step
-
-_NOTHING: IntArray = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +228,7 @@ class _Walker:
         parts = [self._arcs[n].origins for n in behind]
         if self._is_last(self._layers[number]):
             parts.append(self._ends)
-        return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
+        return distinct_numbers(np.concatenate([NO_HANDLES, *parts]))
 
     # --- one layer ----------------------------------------------------------------
 
@@ -243,9 +241,8 @@ class _Walker:
         layer = self._layers[number]
         self._removed = False
         if len(frontier):
-            left = call.remaining()
             try:
-                async with asyncio.timeout(None if left is None else left * RING_SHARE):
+                async with call.time_limit(RING_SHARE):
                     arcs = await self._fresh(layer, frontier, backwards=backwards)
                     arcs = await self._continuing_arcs(number, arcs, backwards=backwards)
             except TimeoutError as late:
@@ -294,7 +291,7 @@ class _Walker:
         layer = self._layers[number]
         arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
         if len(arcs):
-            self._conditions.learn(_NOTHING, arcs.predicates)
+            self._conditions.learn(NO_HANDLES, arcs.predicates)
             stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
             self._removed |= not stays.all()
             arcs = arcs.marked(stays)
@@ -363,7 +360,7 @@ class _Walker:
             if wanted is not None:
                 kept &= are_named(types, columns.type_names, wanted)
             nodes, types = nodes[kept], types[kept]
-            conditions.learn(types, _NOTHING)
+            conditions.learn(types, NO_HANDLES)
         ends = self._ends if ending and self._is_last(layer) else None
         named = Handles(columns.size, ends).has(nodes)
         due = ~named | layer.again
