@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
-from bfsql.engine.path.junctions import BUSY, PAIRS
+from bfsql.engine.thresholds import BUSY, PAIRS
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
@@ -93,8 +93,7 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
     few, busy = data.draw(st.sampled_from([1, 3, PAIRS])), data.draw(st.sampled_from([0, 2, BUSY]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bfsql.engine.path.distinct.PAIRS", few)
-        patch.setattr("bfsql.engine.path.junctions.PAIRS", few)
-        patch.setattr("bfsql.engine.path.junctions.BUSY", busy)
+        patch.setattr("bfsql.engine.path.distinct.BUSY", busy)
         answer = await tool_calls.read(
             over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
         )

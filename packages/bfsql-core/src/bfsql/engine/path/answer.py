@@ -22,7 +22,7 @@ from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
-from bfsql.engine.path.read import Walked, walk
+from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Selection, summarized
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet
@@ -85,10 +85,10 @@ async def follow(
     request = (query.path, *ends, query.shown_step, query.count_distinct, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
-        walked = await walk(
+        reader = PathReader(
             columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
         )
-        result = await _result(walked, query, conditions)
+        result = await _result(await reader.read(), query, conditions)
         # What is known of a dead end depends on the time that was left to look at it.
         if cache is not None and result.dead_end is None:
             arcs = sum(map(len, result.walks.arcs))
@@ -100,7 +100,8 @@ async def follow(
 async def _result(walked: Walked, query: PathQuery, conditions: Conditions) -> PathResult:
     """The complete walks among those that were read, and what they show."""
     columns, size = walked.columns, sum(map(len, walked.arcs))
-    walks = await off_loop(size, lambda: Walks.of(walked))
+    start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
+    walks = await off_loop(size, lambda: Walks(*start))
     types = await types_of(columns, walks.nodes)
     missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
     if missing:
@@ -187,7 +188,7 @@ async def _finds(walked: Walked, layer: int, step: Step) -> bool:
                 edges = distinct(ring, columns.size) if columns.repeats else ring
                 arcs = Arcs.of(edges, starts, direction)
                 for earlier in () if backwards else layers[layer].before[-1:]:
-                    arcs = arcs.marked(walked.meets(earlier, arcs))
+                    arcs = arcs.selected(walked.meets(earlier, arcs))
                 ends = distinct_numbers(arcs.ends)
                 if among is not None:
                     ends = ends[np.isin(ends, among)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,6 @@ from bfsql.models import MOST_PATHS, EdgeDirection
 
 MANY = MOST_PATHS + 1
 """Represents every number of walks above the largest exact one."""
-_HALF = 27
-"""Bits of the lower part of a number that is summed in two parts."""
-_EXACT = 2**53
-"""Sums of floats below this value are exact."""
-_KEY_BITS = 62
 FLIPPED: dict[EdgeDirection | None, EdgeDirection | None] = {"out": "in", "in": "out", None: None}
 """A direction as seen from the other end."""
 
@@ -71,19 +67,27 @@ class Arcs:
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     @classmethod
-    def none(cls) -> Arcs:
-        """No arcs."""
-        nothing = np.empty(0, np.int32)
-        return cls(nothing, nothing, nothing, np.empty(0, bool))
+    def joined(cls, sets: Sequence[Arcs]) -> Arcs:
+        """The arcs of several sets, one set after the other."""
+        return cls(*map(np.concatenate, zip(*(one.columns for one in sets), strict=True)))
+
+    @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """The four arrays."""
+        return self.origins, self.predicates, self.ends, self.along
 
     def turned(self) -> Arcs:
         """The same arcs in the opposite direction."""
         loops = self.origins == self.ends
         return Arcs(self.ends, self.predicates, self.origins, ~self.along | loops)
 
-    def marked(self, kept: BoolArray) -> Arcs:
-        """The arcs that a mask selects."""
-        return Arcs(self.origins[kept], self.predicates[kept], self.ends[kept], self.along[kept])
+    def selected(self, arcs: BoolArray | npt.NDArray[np.intp]) -> Arcs:
+        """The arcs that a mask selects, or those at some places."""
+        return Arcs(*(column[arcs] for column in self.columns))
+
+    def runs(self, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
+        """An order in which equal arcs are adjacent, and a mask of the first of each run."""
+        return runs(Ring(self.origins, 2 * self.predicates + self.along, self.ends), size)
 
     @property
     def ring(self) -> Ring:
@@ -104,13 +108,12 @@ def united(sets: Sequence[Arcs], size: int) -> tuple[Arcs, list[LongArray]]:
     """
     if len(sets) == 1:
         return sets[0], [np.arange(len(sets[0]))]
-    columns = zip(*((a.origins, a.predicates, a.ends, a.along) for a in sets), strict=True)
-    origins, predicates, ends, along = map(np.concatenate, columns)
-    order, new = runs(Ring(origins, 2 * predicates + along, ends), size)
-    kept, places = order[new], np.empty(len(order), np.int64)
+    every = Arcs.joined(sets)
+    order, new = every.runs(size)
+    places = np.empty(len(order), np.int64)
     places[order] = np.cumsum(new) - 1
-    arcs = Arcs(origins[kept], predicates[kept], ends[kept], along[kept])
-    return arcs, np.split(places, np.cumsum([len(one) for one in sets])[:-1])
+    starts = np.cumsum([len(one) for one in sets])[:-1]
+    return every.selected(order[new]), np.split(places, starts)
 
 
 class Junction:
@@ -139,34 +142,37 @@ class Junction:
         self.arriving = places_of(nodes, first.ends, size)
         self.leaving = places_of(nodes, second.origins, size)
 
-    def onwards(self, weights: LongArray) -> LongArray:
+    def sums(self, weights: LongArray, *, backwards: bool = False) -> LongArray:
         """For each later arc, the sum of the weights of the earlier arcs that it meets.
 
         Args:
             weights: Weights of the earlier arcs, from 0 to `MANY`.
+            backwards: Whether earlier and later arcs change places.
         """
-        back, _ = self.same_edges
-        return _sums(weights, self.arriving, self.leaving, back, self.count)
+        return capped_sums(weights, *self._ways(backwards=backwards), self.count)
 
-    def backwards(self, weights: LongArray) -> LongArray:
-        """For each earlier arc, the sum of the weights of the later arcs that it meets."""
-        _, on = self.same_edges
-        return _sums(weights, self.leaving, self.arriving, on, self.count)
+    def meets(self, *, backwards: bool = False) -> BoolArray:
+        """Which later arcs meet an earlier arc; backwards, which earlier arcs meet a later arc."""
+        others = self._second if backwards else self._first
+        return self.sums(np.ones(len(others), np.int64), backwards=backwards) > 0
 
-    def least_onwards(self, values: LongArray, nothing: int) -> LongArray:
+    def least(self, values: LongArray, nothing: int, *, backwards: bool = False) -> LongArray:
         """For each later arc, the least value of the earlier arcs that it meets.
 
         Args:
             values: Values of the earlier arcs.
             nothing: The value of an arc that meets no other; no value is larger.
+            backwards: Whether earlier and later arcs change places.
         """
-        back, _ = self.same_edges
-        return _least(values, self.arriving, self.leaving, back, count=self.count, nothing=nothing)
+        at, wanted, same = self._ways(backwards=backwards)
+        return _least(values, at, wanted, same, count=self.count, nothing=nothing)
 
-    def least_backwards(self, values: LongArray, nothing: int) -> LongArray:
-        """For each earlier arc, the least value of the later arcs that it meets."""
-        _, on = self.same_edges
-        return _least(values, self.leaving, self.arriving, on, count=self.count, nothing=nothing)
+    def _ways(self, *, backwards: bool) -> tuple[IntArray, IntArray, LongArray]:
+        """The nodes of the arcs on one side and on the other, and the same edges of the latter."""
+        back, on = self.same_edges
+        if backwards:
+            return self.leaving, self.arriving, on
+        return self.arriving, self.leaving, back
 
     def pairs(
         self, sources: LongArray, arcs: LongArray, most: int | None
@@ -223,67 +229,50 @@ class Junction:
         ones = np.flatnonzero(begins.has(first.origins))
         others = np.flatnonzero(self.leaving >= 0)
         if len(ones) and len(others):
-            turned = second.marked(self.leaving >= 0).turned()
-            one, other = _matches(_only(first, ones), turned, self._size)
+            turned = second.selected(others).turned()
+            one, other = _matches(first.selected(ones), turned, self._size)
             back[others[other]], on[ones[one]] = ones[one], others[other]
         return back, on
-
-
-def _only(arcs: Arcs, places: npt.NDArray[np.intp]) -> Arcs:
-    return Arcs(
-        arcs.origins[places], arcs.predicates[places], arcs.ends[places], arcs.along[places]
-    )
 
 
 def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
     """The places of equal arcs in two sets of arcs."""
     call.check()
-    origins, ends, predicates, along = (
-        np.concatenate([getattr(one, column), getattr(other, column)])
-        for column in ("origins", "ends", "predicates", "along")
-    )
-    bits = max(1, (size - 1).bit_length())
-    numbers = max(1, int(predicates.max(initial=0)).bit_length())
-    if 2 * bits + numbers + 1 <= _KEY_BITS:
-        keys = origins.astype(np.int64) << bits | ends
-        keys = (keys << numbers | predicates) << 1 | along
-        order = np.argsort(keys, kind="stable")
-        columns = [keys[order]]
-    else:
-        order = np.lexsort((along, predicates, ends, origins))
-        columns = [column[order] for column in (origins, ends, predicates, along)]
-    equal = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
-    first = np.flatnonzero(equal)
-    # Sorting is stable, so the arc of the first set comes first.
-    return order[first], order[first + 1] - len(one)
+    order, new = Arcs.joined([one, other]).runs(size)
+    # The order is stable, so the arc of the first set comes first.
+    second = np.flatnonzero(~new)
+    return order[second - 1], order[second] - len(one)
 
 
-def _sums(
+def capped_sums(
     weights: LongArray, at: IntArray, wanted: IntArray, same: LongArray, count: int
 ) -> LongArray:
-    """For each wanted place, the sum of the weights there without that of the same edge.
+    """For each wanted place, the sum of the weights there, at most `MANY`.
 
     Args:
         weights: Weights from 0 to `MANY`.
         at: The place of each weight; -1 for none.
         wanted: The wanted places; -1 for none.
-        same: For each wanted place, the weight that does not count; -1 for none.
+        same: For each wanted place, the weight there that does not count; -1 for none.
         count: Number of places.
     """
     call.check()
-    full = weights >= MANY
-    partial = np.where(full, 0, weights) if full.any() else weights
-    sums = summed(partial, at, count)[wanted]
     own = np.flatnonzero(same >= 0)
-    sums[own] -= partial[same[own]]
-    if full.any():
-        fulls = summed(full.astype(np.int64), at, count)[wanted]
-        fulls[own] -= full[same[own]]
-        sums[fulls > 0] = MANY
-    return np.minimum(sums, MANY)
+
+    def sums(weights: LongArray) -> LongArray:
+        total = _summed(weights, at, count)[wanted]
+        total[own] -= weights[same[own]]
+        return total
+
+    full = weights >= MANY
+    if not full.any():
+        return np.minimum(sums(weights), MANY)
+    total = np.minimum(sums(np.where(full, 0, weights)), MANY)
+    total[sums(full.astype(np.int64)) > 0] = MANY
+    return total
 
 
-def summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
+def _summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
     """The sums of weights by place, with a final 0 after the last; exact below 2 to the 55th.
 
     Args:
@@ -292,13 +281,14 @@ def summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
         count: Number of places.
     """
     sums = np.zeros(count + 1, np.int64)
-    if int(weights.max(initial=0)) * len(weights) < _EXACT:
+    if int(weights.max(initial=0)) * len(weights) < 2**53:  # sums of floats are exact
         sums[:count] = np.bincount(at + 1, weights, count + 1)[1:]
     else:
-        low = np.bincount(at + 1, weights & (1 << _HALF) - 1, count + 1)[1:]
-        high = np.bincount(at + 1, weights >> _HALF, count + 1)[1:]
-        high = np.minimum(high, 1 << 55 - _HALF)
-        sums[:count] = (high.astype(np.int64) << _HALF) + low.astype(np.int64)
+        half = 27  # bits of the lower parts, which are summed separately
+        low = np.bincount(at + 1, weights & (1 << half) - 1, count + 1)[1:]
+        high = np.bincount(at + 1, weights >> half, count + 1)[1:]
+        high = np.minimum(high, 1 << 55 - half)
+        sums[:count] = (high.astype(np.int64) << half) + low.astype(np.int64)
     return sums
 
 

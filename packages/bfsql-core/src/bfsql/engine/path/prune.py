@@ -23,8 +23,8 @@ from bfsql.arrays import (
     places_of,
     runs,
 )
-from bfsql.engine.path.arcs import MANY, Arcs, Junction, summed
-from bfsql.engine.path.read import Layer, Walked
+from bfsql.engine.path.arcs import MANY, Arcs, Junction, capped_sums
+from bfsql.engine.path.read import Layer
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 
 
@@ -54,30 +54,22 @@ class Walks:
         self.columns, self.layers = columns, layers
         self.steps = layers[-1].step + 1
         self._starts, self._targets = starts, targets
-        size = columns.size
-        every = [
-            (before, n, Junction(arcs[before], arcs[n], size))
-            for n, layer in enumerate(layers)
-            for before in layer.before
-        ]
-        self.junctions = {(before, n): junction for before, n, junction in every}
-        self.arcs = list(arcs)
+        self.arcs, self.junctions = list(arcs), self._junctions(arcs)
         forwards, (leaving, again) = self._forwards(), self._backwards()
         kept = [(forwards[n] > 0) & ((leaving[n] > 0) | (again[n] > 0)) for n in range(len(layers))]
         if not all(mask.all() for mask in kept):
-            self.arcs = [one.marked(mask) for one, mask in zip(arcs, kept, strict=True)]
-            self.junctions = {
-                (before, n): Junction(self.arcs[before], self.arcs[n], size)
-                for before, n in self.junctions
-            }
+            self.arcs = [one.selected(mask) for one, mask in zip(arcs, kept, strict=True)]
+            self.junctions = self._junctions(self.arcs)
         self._walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
         self._walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
         self._walks_again = [w[mask] for w, mask in zip(again, kept, strict=True)]
 
-    @classmethod
-    def of(cls, walked: Walked) -> Walks:
-        """The complete walks among the arcs that were read."""
-        return cls(walked.columns, walked.layers, walked.arcs, walked.starts, walked.targets)
+    def _junctions(self, arcs: Sequence[Arcs]) -> dict[tuple[int, int], Junction]:
+        return {
+            (before, n): Junction(arcs[before], arcs[n], self.columns.size)
+            for n, layer in enumerate(self.layers)
+            for before in layer.before
+        }
 
     def without(self, nodes: Handles, *, ends: bool) -> Walks:
         """The walks that pass none of some nodes.
@@ -89,7 +81,7 @@ class Walks:
         passed = [nodes.has(one.origins) for one in self.arcs]
         if ends:
             passed = [p | nodes.has(one.ends) for p, one in zip(passed, self.arcs, strict=True)]
-        arcs = [one.marked(~p) for p, one in zip(passed, self.arcs, strict=True)]
+        arcs = [one.selected(~p) for p, one in zip(passed, self.arcs, strict=True)]
         return Walks(self.columns, self.layers, arcs, self._starts, self._targets)
 
     # --- nodes and edges ------------------------------------------------------------
@@ -107,8 +99,8 @@ class Walks:
 
     def ending(self, nodes: Handles) -> Ring:
         """The last edges of the walks that end at one of some nodes, each once."""
-        last = [self.arcs[n].marked(mask) for n, _, mask in self.step_ends(self.steps)]
-        rings = [one.marked(nodes.has(one.ends)).ring for one in last]
+        last = [self.arcs[n].selected(mask) for n, _, mask in self.step_ends(self.steps)]
+        rings = [one.selected(nodes.has(one.ends)).ring for one in last]
         return distinct(concatenated(rings), self.columns.size)
 
     def nodes_of(self, step: int) -> IntArray:
@@ -119,6 +111,7 @@ class Walks:
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""
         size, count = self.columns.size, len(nodes)
+        every = np.arange(count, dtype=np.int32)
         total = np.zeros(count, np.int64)
         for number, reached, mask in self.step_ends(step):
             if step:
@@ -128,7 +121,9 @@ class Walks:
                 to, on = np.ones(len(on), np.int64), np.minimum(on, MANY)
             large = to.astype(float) * on.astype(float) >= MANY
             walks = np.where(large, MANY, np.where(large, 0, to) * on)
-            total = np.minimum(total + _capped(walks, places_of(nodes, reached, size), count), MANY)
+            places = places_of(nodes, reached, size)
+            total += capped_sums(walks, places, every, np.full(count, -1), count)
+            total = np.minimum(total, MANY)
         return total
 
     def firsts(self, step: int, nodes: IntArray) -> tuple[LongArray, Ring, LongArray]:
@@ -165,11 +160,11 @@ class Walks:
         for n, layer in enumerate(self.layers):
             for before in layer.before if layer.step >= step else ():
                 passed = own if self.layers[before].step == step - 1 else values
-                met = self.junctions[before, n].least_onwards(passed[before], none)
+                met = self.junctions[before, n].least(passed[before], none)
                 values[n] = np.minimum(values[n], met)
         for n in reversed(range(len(self.layers))):
             for before in self.layers[n].before if self.layers[n].step < step else ():
-                met = self.junctions[before, n].least_backwards(values[n], none)
+                met = self.junctions[before, n].least(values[n], none, backwards=True)
                 values[before] = np.minimum(values[before], met)
         return values
 
@@ -198,7 +193,7 @@ class Walks:
             if not layer.before:
                 count[starts.has(one.origins)] = 1
             for before in layer.before:
-                count += self.junctions[before, n].onwards(walks[before])
+                count += self.junctions[before, n].sums(walks[before])
                 count = np.minimum(count, MANY)
             walks.append(count)
         return walks
@@ -217,14 +212,6 @@ class Walks:
             total = np.minimum(leaving[n] + again[n], MANY)
             for before in layer.before:
                 part = again if self.layers[before].step == layer.step else leaving
-                part[before] += self.junctions[before, n].backwards(total)
+                part[before] += self.junctions[before, n].sums(total, backwards=True)
                 part[before] = np.minimum(part[before], MANY)
         return leaving, again
-
-
-def _capped(weights: LongArray, at: IntArray, count: int) -> LongArray:
-    """The sums of weights by place, at most `MANY`; weights at place -1 do not count."""
-    full = weights >= MANY
-    sums = summed(np.where(full, 0, weights), at, count)
-    sums[summed(full.astype(np.int64), at, count) > 0] = MANY
-    return np.minimum(sums[:count], MANY)

@@ -103,10 +103,7 @@ class Walked:
             before: The number of the earlier layer.
             arcs: The arcs to test.
         """
-        first = self.arcs[before]
-        weights = np.ones(len(first), np.int64)
-        met: BoolArray = Junction(first, arcs, self.columns.size).onwards(weights) > 0
-        return met
+        return Junction(self.arcs[before], arcs, self.columns.size).meets()
 
     def _dead_end(self, *, backwards: bool) -> int | None:
         steps = range(len(self.path.steps))
@@ -124,16 +121,8 @@ class Walked:
         return None
 
 
-async def walk(
-    columns: IntegerGraph,
-    path: Path,
-    seeds: Sequence[ResolvedNode],
-    targets: Sequence[ResolvedNode] | None,
-    *,
-    conditions: Conditions,
-    bounds: Bounds,
-) -> Walked:
-    """Read the arcs of all steps.
+class PathReader:
+    """Reads the arcs of all steps of a path.
 
     Args:
         columns: The graph.
@@ -142,16 +131,7 @@ async def walk(
         targets: The nodes at which walks must end, each once; None for any node.
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
-
-    Raises:
-        StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
     """
-    walker = _Walker(columns, path, seeds, targets, conditions=conditions, bounds=bounds)
-    return await walker.walk()
-
-
-class _Walker:
-    """The state of `walk`."""
 
     def __init__(
         self,
@@ -169,7 +149,8 @@ class _Walker:
         self._nodes = Handles(columns.size)
         self._node_count = 0
         self._layers = layers_of(path.steps)
-        self._arcs: list[Arcs] = [Arcs.none()] * len(self._layers)
+        nothing = Arcs(NO_HANDLES, NO_HANDLES, NO_HANDLES, np.empty(0, bool))
+        self._arcs = [nothing] * len(self._layers)
         first, last = path.start_types, path.steps[-1].types
         seed_handles, starts = _handles(columns, seeds, first)
         self._ends: IntArray | None = None
@@ -181,8 +162,12 @@ class _Walker:
         self._frontiers: dict[int, Frontier] = {}
         self._done_front, self._done_back = 0, len(self._layers)
 
-    async def walk(self) -> Walked:
-        """Read all layers, each time on the side with fewer nodes."""
+    async def read(self) -> Walked:
+        """Read all layers, each time on the side with fewer nodes.
+
+        Raises:
+            StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
+        """
         starts, ends = self._starts, self._ends
         self._starts = await self._kept_named(starts, 0)
         if ends is not None:
@@ -191,9 +176,9 @@ class _Walker:
             front, back = self._front(), self._back()
             if back is not None and len(back) < len(front):
                 self._done_back -= 1
-                await self._read(self._done_back, back, backwards=True)
+                await self._read_layer(self._done_back, back, backwards=True)
             else:
-                await self._read(self._done_front, front, backwards=False)
+                await self._read_layer(self._done_front, front, backwards=False)
                 self._done_front += 1
         return Walked(
             self._columns,
@@ -224,15 +209,18 @@ class _Walker:
         if self._ends is None:
             return None
         number = self._done_back - 1
-        behind = [n for n, one in enumerate(self._layers) if number in one.before]
-        parts = [self._arcs[n].origins for n in behind]
+        parts = [self._arcs[n].origins for n in self._layers_after(number)]
         if self._is_last(self._layers[number]):
             parts.append(self._ends)
         return distinct_numbers(np.concatenate([NO_HANDLES, *parts]))
 
+    def _layers_after(self, number: int) -> list[int]:
+        """The layers that may follow a layer."""
+        return [n for n, layer in enumerate(self._layers) if number in layer.before]
+
     # --- one layer ----------------------------------------------------------------
 
-    async def _read(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
+    async def _read_layer(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
         """Read the arcs of a layer at some nodes and apply the conditions.
 
         Raises:
@@ -294,39 +282,30 @@ class _Walker:
             self._conditions.learn(NO_HANDLES, arcs.predicates)
             stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
             self._removed |= not stays.all()
-            arcs = arcs.marked(stays)
+            arcs = arcs.selected(stays)
         if backwards:
             if not layer.before:
-                return arcs.marked(Handles(self._columns.size, self._starts).has(arcs.origins))
+                return arcs.selected(Handles(self._columns.size, self._starts).has(arcs.origins))
             reached, entered = arcs.origins, layer.before[0]
         else:
             reached, entered = arcs.ends, number
         nodes = distinct_numbers(reached)
         self._count(nodes)
         nodes = await self._kept_nodes(nodes, self._layers[entered], ending=not backwards)
-        return arcs.marked(Handles(self._columns.size, nodes).has(reached))
+        return arcs.selected(Handles(self._columns.size, nodes).has(reached))
 
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that meet an arc of a layer read before that is another edge."""
-        size = self._columns.size
+        layer, size = self._layers[number], self._columns.size
+        if not backwards and not layer.before:
+            return arcs
         met = np.zeros(len(arcs), bool)
-        if backwards:
-            if self._is_last(self._layers[number]):
-                assert self._ends is not None
-                met |= Handles(size, self._ends).has(arcs.ends)
-            for n, one in enumerate(self._layers):
-                if number in one.before:
-                    behind = self._arcs[n]
-                    met |= Junction(arcs, behind, size).backwards(np.ones(len(behind), int)) > 0
-        else:
-            before = self._layers[number].before
-            if not before:
-                return arcs
-            for n in before:
-                one_before = self._arcs[n]
-                weights = np.ones(len(one_before), np.int64)
-                met |= Junction(one_before, arcs, size).onwards(weights) > 0
-        return arcs.marked(met)
+        if backwards and self._is_last(layer):
+            met = Handles(size, self._ends).has(arcs.ends)
+        for n in self._layers_after(number) if backwards else layer.before:
+            pair = (arcs, self._arcs[n]) if backwards else (self._arcs[n], arcs)
+            met |= Junction(*pair, size).meets(backwards=backwards)
+        return arcs.selected(met)
 
     def _count(self, nodes: IntArray) -> None:
         """Count the nodes reached.
