@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -22,9 +23,10 @@ from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
 from bfsql.engine.traverse import off_loop
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
-from bfsql.models import ConditionTally, Metadata
+from bfsql.models import BfsQuery, ConditionTally, IntersectionQuery, Metadata, PathQuery
 from bfsql.models.condition import Condition, Names, condition
 
+Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Subject: TypeAlias = tuple[str, str | None, int | None]
 """What conditions apply to: a property, a type or predicate, and a step."""
 
@@ -35,7 +37,7 @@ MENTIONS = "total_mentions"
 async def conditions_of(
     db: GraphDbInterface,
     columns: IntegerGraph,
-    query: Filters,
+    query: Query,
     *,
     stripped: Collection[str] = (),
     steps: int | None = None,
@@ -55,62 +57,26 @@ async def conditions_of(
         ToolError: A condition cannot be read.
         TimeoutError: The deadline passed.
     """
-    types: Iterable[str] = ()
-    predicates: Iterable[str] = ()
+    names = Names((), ())
     if query.where:
-        types, predicates = await call.within(_vocabulary(db))
-    return Conditions(
-        db, columns, query, Names(types, predicates), stripped=stripped, steps=steps, shown=shown
-    )
-
-
-async def _vocabulary(db: GraphDbInterface) -> tuple[Iterable[str], Iterable[str]]:
-    types, predicates = await asyncio.gather(db.entity_types(), db.predicates())
-    return types, predicates
-
-
-class Filters(Protocol):
-    """The filters of a query."""
-
-    @property
-    def exclude_node_types(self) -> Sequence[str]:
-        """Types of the nodes to remove."""
-
-    @property
-    def min_mentions(self) -> int:
-        """The smallest `total_mentions` that a node may have."""
-
-    @property
-    def where(self) -> Sequence[str]:
-        """Conditions on metadata."""
+        async with call.time_limit():
+            names = Names(*await asyncio.gather(db.entity_types(), db.predicates()))
+    return Conditions(db, columns, query, names, stripped=stripped, steps=steps, shown=shown)
 
 
 class Conditions:
-    """All filters that remove nodes and edges in one call.
-
-    Args:
-        db: The graph, from which the metadata named by conditions is read.
-        columns: The graph in integers, for this call.
-        query: The query, as in `conditions_of`.
-        names: The types and predicates that a scope may name.
-        stripped: Keys of edges that count as absent.
-        steps: The number of steps of a path.
-        shown: The step whose nodes are shown.
-
-    Raises:
-        ToolError: A condition cannot be read.
-    """
+    """All filters that remove nodes and edges in one call; `conditions_of` creates them."""
 
     def __init__(
         self,
         db: GraphDbInterface,
         columns: IntegerGraph,
-        query: Filters,
+        query: Query,
         names: Names,
         *,
-        stripped: Collection[str] = (),
-        steps: int | None = None,
-        shown: int | None = None,
+        stripped: Collection[str],
+        steps: int | None,
+        shown: int | None,
     ) -> None:
         self._db = db
         self._columns = columns
@@ -177,32 +143,18 @@ class Conditions:
         Raises:
             TimeoutError: The deadline passed while metadata was read.
         """
-        kept = np.ones(len(handles), bool) if named else self._of_kept_types(types)
+        kept, names = np.ones(len(handles), bool), self._columns.type_names
+        if self._excluded and not named:
+            kept = ~are_named(types, names, self._excluded)
         least = 1 if named else self._least
         judged = [
             c for c in self._conditions if c.predicate is None and self._at(c, step, named=named)
         ]
-        due = kept.copy()
-        if least <= 1:
-            due &= self._about(judged, types)
-        places = np.flatnonzero(due)
+        places = np.flatnonzero(kept if least > 1 else kept & _about(judged, types, names))
         keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
         read = properties_of_nodes(self._db, self._columns, handles[places], keys)
-        async with aclosing(read) as parts:
-            async for part, metadata in parts:
-                here = places[part]
-
-                def judge(
-                    metadata: Sequence[Metadata] = metadata, kinds: IntArray = types[here]
-                ) -> BoolArray:
-                    stays = self._meet(judged, metadata, kinds, self._columns.type_names)
-                    if least > 1:
-                        mentions = (_mentions(one, least) >= least for one in metadata)
-                        stays &= np.fromiter(mentions, bool, len(metadata))
-                    return stays
-
-                kept[here] = await off_loop(len(metadata) * (1 + len(judged)), judge)
-        return kept
+        meet = partial(self._meet, judged, names, least=least)
+        return await _judged(kept, places, types, read, meet)
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
         """Which edges are kept.
@@ -214,25 +166,13 @@ class Conditions:
         Raises:
             TimeoutError: The deadline passed while metadata was read.
         """
-        kept = np.ones(len(ring.subjects), bool)
+        kept, names = np.ones(len(ring.subjects), bool), self._columns.predicate_names
         judged = [c for c in self._conditions if self._about_edges(c, step)]
-        wide = any(c.predicate is None for c in judged)
-        names = self._columns.predicate_names
-        scopes = {c.predicate for c in judged if c.predicate is not None}
-        due = kept.copy() if wide else are_named(ring.predicates, names, scopes)
-        if not judged:
-            return kept
-        places = np.flatnonzero(due)
+        places = np.flatnonzero(_about(judged, ring.predicates, names))
         keys = {c.key for c in judged} - self._stripped
         read = properties_of_edges(self._db, self._columns, at(ring, places), keys)
-        async with aclosing(read) as parts:
-            async for part, metadata in parts:
-                here = places[part]
-                work = partial(
-                    self._meet, judged, metadata, ring.predicates[here], names, self._stripped
-                )
-                kept[here] = await off_loop(len(metadata) * len(judged), work)
-        return kept
+        meet = partial(self._meet, judged, names, hidden=self._stripped)
+        return await _judged(kept, places, ring.predicates, read, meet)
 
     def _read(self) -> list[Condition]:
         return [condition(text, self._names, self._steps) for text in self._where]
@@ -248,34 +188,25 @@ class Conditions:
             return False
         return one.step is None or one.step == step
 
-    def _of_kept_types(self, types: IntArray) -> BoolArray:
-        if not self._excluded:
-            return np.ones(len(types), bool)
-        return ~are_named(types, self._columns.type_names, self._excluded)
-
-    def _about(self, judged: Sequence[Condition], types: IntArray) -> BoolArray:
-        """Which nodes at least one of the given conditions applies to."""
-        if any(one.type is None for one in judged):
-            return np.ones(len(types), bool)
-        scopes = {one.type for one in judged if one.type is not None}
-        return are_named(types, self._columns.type_names, scopes)
-
     def _meet(
         self,
         judged: Sequence[Condition],
+        names: Sequence[str],
         metadata: Sequence[Metadata],
         kinds: IntArray,
-        names: Sequence[str],
+        *,
         hidden: Collection[str] = (),
+        least: int = 1,
     ) -> BoolArray:
         """Which nodes or edges are kept under some conditions.
 
         Args:
             judged: The conditions.
+            names: The names of the types or predicates.
             metadata: The metadata of each node or edge.
             kinds: The number of the type or the predicate of each.
-            names: The names of the types or predicates.
             hidden: Keys that count as absent.
+            least: The smallest number of mentions.
 
         Raises:
             TimeoutError: The deadline passed.
@@ -289,19 +220,44 @@ class Conditions:
             numbers[key] = self._values[key].numbers(known)
         stays = np.ones(len(metadata), bool)
         for subject, group in groups.items():
-            key, scope, _ = subject
-            own = np.arange(len(kinds))
-            if scope is not None:
-                own = np.flatnonzero(are_named(kinds, names, {scope}))
-            kept = self._tallies[subject].keeps(
-                group, numbers[key][own], self._values[key], absent=self._spares(group[0])
+            own = np.flatnonzero(_about(group, kinds, names))
+            values = self._values[group[0].key]
+            stays[own] &= self._tallies[subject].keeps(
+                group, numbers[group[0].key][own], values, absent=self._spares(group[0])
             )
-            stays[own] &= kept
+        if least > 1:
+            mentions = (_mentions(one, least) >= least for one in metadata)
+            stays &= np.fromiter(mentions, bool, len(metadata))
         return stays
 
     def _spares(self, one: Condition) -> bool:
         """Whether a condition keeps nodes and edges without the property."""
         return one.scope is None and self._steps is None
+
+
+async def _judged(
+    kept: BoolArray,
+    places: npt.NDArray[np.intp],
+    kinds: IntArray,
+    read: AsyncGenerator[tuple[slice, list[Metadata]]],
+    meet: Callable[[Sequence[Metadata], IntArray], BoolArray],
+) -> BoolArray:
+    """Which nodes or edges are kept: those at some places if their metadata meets conditions."""
+    async with aclosing(read) as parts:
+        async for part, metadata in parts:
+            here = places[part]
+            kept[here] = await off_loop(len(metadata), partial(meet, metadata, kinds[here]))
+    return kept
+
+
+def _about(judged: Sequence[Condition], kinds: IntArray, names: Sequence[str]) -> BoolArray:
+    """Which nodes or edges at least one of the conditions applies to, by type or predicate."""
+    if not judged:
+        return np.zeros(len(kinds), bool)
+    scopes = {one.scope for one in judged}
+    if None in scopes:
+        return np.ones(len(kinds), bool)
+    return are_named(kinds, names, {scope for scope in scopes if scope is not None})
 
 
 def _subject(one: Condition) -> Subject:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.engine.conditions import conditions_of
+from bfsql.engine.conditions import Query, conditions_of
 from bfsql.engine.detail import with_absent_fields, with_metadata
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of
-from bfsql.engine.select import Pages, Query, Result, select, selected
+from bfsql.engine.select import Pages, Result, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 

@@ -26,7 +26,7 @@ from bfsql.arrays import (
     places_of,
     within,
 )
-from bfsql.engine.conditions import Conditions
+from bfsql.engine.conditions import Conditions, Query
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
 from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
@@ -42,7 +42,6 @@ from bfsql.models import (
     Triple,
 )
 
-Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Result: TypeAlias = BfsResult | IntersectionResult
 
 
