@@ -17,7 +17,7 @@ import numpy as np
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.select import Selection, all_of, summarized
+from bfsql.engine.select import Selection, summarized
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
@@ -29,7 +29,7 @@ from bfsql.engine.traverse import (
 )
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode, Ring
-from bfsql.models import Triple
+from bfsql.models import AnswerGaps, Triple
 
 
 class Connection(NamedTuple):
@@ -92,8 +92,20 @@ class ShortestPathSearch:
                 edges.append(await off_loop(known.count, partial(_between, one, other, length)))
         ring = distinct(concatenated(edges), columns.size)
         nodes = distinct_numbers(np.concatenate([np.array(joined, np.int32), ring.ends]))
-        reach = await _reach(columns, seeds, nodes, ring, most)
-        return ShortestPaths(all_of(reach, self._conditions), found)
+        return ShortestPaths(await self._selection(seeds, nodes, ring, most), found)
+
+    async def _selection(
+        self, seeds: Sequence[ResolvedNode], nodes: IntArray, edges: Ring, most: int
+    ) -> Selection:
+        """The connections, with nodes by distance within them, then by id."""
+        columns, every = self._columns, Handles(self._columns.size, nodes)
+        starts = np.array([seed.handle for seed in seeds], np.int32)
+        rank = ranks_from(columns.size, starts[every.has(starts)], edges, most)[nodes]
+        levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
+        nodes = np.concatenate(levels)
+        types = await call.within(columns.types(nodes))
+        facts = AnswerGaps(conditions=self._conditions.facts)
+        return Selection.of(columns, nodes, types, edges, facts)
 
 
 def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
@@ -315,28 +327,3 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
     middle = middle[other.rank[middle] == length - near + 1]
     on = towards(edges, one.rank, middle) | towards(edges, other.rank, middle)
     return marked(edges, on)
-
-
-async def _reach(
-    columns: IntegerGraph, seeds: Sequence[ResolvedNode], nodes: IntArray, edges: Ring, most: int
-) -> TraversalResult:
-    """The connections as a `TraversalResult`: nodes by distance within them, then by id."""
-    every = Handles(columns.size, nodes)
-    starts = np.array([seed.handle for seed in seeds], np.int32)
-    rank = ranks_from(columns.size, starts[every.has(starts)], edges, most)[nodes]
-    levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
-    nodes = np.concatenate(levels)
-    return TraversalResult(
-        columns,
-        [seed.id for seed in seeds],
-        starts,
-        most,
-        most,
-        None,
-        nodes,
-        np.repeat(np.arange(most + 1, dtype=np.int32), list(map(len, levels))),
-        await call.within(columns.types(nodes)),
-        edges,
-        marked(edges, np.zeros(len(edges.subjects), bool)),
-        Handles(columns.size),
-    )

@@ -9,8 +9,15 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, marked, within
-from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, off_loop, ranks_from
-from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
+from bfsql.engine.traverse import (
+    Bounds,
+    EdgeCollector,
+    TraversalResult,
+    off_loop,
+    ranks_from,
+    stopping_bound,
+)
+from bfsql.errors import BoundMet
 from bfsql.integers import BoolArray, IntArray, Ring
 
 
@@ -38,23 +45,11 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     try:
         async with call.time_limit():
             further = await _among(reach, outermost, bounds)
-    except TimeoutError as late:
-        if reach.depth == 1:
-            raise FirstRingUnfinished(reach.seeds, call.seconds(), None) from late
-        call.cut_by("deadline")
-        return await _shallower(replace(reach, stopped_by="deadline"))
-    except BoundMet as met:
-        if reach.depth == 1:
-            raise FirstRingTooLarge(reach.seeds, met.bound, bounds.edges) from None
-        call.cut_by(met.bound)
-        return await _shallower(replace(reach, stopped_by=met.bound))
+    except (TimeoutError, BoundMet) as stop:
+        depth = reach.depth - 1
+        reach = replace(reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds, depth))
+        return await _narrowed(reach, await _within_every(reach))
     return await _narrowed(reach, common, further)
-
-
-async def _shallower(reach: TraversalResult) -> TraversalResult:
-    """The intersection at one hop less."""
-    reach = replace(reach, depth=reach.depth - 1)
-    return await _narrowed(reach, await _within_every(reach))
 
 
 async def _among(reach: TraversalResult, outermost: IntArray, bounds: Bounds) -> Ring:

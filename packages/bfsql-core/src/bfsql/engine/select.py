@@ -66,6 +66,13 @@ class Selection:
     last_page: list[LastPage] = field(default_factory=list, compare=False)
     """The last page looked up; at most one entry."""
 
+    @classmethod
+    def of(
+        cls, columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
+    ) -> Selection:
+        """A selection with its summary."""
+        return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts)
+
 
 async def selected(
     columns: IntegerGraph,
@@ -112,37 +119,18 @@ async def select(reach: TraversalResult, conditions: Conditions) -> Selection:
     """
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
     size = len(reach.nodes) + len(edges.subjects)
-    if not conditions:
-        facts = _facts(reach, nodes)
-        return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
-    conditions.learn(types, edges.predicates)
-    kept = await conditions.keeps_nodes(nodes, types, None)
-    nodes, types = nodes[kept], types[kept]
-    if len(nodes) < len(reach.nodes):
-        members = Handles(columns.size, nodes)
-        edges = await off_loop(size, lambda: within(reach.edges, members))
-    kept = await conditions.keeps_edges(edges, None)
-    if not kept.all():
-        edges = marked(edges, kept)
-    facts = replace(_facts(reach, nodes), conditions=conditions.facts)
-    return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
-
-
-def all_of(reach: TraversalResult, conditions: Conditions) -> Selection:
-    """Select everything that was reached by a search that applied the conditions itself.
-
-    Args:
-        reach: The result of the search.
-        conditions: The filters that the search applied.
-    """
-    facts = replace(_facts(reach, reach.nodes), conditions=conditions.facts)
-    return _selection(reach.columns, reach.nodes, reach.types, reach.edges, facts)
-
-
-def _selection(
-    columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
-) -> Selection:
-    return Selection(columns, nodes, types, edges, summarized(columns, types, edges), facts)
+    if conditions:
+        conditions.learn(types, edges.predicates)
+        kept = await conditions.keeps_nodes(nodes, types, None)
+        nodes, types = nodes[kept], types[kept]
+        if len(nodes) < len(reach.nodes):
+            members = Handles(columns.size, nodes)
+            edges = await off_loop(size, lambda: within(reach.edges, members))
+        kept = await conditions.keeps_edges(edges, None)
+        if not kept.all():
+            edges = marked(edges, kept)
+    facts = _facts(reach, nodes, conditions)
+    return await off_loop(size, lambda: Selection.of(columns, nodes, types, edges, facts))
 
 
 def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
@@ -157,7 +145,7 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
 
 
-def _facts(reach: TraversalResult, nodes: IntArray) -> AnswerGaps:
+def _facts(reach: TraversalResult, nodes: IntArray, conditions: Conditions) -> AnswerGaps:
     stopped = reach.depth < reach.hops
     ends = reach.dangling.ends
     missing = ends[reach.missing.has(ends)]
@@ -172,6 +160,7 @@ def _facts(reach: TraversalResult, nodes: IntArray) -> AnswerGaps:
         dangling_ids=len(distinct_numbers(missing)),
         dangling_edges=len(reach.dangling.subjects),
         removed_seeds=removed,
+        conditions=conditions.facts,
     )
 
 

@@ -26,6 +26,7 @@ from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, Types
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 
 T = TypeVar("T")
+StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
@@ -61,7 +62,7 @@ class TraversalResult:
     """Number of rings requested."""
     depth: int
     """Number of rings for which the result is exact."""
-    stopped_by: Literal["deadline", "nodes", "edges"] | None
+    stopped_by: StoppedBy | None
     """The bound that was met, if any."""
     nodes: IntArray
     """Handles, ordered by distance from the nearest seed, then by id."""
@@ -93,26 +94,17 @@ async def traverse(
         FirstRingTooLarge: The first ring exceeds one of the bounds.
         TypesUnread: The deadline passed before the types were read.
     """
-    stopped_by: Literal["deadline", "nodes", "edges"] | None = None
+    stopped_by: StoppedBy | None = None
     ids, handles = [seed.id for seed in seeds], np.array([s.handle for s in seeds], np.int32)
     search = _Search(columns, handles, bounds)
     rings = [await columns.ordered(handles)]
     while len(rings) <= hops and len(rings[-1]):
         try:
             found = await search.expand(rings[-1])
-        except TimeoutError as late:
-            if len(rings) == 1:
-                raise FirstRingUnfinished(ids, call.seconds(), _known_degree()) from late
-            stopped_by = "deadline"
-            break
-        except BoundMet as met:
-            if len(rings) == 1:
-                raise FirstRingTooLarge(ids, met.bound, met.most) from None
-            stopped_by = met.bound
+        except (TimeoutError, BoundMet) as stop:
+            stopped_by = stopping_bound(stop, ids, len(rings) - 1, _known_degree())
             break
         rings.append(await columns.ordered(found))
-    if stopped_by:
-        call.cut_by(stopped_by)
     nodes = np.concatenate(rings)
     types = await types_of(columns, nodes)
     real = types != NO_NODE
@@ -150,6 +142,33 @@ async def traverse(
         dangling,
         missing,
     )
+
+
+def stopping_bound(
+    by: TimeoutError | BoundMet, seeds: Sequence[str], depth: int, degree: int | None = None
+) -> StoppedBy:
+    """What stopped a traversal that is complete up to some depth.
+
+    Args:
+        by: The error that stopped it.
+        seeds: Ids of the seeds.
+        depth: The depth, 0 if not even the first ring is complete.
+        degree: The largest known number of edges of a node, for the error message.
+
+    Raises:
+        FirstRingUnfinished: There is no complete ring, since the deadline passed.
+        FirstRingTooLarge: There is no complete ring, since a bound was met.
+    """
+    if isinstance(by, TimeoutError):
+        if not depth:
+            raise FirstRingUnfinished(seeds, call.seconds(), degree) from by
+        bound: StoppedBy = "deadline"
+    else:
+        if not depth:
+            raise FirstRingTooLarge(seeds, by.bound, by.most) from None
+        bound = by.bound
+    call.cut_by(bound)
+    return bound
 
 
 def ranks_from(size: int, starts: IntArray, edges: Ring, depth: int) -> Ranks:

@@ -23,7 +23,7 @@ from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
-from bfsql.engine.select import PagePlaces, Pages, Selection, summarized
+from bfsql.engine.select import PagePlaces, Pages, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
@@ -112,8 +112,7 @@ async def _result(walked: Walked, query: PathQuery, conditions: Conditions) -> P
     facts = replace(facts, conditions=conditions.facts)
 
     def result() -> PathResult:
-        summary = summarized(columns, types, walks.edges)
-        selection = Selection(columns, walks.nodes, types, walks.edges, summary, facts)
+        selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
         paths = walks.paths(query.shown_step, shown)
         counted = query.count_distinct
         distinct = None
