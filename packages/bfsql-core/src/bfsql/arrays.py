@@ -20,6 +20,7 @@ Number = TypeVar("Number", np.int32, np.int64)
 Item = TypeVar("Item", bound=np.generic)
 
 NO_HANDLES: IntArray = np.empty(0, np.int32)
+NO_EDGES = Ring(NO_HANDLES, NO_HANDLES, NO_HANDLES)
 _AT_ONCE = 250_000
 """Numbers or edges that are worked on at once, so that the processor's caches hold the results."""
 

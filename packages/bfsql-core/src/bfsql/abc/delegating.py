@@ -276,14 +276,16 @@ class SignatureAdapter(PassThroughBackend):
     ) -> dict[str, Metadata]:
         """Metadata by id, of these keys only."""
         supported = self._supported("metadata_for_nodes_batch", keys=keys)
-        return only(await super().metadata_for_nodes_batch(ids, **supported), keys)
+        found = await super().metadata_for_nodes_batch(ids, **supported)
+        return found if keys is None else only(found, keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by triple, of these keys only."""
         supported = self._supported("metadata_for_edges_batch", keys=keys)
-        return only(await super().metadata_for_edges_batch(edges, **supported), keys)
+        found = await super().metadata_for_edges_batch(edges, **supported)
+        return found if keys is None else only(found, keys)
 
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""

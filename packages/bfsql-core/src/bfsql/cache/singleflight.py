@@ -215,14 +215,17 @@ class CachedMethod(Generic[K]):
             call.omitted(*self._held.omissions(answers))
         if self._give is not None and answers:
             answers = self._give(answers)
-        if len(answers) == len(wanted):
-            self._tell_observers(wanted, 0, method)
+        missing: list[K] = []
+        if len(answers) < len(wanted):
+            missing = [key for key in wanted if key not in answers]
+            unknown = self._unknown.find(missing, now)
+            alone = len(wanted) == 1
+            missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
+        if wanted and self._observers.watch_cache:
+            name = method or self._method or str(wanted[0])
+            self._observers.cache_asked(name, len(wanted) - len(missing), len(missing))
+        if not missing:
             return answers
-        missing = [key for key in wanted if key not in answers]
-        unknown = self._unknown.find(missing, now)
-        alone = len(wanted) == 1
-        missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
-        self._tell_observers(wanted, len(missing), method)
         joinable = self._joinable(missing)
         elsewhere = frozenset(key for shared in joinable.values() for key in shared)
         missing = [key for key in missing if key not in elsewhere]
@@ -312,11 +315,6 @@ class CachedMethod(Generic[K]):
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = asked
         return shared_call
-
-    def _tell_observers(self, wanted: list[K], missing: int, method: str | None) -> None:
-        if wanted and self._observers.watch_cache:
-            name = method or self._method or str(wanted[0])
-            self._observers.cache_asked(name, len(wanted) - missing, missing)
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import (
+    NO_HANDLES,
     Handles,
     at,
     counted_numbers,
@@ -34,6 +35,7 @@ from bfsql.models import (
     AnswerGaps,
     BfsQuery,
     BfsResult,
+    ConditionTally,
     IntersectionQuery,
     IntersectionResult,
     PathQuery,
@@ -119,6 +121,7 @@ async def select(reach: TraversalResult, conditions: Conditions) -> Selection:
     """
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
     size = len(reach.nodes) + len(edges.subjects)
+    tallies: tuple[ConditionTally, ...] = ()
     if conditions:
         conditions.learn(types, edges.predicates)
         kept = await conditions.keeps_nodes(nodes, types, None)
@@ -129,7 +132,8 @@ async def select(reach: TraversalResult, conditions: Conditions) -> Selection:
         kept = await conditions.keeps_edges(edges, None)
         if not kept.all():
             edges = marked(edges, kept)
-    facts = _facts(reach, nodes, conditions)
+        tallies = conditions.facts
+    facts = _facts(reach, nodes, tallies)
     return await off_loop(size, lambda: Selection.of(columns, nodes, types, edges, facts))
 
 
@@ -145,10 +149,13 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
 
 
-def _facts(reach: TraversalResult, nodes: IntArray, conditions: Conditions) -> AnswerGaps:
-    stopped = reach.depth < reach.hops
-    ends = reach.dangling.ends
-    missing = ends[reach.missing.has(ends)]
+def _facts(
+    reach: TraversalResult, nodes: IntArray, tallies: tuple[ConditionTally, ...]
+) -> AnswerGaps:
+    stopped, missing = reach.depth < reach.hops, NO_HANDLES
+    if len(reach.dangling.subjects):
+        ends = reach.dangling.ends
+        missing = distinct_numbers(ends[reach.missing.has(ends)])
     removed: tuple[str, ...] = ()
     if len(nodes) < len(reach.nodes):
         kept = Handles(reach.columns.size, nodes).has(reach.handles).tolist()
@@ -157,10 +164,10 @@ def _facts(reach: TraversalResult, nodes: IntArray, conditions: Conditions) -> A
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
         stopped_by=reach.stopped_by,
-        dangling_ids=len(distinct_numbers(missing)),
+        dangling_ids=len(missing),
         dangling_edges=len(reach.dangling.subjects),
         removed_seeds=removed,
-        conditions=conditions.facts,
+        conditions=tallies,
     )
 
 

@@ -18,7 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.arrays import NO_HANDLES, Handles, at, concatenated, distinct, distinct_numbers, marked
+from bfsql.arrays import (
+    NO_EDGES,
+    NO_HANDLES,
+    Handles,
+    concatenated,
+    distinct,
+    distinct_numbers,
+    marked,
+)
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.engine.thresholds import LARGE, LATE_SECONDS, RING_SHARE
@@ -347,7 +355,7 @@ async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
 def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
     """The edges with nodes at both ends, and the other edges."""
     if not missing:
-        return edges, at(edges, np.empty(0, np.intp))
+        return edges, NO_EDGES
     apart = missing.has(edges.subjects) | missing.has(edges.objects)
     return marked(edges, ~apart), marked(edges, apart)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import (
+    NO_EDGES,
     NO_HANDLES,
     Handles,
     LongArray,
@@ -26,7 +27,7 @@ from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode
 from bfsql.models import (
     MOST_PATHS,
     AnswerGaps,
@@ -275,5 +276,4 @@ class PathPages(Pages):
             firsts = walks.firsts(self.query.shown_step, nodes)
             return PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)
         types = selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
-        no_edges = Ring(nothing, nothing, nothing)
-        return PagePlaces(length, nodes, types, np.arange(length), no_edges, nothing, nothing)
+        return PagePlaces(length, nodes, types, np.arange(length), NO_EDGES, nothing, nothing)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,12 +68,8 @@ class Arcs:
     @classmethod
     def joined(cls, sets: Sequence[Arcs]) -> Arcs:
         """The arcs of several sets, one set after the other."""
-        return cls(*map(np.concatenate, zip(*(one.columns for one in sets), strict=True)))
-
-    @property
-    def columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """The four arrays."""
-        return self.origins, self.predicates, self.ends, self.along
+        columns = [(one.origins, one.predicates, one.ends, one.along) for one in sets]
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
 
     def turned(self) -> Arcs:
         """The same arcs in the opposite direction."""
@@ -83,7 +78,7 @@ class Arcs:
 
     def selected(self, arcs: BoolArray | npt.NDArray[np.intp]) -> Arcs:
         """The arcs that a mask selects, or those at some places."""
-        return Arcs(*(column[arcs] for column in self.columns))
+        return Arcs(self.origins[arcs], self.predicates[arcs], self.ends[arcs], self.along[arcs])
 
     def runs(self, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
         """An order in which equal arcs are adjacent, and a mask of the first of each run."""
