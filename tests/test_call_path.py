@@ -12,7 +12,7 @@ from bfsql import open_graph
 
 MOST_MODULES = {"cold": 35, "warm": 33}
 MOST_CROSSINGS = {"cold": 230, "warm": 86}
-MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 425, 120
+MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 405, 105
 MOST_SEARCH_CALLS, MOST_SEARCH_CROSSINGS = 140, 45
 CO_STARS = ["-ACTED_IN->", "<-ACTED_IN-"]
 
@@ -56,6 +56,7 @@ async def test_a_traversal_enters_few_modules_and_seldom_crosses_between_them(
         found = await graph.search_entities("Tom Hanks")
         seeds = [found.content["result"][0]["id"]]
         before = await graph.bfs_query(seeds=seeds, max_hops=2 if state == "warm" else 1)
+        await graph.counted()  # the outline, which is otherwise counted meanwhile
         with Course() as course:
             answer = await graph.bfs_query(seeds=seeds, max_hops=2)
     assert (answer.text == before.text) == (state == "warm")
@@ -73,6 +74,7 @@ async def test_a_path_walked_before_makes_few_calls_and_seldom_crosses_between_m
         asked = {"seeds": [found.content["result"][0]["id"]], "path": CO_STARS}
         await graph.counted()  # otherwise, steps of counting in the background are counted too
         before = await graph.bfs_query(**asked, topology_only=True)
+        await graph.counted()  # the outline, which is otherwise counted meanwhile
         with Course() as course:
             answer = await graph.bfs_query(**asked, topology_only=True)
     assert answer.text == before.text
@@ -85,6 +87,7 @@ async def test_a_search_makes_few_calls_and_seldom_crosses_between_modules(films
     # Without the conformance kit, a hook plugin that the tests' environment has.
     async with open_graph("sqlite", path=films_db, hooks=()) as graph:
         before = await graph.search_entities("Tom Hanks")
+        await graph.counted()  # the outline, which is otherwise counted meanwhile
         with Course() as course:
             answer = await graph.search_entities("Tom Hanks")
     assert answer.text == before.text
