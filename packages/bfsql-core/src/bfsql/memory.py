@@ -35,8 +35,6 @@ from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
 """Candidates of a search (chapter 12: "at most 10-20 candidates")."""
-ENOUGH = 5
-"""With this many matches, or an exact one, misspellings are not searched."""
 
 
 class MemoryBackend(GraphDbInterface):
@@ -85,7 +83,8 @@ class MemoryBackend(GraphDbInterface):
         types = set(node_types or ())
         among = [i for i in self._types if not types or self._types[i] in types]
         found = self._matching(wanted, among, errors=False)
-        if len(found) < ENOUGH and not any(match.kind in EXACT for match in found.values()):
+        is_exact = any(match.kind in EXACT for match in found.values())
+        if not is_exact and len(found) < 5:  # noqa: PLR2004 - more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
         names = {i: name_of(self._node_metadata[i]) for i in found}
         ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))

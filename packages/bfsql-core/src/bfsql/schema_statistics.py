@@ -21,7 +21,6 @@ MOST_NODES = 20_000
 MOST_EDGES = 50_000
 """Up to this number of edges all are read, parallel ones counted separately; otherwise a sample."""
 
-_CHUNK = 2_500
 _Key = TypeVar("_Key")
 _Counts = TypeVar("_Counts")
 
@@ -117,8 +116,8 @@ def _counts(
     )
 
 
-def _chunks(keys: Sequence[_Key]) -> list[Sequence[_Key]]:
-    return [keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK)]
+def _chunks(keys: Sequence[_Key], size: int = 2_500) -> list[Sequence[_Key]]:
+    return [keys[start : start + size] for start in range(0, len(keys), size)]
 
 
 def _spread(keys: Sequence[_Key], most: int | None) -> Sequence[_Key]:

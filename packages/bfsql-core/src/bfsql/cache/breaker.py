@@ -42,10 +42,6 @@ FIRST_PAUSE = 0.5
 """Seconds between the probe that opens the breaker and the next one; doubled each time."""
 PROBE_SECONDS = 5.0
 """Seconds that a probe may take."""
-HALF_OPEN_SECONDS = 1.0
-"""Seconds that a call waits for a probe that is under way."""
-SILENT_SECONDS = 5.0
-"""Seconds without a response after which a cancelled call starts a probe."""
 
 log = logging.getLogger("bfsql")
 
@@ -81,22 +77,29 @@ class Breaker:
         """Seconds until the next probe; 0 while one is under way or none is scheduled."""
         return 0.0 if self.retry_at is None else max(0.0, self.retry_at - time.monotonic())
 
-    async def admit(self) -> None:
+    async def admit(self, patience: float = 1.0) -> None:
         """Let a call pass while the breaker is closed.
+
+        Args:
+            patience: Seconds that the call waits for a probe that is under way.
 
         Raises:
             CircuitOpen: The breaker is open, or half-open for longer than a call waits.
         """
         if self.state == "half-open" and self._watch is not None:
             left = call.remaining()
-            wait = HALF_OPEN_SECONDS if left is None else min(left, HALF_OPEN_SECONDS)
+            wait = patience if left is None else min(left, patience)
             await asyncio.wait([self._watch], timeout=wait)
         if self.state != "closed":
             raise CircuitOpen(self.last_error, self.seconds)
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Observe the outcome of a call to the store; `answered` reports a part of an answer."""
+    def watching(self, silence: float = 5.0) -> Iterator[None]:
+        """Observe the outcome of a call to the store; `answered` reports a part of an answer.
+
+        Args:
+            silence: Seconds without a response after which a cancelled call starts a probe.
+        """
         began = time.monotonic()
         try:
             yield
@@ -110,7 +113,7 @@ class Breaker:
             raise
         except asyncio.CancelledError:
             took = time.monotonic() - began
-            if took >= SILENT_SECONDS or call.remaining() == 0:
+            if took >= silence or call.remaining() == 0:
                 self._suspect(_silent(took), began)
             raise
         except KeyError:  # an answer: the node or edge does not exist

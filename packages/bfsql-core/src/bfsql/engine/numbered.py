@@ -83,10 +83,10 @@ class NumberedGraph(IntegerGraph):
         self._db = db
         self._rings: NumberedRings = db.numbered() or _Streamed(db)
         self._numbering = self._rings.numbering
-        self._brought: dict[str, Metadata] = {}
+        self._metadata: dict[str, Metadata] = {}
         # By handle: the number of its type minus `TYPE_UNREAD`, so that unknown types are zeros.
-        self._told = NO_HANDLES
-        self._ahead: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
+        self._types = NO_HANDLES
+        self._prefetched: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
 
     @property
     def size(self) -> int:
@@ -111,18 +111,18 @@ class NumberedGraph(IntegerGraph):
     @property
     def node_metadata(self) -> Mapping[str, Metadata]:
         """The metadata that came with nodes, by id."""
-        return self._brought
+        return self._metadata
 
     def prefetch(self, ids: Sequence[str]) -> None:
         """Start a task that reads the ring of some nodes, if a cache holds what is read."""
         asked = frozenset(ids)
         if asked and self._db.numbered() is not None:
             task = call.start_in_call(self._read(sorted(asked)))
-            self._ahead = None if task is None else (asked, task)
+            self._prefetched = None if task is None else (asked, task)
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """Look nodes up in the ring read ahead, if it names their types, or else in one batch."""
-        found = await self._ends_ahead(ids)
+        found = await self._prefetched_nodes(ids)
         if found is not None:
             return found
         nodes = await nodes_of(self._db, ids)
@@ -137,15 +137,15 @@ class NumberedGraph(IntegerGraph):
     async def types(self, handles: IntArray) -> IntArray:
         """The types of nodes: those already known, and the others by one batch."""
         self._cover()
-        unasked = handles.compress(self._told.take(handles) == 0)
+        unasked = handles.compress(self._types.take(handles) == 0)
         if len(unasked):
-            self._told[unasked] = NO_NODE - TYPE_UNREAD
+            self._types[unasked] = NO_NODE - TYPE_UNREAD
             try:
                 self._learn_nodes(list(await self._db.get_nodes_batch(self._names(unasked))))
             except BaseException:
-                self._told[unasked] = 0
+                self._types[unasked] = 0
                 raise
-        return self._told.take(handles) + TYPE_UNREAD
+        return self._types.take(handles) + TYPE_UNREAD
 
     async def rings(
         self,
@@ -173,10 +173,10 @@ class NumberedGraph(IntegerGraph):
         predicates: Collection[str] | None,
         direction: EdgeDirection | None,
     ) -> AsyncGenerator[IntArray]:
-        ahead, self._ahead = self._ahead, None
+        prefetched, self._prefetched = self._prefetched, None
         whole = predicates is None and direction is None
-        if ahead is not None and whole and ahead[0] == frozenset(ids):
-            for rows in await ahead[1]:
+        if prefetched is not None and whole and prefetched[0] == frozenset(ids):
+            for rows in await prefetched[1]:
                 yield rows
             return
         part = self._rings.rings(ids, predicates=predicates, direction=direction)
@@ -188,11 +188,11 @@ class NumberedGraph(IntegerGraph):
         async with aclosing(self._rings.rings(ids)) as batches:
             return [rows async for rows in batches]
 
-    async def _ends_ahead(self, ids: Sequence[str]) -> list[ResolvedNode | None] | None:
+    async def _prefetched_nodes(self, ids: Sequence[str]) -> list[ResolvedNode | None] | None:
         """The nodes, if each of them is an end of the ring read ahead and has a type there."""
-        if self._ahead is None or not self._rings.typed:
+        if self._prefetched is None or not self._rings.typed:
             return None
-        task = self._ahead[1]
+        task = self._prefetched[1]
         await asyncio.wait([task], timeout=AT_ONCE)
         if not task.done() or task.cancelled():
             return None
@@ -204,10 +204,10 @@ class NumberedGraph(IntegerGraph):
             self._learn_types(rows)
         self._cover()
         handles = list(map(self._numbering.get, ids))
-        if not all(h is not None and self._told[h] > NO_NODE - TYPE_UNREAD for h in handles):
+        if not all(h is not None and self._types[h] > NO_NODE - TYPE_UNREAD for h in handles):
             return None
         return [
-            ResolvedNode(h, i, int(self._told[h]) + TYPE_UNREAD)
+            ResolvedNode(h, i, int(self._types[h]) + TYPE_UNREAD)
             for i, h in zip(ids, handles, strict=True)
             if h is not None
         ]
@@ -217,19 +217,19 @@ class NumberedGraph(IntegerGraph):
 
     def _cover(self) -> None:
         """Extend the table of types to all handles."""
-        self._told = grown(self._told, self.size)
+        self._types = grown(self._types, self.size)
 
     def _learn_nodes(self, nodes: Sequence[Node]) -> None:
         number = self._numbering
         handles = number.of((node.id for node in nodes), len(nodes))
         types = number.of((node.entity_type for node in nodes), len(nodes))
         self._cover()
-        self._told[handles] = types - TYPE_UNREAD
-        self._brought.update((node.id, node.metadata) for node in nodes if node.metadata)
+        self._types[handles] = types - TYPE_UNREAD
+        self._metadata.update((node.id, node.metadata) for node in nodes if node.metadata)
 
     def _learn_types(self, rows: IntArray) -> None:
         self._cover()
         for end, place in ((0, 3), (2, 4)):
-            told = rows[:, place] != TYPE_UNREAD
-            if told.any():
-                self._told[rows[told, end]] = rows[told, place] - TYPE_UNREAD
+            is_read = rows[:, place] != TYPE_UNREAD
+            if is_read.any():
+                self._types[rows[is_read, end]] = rows[is_read, place] - TYPE_UNREAD
