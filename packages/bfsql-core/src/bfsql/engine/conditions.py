@@ -95,12 +95,7 @@ class Conditions:
         return bool(self._excluded or self._where or self._least > 1)
 
     def learn(self, types: IntArray, predicates: IntArray) -> None:
-        """Add types and predicates that were reached to the names that a scope may use.
-
-        Args:
-            types: Numbers of types.
-            predicates: Numbers of predicates.
-        """
+        """Add types and predicates that were reached to the names that a scope may use."""
         if not self._where:
             return
         names, columns = self._names, self._columns
@@ -157,15 +152,7 @@ class Conditions:
         return await _judged(kept, places, types, read, meet)
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
-        """Which edges are kept.
-
-        Args:
-            ring: The edges.
-            step: The step of the path that took the edges; None in a call without a path.
-
-        Raises:
-            TimeoutError: The deadline passed while metadata was read.
-        """
+        """Which edges are kept, if a step of a path took them; None in a call without a path."""
         kept, names = np.ones(len(ring.subjects), bool), self._columns.predicate_names
         judged = [c for c in self._conditions if self._about_edges(c, step)]
         places = np.flatnonzero(_about(judged, ring.predicates, names))
@@ -198,19 +185,7 @@ class Conditions:
         hidden: Collection[str] = (),
         least: int = 1,
     ) -> BoolArray:
-        """Which nodes or edges are kept under some conditions.
-
-        Args:
-            judged: The conditions.
-            names: The names of the types or predicates.
-            metadata: The metadata of each node or edge.
-            kinds: The number of the type or the predicate of each.
-            hidden: Keys that count as absent.
-            least: The smallest number of mentions.
-
-        Raises:
-            TimeoutError: The deadline passed.
-        """
+        """Which nodes or edges some conditions keep; `hidden` keys count as absent."""
         groups: dict[Subject, list[Condition]] = {}
         for one in judged:
             groups.setdefault(_subject(one), []).append(one)

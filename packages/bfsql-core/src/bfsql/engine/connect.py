@@ -129,11 +129,7 @@ def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
 class _EdgesRead:
     """The edges that a search has read, and the nodes that it may pass.
 
-    Args:
-        columns: The graph.
-        ends: Handles of the seeds and targets, which are never removed.
-        conditions: The filters.
-        bounds: Limits on the nodes and edges to read.
+    Conditions never remove the `ends`, which are the seeds and targets.
     """
 
     def __init__(
@@ -158,12 +154,7 @@ class _EdgesRead:
         return self._found.rings[0]
 
     async def read(self, nodes: IntArray) -> None:
-        """Read the edges of those nodes whose edges have not been read yet.
-
-        Raises:
-            BoundMet: The number of edges exceeds the bound.
-            TimeoutError: The deadline passed.
-        """
+        """Read the edges of those nodes whose edges have not been read yet."""
         unread = nodes[~self._read.has(nodes)]
         if not len(unread):
             return
@@ -179,11 +170,7 @@ class _EdgesRead:
         return marked(batch, await self._conditions.keeps_edges(batch, None))
 
     async def passable(self, nodes: IntArray) -> IntArray:
-        """Those of some nodes that exist and are not removed.
-
-        Raises:
-            BoundMet: The number of nodes reached exceeds the bound.
-        """
+        """Those of some nodes that exist and are not removed; BoundMet if there are too many."""
         new = nodes[~self._judged.has(nodes)]
         if len(new):
             self._nodes += len(new)
@@ -200,13 +187,10 @@ class _EdgesRead:
 
 
 class _Side:
-    """The nodes within reach of one end.
-
-    Args:
-        known: The edges and nodes shared by all sides.
-        end: The handle of a seed or a target.
+    """The nodes within reach of one end: a seed or a target.
 
     Attributes:
+        known: The edges and nodes shared by all sides.
         rank: The rank of each handle, by its distance from the end.
         levels: The nodes at each distance.
     """

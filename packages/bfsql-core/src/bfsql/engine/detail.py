@@ -113,13 +113,7 @@ def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] =
 
 
 def trimmed(result: Result, nodes: int, edges: int) -> Result:
-    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest.
-
-    Args:
-        result: A result with metadata.
-        nodes: The number of nodes that keep their metadata.
-        edges: The number of edges that keep their metadata.
-    """
+    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest."""
     page, facts = result.page, result.facts
     return replace(
         result,

@@ -53,11 +53,7 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
 
 
 async def _among(reach: TraversalResult, outermost: IntArray, bounds: Bounds) -> Ring:
-    """The edges among the outermost common nodes, read as the outgoing edges of each of them.
-
-    Raises:
-        BoundMet: With the edges of the traversal, they exceed the bound.
-    """
+    """The edges among the outermost common nodes, read as the outgoing edges of each of them."""
     members = Handles(reach.columns.size, outermost)
     found = EdgeCollector(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
 

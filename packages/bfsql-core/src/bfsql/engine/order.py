@@ -114,17 +114,7 @@ async def in_order(
 
 
 async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:
-    """Sort the nodes of an answer; nodes that connect the others stay after them.
-
-    Args:
-        db: The graph.
-        selection: The whole answer.
-        text: `sort_by` as given in the call.
-
-    Raises:
-        ToolError: The text names a number that this answer does not have.
-        TimeoutError: The deadline passed while metadata was read.
-    """
+    """Sort the nodes of an answer by `sort_by`; nodes that connect others stay after them."""
     by = sort_by(text, (DEGREE,))
     nodes, columns = selection.nodes, selection.columns
     numbers = _degrees(selection, nodes) if by.key == DEGREE else None
@@ -147,17 +137,7 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
 
 
 async def in_order_of_walks(db: GraphDbInterface, result: PathResult, text: str) -> PathResult:
-    """Sort the shown nodes of a path's answer.
-
-    Args:
-        db: The graph.
-        result: The whole answer.
-        text: `sort_by` as given in the call.
-
-    Raises:
-        ToolError: The text names a number that this answer does not have.
-        TimeoutError: The deadline passed while metadata was read.
-    """
+    """Sort the shown nodes of a path's answer by `sort_by`."""
     selection, shown = result.selection, result.shown
     counts = {PATHS: result.paths}
     if result.distinct is not None:

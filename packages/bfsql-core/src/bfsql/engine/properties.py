@@ -126,17 +126,7 @@ class Tally:
     def keeps(
         self, conditions: Sequence[Condition], numbers: IntArray, values: Values, *, absent: bool
     ) -> BoolArray:
-        """Which values all conditions keep.
-
-        Args:
-            conditions: The conditions.
-            numbers: The number of each value.
-            values: The values by number.
-            absent: Whether absent values are kept.
-
-        Raises:
-            TimeoutError: The deadline passed.
-        """
+        """Which values all conditions on one property keep, and whether `absent` ones are kept."""
         counts = np.bincount(numbers, minlength=len(values.scalars))
         self._judged += len(numbers)
         self._had += len(numbers) - int(counts[0])
@@ -155,13 +145,7 @@ class Tally:
         return kept.take(numbers)
 
     def facts(self, one: Condition, *, hidden: bool, absent: bool) -> ConditionTally:
-        """The counts of one of the conditions, as facts for a note.
-
-        Args:
-            one: The condition.
-            hidden: Whether its key counts as absent in edges.
-            absent: Whether absent values are kept.
-        """
+        """The counts of one of the conditions, as facts for a note."""
         met, common = self._met[one.text], self._values
         return ConditionTally(
             one,

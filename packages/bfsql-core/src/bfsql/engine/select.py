@@ -85,18 +85,11 @@ async def selected(
 ) -> Selection:
     """Traverse and select; a result found earlier without any filter is reused.
 
-    Args:
-        columns: The graph.
-        seeds: Seed nodes, each once.
-        hops: Rings to expand, 1 to 5.
-        bounds: The bounds of the traversal.
-        conditions: The filters of this call.
-
     Raises:
         FirstRingUnfinished: As in `traverse`.
         FirstRingTooLarge: As in `traverse`.
         TypesUnread: As in `traverse`.
-        TimeoutError: As in `select`.
+        TimeoutError: The deadline passed while metadata was read.
     """
     kept = None if conditions else columns.kept
     asked = (tuple(seed.handle for seed in seeds), hops, bounds)
@@ -110,15 +103,7 @@ async def selected(
 
 
 async def select(reach: TraversalResult, conditions: Conditions) -> Selection:
-    """Remove what the conditions of the call do not keep: nodes with their edges, then edges.
-
-    Args:
-        reach: The result of the traversal.
-        conditions: The filters of this call.
-
-    Raises:
-        TimeoutError: The deadline passed while metadata was read.
-    """
+    """Remove what the conditions of the call do not keep: nodes with their edges, then edges."""
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
     size = len(reach.nodes) + len(edges.subjects)
     tallies: tuple[ConditionTally, ...] = ()
@@ -397,14 +382,7 @@ class LastPage(NamedTuple):
 async def in_strings(
     columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring
 ) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
-    """The ids of nodes, their types by id, their edges in sorted order, and that order.
-
-    Args:
-        columns: The graph that the numbers refer to.
-        nodes: Handles, each once.
-        types: Number of the type of each node.
-        edges: Edges with both ends among the nodes.
-    """
+    """The ids of nodes, their types by id, the edges among them in order, and that order."""
     ids = await call.within(columns.ids(nodes))
     names = columns.type_names
     type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}

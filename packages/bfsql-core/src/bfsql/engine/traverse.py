@@ -269,11 +269,6 @@ class EdgeCollector:
 class _Search:
     """The rings that a traversal has read.
 
-    Args:
-        columns: The graph.
-        seeds: Handles of the nodes at which the traversal starts.
-        bounds: Limits on nodes and edges.
-
     Attributes:
         edges: All edges, each once.
     """

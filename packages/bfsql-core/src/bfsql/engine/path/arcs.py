@@ -45,10 +45,8 @@ class Arcs:
     def of(cls, ring: Ring, nodes: Handles, direction: EdgeDirection | None) -> Arcs:
         """The arcs that leave some nodes.
 
-        Args:
-            ring: Edges with one of the nodes at either end, each once.
-            nodes: The nodes at which the arcs begin.
-            direction: The direction of the edges that the arcs may take; None for all edges.
+        The edges have one of the nodes at either end, each once. With a direction, they are taken
+        only in that direction.
         """
         subjects, predicates, objects = ring
         parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = []
@@ -95,12 +93,7 @@ class Arcs:
 
 
 def united(sets: Sequence[Arcs], size: int) -> tuple[Arcs, list[LongArray]]:
-    """The arcs of several sets, each once, and for each set the places of its arcs among them.
-
-    Args:
-        sets: Sets of arcs, at least one.
-        size: An upper bound that exceeds every handle.
-    """
+    """The arcs of several sets, each once, and for each set the places of its arcs among them."""
     if len(sets) == 1:
         return sets[0], [np.arange(len(sets[0]))]
     every = Arcs.joined(sets)
@@ -268,13 +261,7 @@ def capped_sums(
 
 
 def _summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
-    """The sums of weights by place, with a final 0 after the last; exact below 2 to the 55th.
-
-    Args:
-        weights: Weights from 0 to `MANY`.
-        at: The place of each weight; -1 for none.
-        count: Number of places.
-    """
+    """The sums of weights by place, with a final 0 after the last; exact below 2 to the 55th."""
     sums = np.zeros(count + 1, np.int64)
     if int(weights.max(initial=0)) * len(weights) < 2**53:  # sums of floats are exact
         sums[:count] = np.bincount(at + 1, weights, count + 1)[1:]

@@ -89,10 +89,7 @@ class _Span:
         return sorted(layers, key=lambda n: len(distinct_numbers(walks.arcs[n].origins)))
 
     def divided(self, number: int) -> tuple[Side, Side, int] | None:
-        """Divide the walks at the junction before a layer.
-
-        Args:
-            number: The number of the layer, which begins a step.
+        """Divide the walks at the junction before a layer, which begins a step.
 
         Returns:
             The nodes of the earlier and of the later step, and the number of nodes of the
@@ -149,15 +146,9 @@ class _Span:
     def _spread(
         self, reached: dict[int, Pairs], steps: range, most: int | None
     ) -> dict[int, Pairs] | None:
-        """Take some steps from the arcs that sources have reached.
+        """Take some steps from the arcs that sources have reached, by layer.
 
-        Args:
-            reached: By layer, the arcs that each source has reached.
-            steps: The steps to take.
-            most: The number of pairs that may be made at once, if it exceeds the number of arcs.
-
-        Returns:
-            By layer, the arcs that each source has reached; None if there are too many pairs.
+        The result is None if more than `most` pairs, and more than there are arcs, were made at once.
         """
         walks, reached = self.walks, dict(reached)
         for n, layer in enumerate(walks.layers):
@@ -235,12 +226,7 @@ class _Runs:
 
 
 class _Behind:
-    """The nodes behind a junction, in the order of its nodes and of the arcs that lead there.
-
-    Args:
-        side: The nodes and their arcs.
-        size: The number of nodes of the junction.
-    """
+    """The nodes behind a junction, in the order of its nodes and of the arcs that lead there."""
 
     def __init__(self, side: Side, size: int) -> None:
         at = side.at[side.arcs].astype(np.int64)
@@ -279,11 +265,7 @@ class Meeting:
         self._busy = (pairs > BUSY)[self._at]
 
     def counts(self, check: Callable[[], None]) -> LongArray:
-        """For each node in front, the number of different nodes behind.
-
-        Args:
-            check: Called repeatedly; raises an error to stop the work.
-        """
+        """For each node in front, the number of different nodes behind; `check` may stop the work."""
         total = np.zeros(self._count, np.int64)
         groups, passed = self._groups()
         group = groups[self._nodes]

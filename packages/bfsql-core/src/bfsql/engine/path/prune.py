@@ -72,12 +72,7 @@ class Walks:
         }
 
     def without(self, nodes: Handles, *, ends: bool) -> Walks:
-        """The walks that pass none of some nodes.
-
-        Args:
-            nodes: The nodes.
-            ends: Whether walks that end at one of the nodes are excluded, too.
-        """
+        """The walks that pass none of some nodes or, with `ends`, do not end there either."""
         passed = [nodes.has(one.origins) for one in self.arcs]
         if ends:
             passed = [p | nodes.has(one.ends) for p, one in zip(passed, self.arcs, strict=True)]

@@ -97,12 +97,7 @@ class Walked:
         return ends[0] if ends else None
 
     def meets(self, before: int, arcs: Arcs) -> BoolArray:
-        """Which arcs meet an arc of an earlier layer that is another edge.
-
-        Args:
-            before: The number of the earlier layer.
-            arcs: The arcs to test.
-        """
+        """Which arcs meet an arc of an earlier layer that is another edge."""
         return Junction(self.arcs[before], arcs, self.columns.size).meets()
 
     def _dead_end(self, *, backwards: bool) -> int | None:
@@ -221,11 +216,7 @@ class PathReader:
     # --- one layer ----------------------------------------------------------------
 
     async def _read_layer(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
-        """Read the arcs of a layer at some nodes and apply the conditions.
-
-        Raises:
-            StepUnfinished: There is not enough time or room for the arcs.
-        """
+        """Read the arcs of a layer at some nodes and apply the conditions."""
         layer = self._layers[number]
         self._removed = False
         if len(frontier):
@@ -251,11 +242,7 @@ class PathReader:
         )
 
     async def _fresh(self, layer: Layer, frontier: IntArray, *, backwards: bool) -> Arcs:
-        """The arcs of a step that leave some nodes or, backwards, end there.
-
-        Raises:
-            BoundMet: The edges exceed the remaining room.
-        """
+        """The arcs of a step that leave some nodes or, backwards, end there."""
         columns, step = self._columns, self._path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
         found = EdgeCollector(
@@ -271,11 +258,7 @@ class PathReader:
         return await off_loop(len(ring.subjects), arcs)
 
     async def _continuing_arcs(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
-        """The arcs that join those read before and that the conditions keep.
-
-        Raises:
-            BoundMet: The arcs lead to more nodes than the bound allows.
-        """
+        """The arcs that join those read before and that the conditions keep."""
         layer = self._layers[number]
         arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
         if len(arcs):
@@ -308,11 +291,7 @@ class PathReader:
         return arcs.selected(met)
 
     def _count(self, nodes: IntArray) -> None:
-        """Count the nodes reached.
-
-        Raises:
-            BoundMet: The number of nodes exceeds the bound.
-        """
+        """Count the nodes reached; BoundMet if there are too many."""
         self._nodes.cover(self._columns.size)
         new = nodes[~self._nodes.has(nodes)]
         self._nodes.add(new)
@@ -321,13 +300,7 @@ class PathReader:
             raise BoundMet("nodes", self._bounds.nodes)
 
     async def _kept_nodes(self, nodes: IntArray, layer: Layer, *, ending: bool) -> IntArray:
-        """The nodes that a layer may reach.
-
-        Args:
-            nodes: The nodes, each once.
-            layer: The layer.
-            ending: Whether walks may end at those of the nodes that are targets.
-        """
+        """The nodes that a layer may reach; with `ending`, walks may end at those that are targets."""
         columns, conditions = self._columns, self._conditions
         wanted = self._path.steps[layer.step].types
         if not len(nodes):
