@@ -22,7 +22,7 @@ HUB = 60_000
 def records_held(db: CachedGraphDb) -> int:
     """The number of cached records, counted one by one."""
     total = 0
-    parts = (db, db._rings, db._node_metadata, db._edge_metadata)
+    parts = (db, db._rings.cache, db._node_metadata, db._edge_metadata)
     for method in (value for part in parts for value in vars(part).values()):
         if not isinstance(method, CachedMethod) or method is db._schema:
             continue

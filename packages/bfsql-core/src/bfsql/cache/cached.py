@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
-from bfsql.cache.singleflight import CachedMethod, CachePolicy
+from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
 from bfsql.cache.store import (
     FOREVER,
     CacheBudget,
@@ -43,8 +42,6 @@ K = TypeVar("K", str, Triple)
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
-AS_SNAPSHOTS: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
-"""How metadata is held, as arguments of `CachedMethod`."""
 
 
 class CachedGraphDb(NormalizedBackend):
@@ -90,15 +87,14 @@ class CachedGraphDb(NormalizedBackend):
         self._rings = self._no_rings()
         self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
         self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy)
-        self._node_metadata: CachedMetadata[str] = CachedMetadata(
-            backend, "metadata_for_nodes_batch", policy
+        detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
+        nodes, edges = "metadata_for_nodes_batch", "metadata_for_edges_batch"
+        self._by_key = frozenset(
+            batch for batch in (nodes, edges) if accepts(backend, batch, "keys")
         )
-        self._edge_metadata: CachedMetadata[Triple] = CachedMetadata(
-            backend, "metadata_for_edges_batch", policy
-        )
-        self._provenance: CachedMethod[Any] = CachedMethod(
-            "provenance_for_node", policy, **AS_SNAPSHOTS
-        )
+        self._node_metadata: CachedParts[str] = CachedParts(nodes, policy, **detail)
+        self._edge_metadata: CachedParts[Triple] = CachedParts(edges, policy, **detail)
+        self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
         # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)
@@ -217,7 +213,7 @@ class CachedGraphDb(NormalizedBackend):
         if self._own.isdisjoint({"edges_batch", "edges_stream"}):
             return None
         if len(self._rings.numbering) > self._policy.budget.maxsize:
-            self._rings.drop()
+            self._rings.cache.drop()
             self._rings = self._no_rings()
         return self._rings
 
@@ -231,7 +227,11 @@ class CachedGraphDb(NormalizedBackend):
         """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
-        return await self._node_metadata.many(ids, keys, self._inner.metadata_for_nodes_batch)
+        by_key, ask = (
+            "metadata_for_nodes_batch" in self._by_key,
+            self._inner.metadata_for_nodes_batch,
+        )
+        return await _metadata(self._node_metadata, ids, keys, ask, by_key=by_key)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -240,7 +240,11 @@ class CachedGraphDb(NormalizedBackend):
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
-        return await self._edge_metadata.many(asked, keys, self._inner.metadata_for_edges_batch)
+        by_key, ask = (
+            "metadata_for_edges_batch" in self._by_key,
+            self._inner.metadata_for_edges_batch,
+        )
+        return await _metadata(self._edge_metadata, asked, keys, ask, by_key=by_key)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
@@ -267,8 +271,9 @@ class CachedGraphDb(NormalizedBackend):
     async def release(self) -> None:
         """End the calls under way and leave the backend open."""
         for part in vars(self).values():
-            if isinstance(part, CachedMethod | CachedMetadata | HeldRings):
+            if isinstance(part, CachedMethod | CachedParts):
                 await part.close()
+        await self._rings.cache.close()
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
@@ -282,59 +287,36 @@ class CachedGraphDb(NormalizedBackend):
         return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
 
 
-class CachedMetadata(Generic[K]):
-    """The cached metadata of nodes or of edges: whole records, and records with some keys.
+async def _metadata(
+    cache: CachedParts[K],
+    asked: Sequence[K],
+    keys: Collection[str] | None,
+    ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
+    *,
+    by_key: bool,
+) -> dict[K, Metadata]:
+    """Metadata from the cache, and by one batch for records that it does not hold.
 
     Args:
-        backend: The backend.
-        method: The name of its batch method.
-        policy: How long records are valid, and how many of them are held.
-
-    Attributes:
-        whole: Whole records, by subject.
-        parts: Records with only some keys, by subject and those keys.
+        cache: The cached records.
+        asked: The subjects of the records.
+        keys: The requested keys, which are also taken from whole records; None for all.
+        ask: The backend's batch method.
+        by_key: Whether the backend can read a part of the keys.
     """
 
-    def __init__(self, backend: GraphDbInterface, method: str, policy: CachePolicy) -> None:
-        self._reads_parts = accepts(backend, method, "keys")
-        self.whole: CachedMethod[K] = CachedMethod(method, policy, **AS_SNAPSHOTS)
-        self.parts: CachedMethod[tuple[K, frozenset[str]]] = CachedMethod(
-            method, policy, **AS_SNAPSHOTS, id_of=itemgetter(0)
-        )
+    async def fetch(missing: list[K]) -> dict[K, Metadata]:
+        return only(await ask(missing, None), None)
 
-    async def many(
-        self,
-        asked: Sequence[K],
-        keys: Collection[str] | None,
-        ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
-    ) -> dict[K, Metadata]:
-        """Records of some nodes or edges; one batch for those that are not in the cache.
+    if keys is None or not by_key:
+        return only(await cache.whole.many(asked, fetch), keys)
+    wanted = frozenset(keys)
 
-        Args:
-            asked: The subjects of the records.
-            keys: The requested keys, which are also taken from whole records; None for all.
-            ask: The backend's batch method.
-        """
+    async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
+        return only(await ask(missing, wanted), wanted)
 
-        async def fetch_whole(missing: list[K]) -> dict[K, Metadata]:
-            return dict(await ask(missing, None))
-
-        if keys is None or not self._reads_parts:
-            return only(await self.whole.many(asked, fetch_whole), keys)
-        wanted = frozenset(keys)
-        found = only(self.whole.complete(asked), wanted)
-
-        async def fetch(missing: list[tuple[K, frozenset[str]]]) -> dict[Any, Metadata]:
-            read = await ask([of for of, _ in missing], wanted)
-            return {(of, wanted): known for of, known in only(read, wanted).items()}
-
-        rest = await self.parts.many([(of, wanted) for of in asked if of not in found], fetch)
-        return found | {of: known for (of, _), known in rest.items()}
-
-    async def close(self) -> None:
-        """End the calls under way."""
-        await self.whole.close()
-        await self.parts.close()
+    held, read = await cache.part(asked, wanted, fetch_part)
+    return only(held, wanted) | read
 
 
 def _holds_nothing(answer: Any) -> bool:

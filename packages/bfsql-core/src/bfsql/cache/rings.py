@@ -10,21 +10,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from operator import itemgetter
-from typing import TypeAlias
 
 import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import Handles, distinct_numbers, places_in
-from bfsql.cache.singleflight import CachedMethod, CachePolicy
+from bfsql.cache.singleflight import CachedParts, CachePolicy
 from bfsql.errors import BoundMet
 from bfsql.integers import BATCH_EDGES, ROW, IntArray, Numbering, Ring
 from bfsql.models import EdgeDirection, EdgeFilter, Triple
 
-_Key: TypeAlias = tuple[str, frozenset[str] | None, EdgeDirection | None]
-"""An id, and which part of its ring."""
 _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 
 
@@ -40,6 +36,7 @@ class HeldRings:
 
     Attributes:
         numbering: The meaning of the numbers.
+        cache: The rings that are held, whole or in part.
     """
 
     def __init__(
@@ -54,10 +51,7 @@ class HeldRings:
         self.numbering = Numbering()
         self.typed = typed
         self._backend = backend
-        self._whole: CachedMethod[str] = CachedMethod("edges_batch", policy, weigh=_edges)
-        self._parts: CachedMethod[_Key] = CachedMethod(
-            "edges_batch", policy, weigh=_edges, id_of=itemgetter(0)
-        )
+        self.cache: CachedParts[str] = CachedParts("edges_batch", policy, weigh=_edges)
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
     async def rings(
@@ -92,25 +86,14 @@ class HeldRings:
         columns = (map(names, rows[:, place].tolist()) for place in range(3))
         return list(zip(*columns, strict=True))
 
-    async def close(self) -> None:
-        """End the calls under way."""
-        await self._whole.close()
-        await self._parts.close()
-
-    def drop(self) -> None:
-        """Stop holding anything."""
-        self._whole.drop()
-        self._parts.drop()
-
     async def _rows(self, ids: Sequence[str], part: EdgeFilter, max_nodes: int | None) -> IntArray:
         predicates, direction = part["predicates"], part["direction"]
         if predicates is None and direction is None:
             fetch = partial(self._fetch, max_nodes)
-            return _joined((await self._whole.many(ids, fetch)).values())
-        held = self._whole.complete(ids)
+            return _joined((await self.cache.whole.many(ids, fetch)).values())
         kept = None if predicates is None else frozenset(predicates)
-        rest = [(entity_id, kept, direction) for entity_id in ids if entity_id not in held]
-        read = await self._parts.many(rest, self._fetch_part)
+        fetch = partial(self._read, {"predicates": kept, "direction": direction}, None)
+        held, read = await self.cache.part(ids, (kept, direction), fetch)
         return np.concatenate([self._part_of(held, part), _joined(read.values())])
 
     def _part_of(self, held: Mapping[str, bytes], part: EdgeFilter) -> IntArray:
@@ -128,20 +111,15 @@ class HeldRings:
 
     async def _fetch(self, max_nodes: int | None, missing: list[str]) -> dict[str, bytes]:
         whole: EdgeFilter = {"predicates": None, "direction": None}
-        found = await self._read(missing, whole, max_nodes)
+        found = await self._read(whole, max_nodes, missing)
         under_way = call.current()
         if under_way is not None and under_way.omissions:
             return found  # and the omissions of each ring
         # An id without edges may be unknown, which is only remembered briefly.
         return {entity_id: ring for entity_id, ring in found.items() if ring}
 
-    async def _fetch_part(self, missing: list[_Key]) -> dict[_Key, bytes]:
-        ids, (_, predicates, direction) = [entity_id for entity_id, *_ in missing], missing[0]
-        read = await self._read(ids, {"predicates": predicates, "direction": direction}, None)
-        return {(entity_id, predicates, direction): ring for entity_id, ring in read.items()}
-
     async def _read(
-        self, missing: list[str], part: EdgeFilter, max_nodes: int | None
+        self, part: EdgeFilter, max_nodes: int | None, missing: list[str]
     ) -> dict[str, bytes]:
         ring = _Batches(self.numbering, missing, max_nodes, self._max_edges)
         async with aclosing(self._backend.edges_stream(missing, **part)) as batches:

@@ -11,6 +11,7 @@ import contextvars
 import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call
@@ -326,6 +327,56 @@ class CachedMethod(Generic[K]):
         if len(fetched.kept) < len(fetched.asked) and not fetched.respelled:
             unknown = dict.fromkeys(fetched.asked - fetched.kept.keys(), not fetched.kept)
             self._unknown.put(unknown, now + brief, {})
+
+
+class CachedParts(Generic[K]):
+    """One backend method that returns whole answers by key, or a part of each.
+
+    Args:
+        method: As in `CachedMethod`.
+        policy: As in `CachedMethod`.
+        **options: Further arguments of `CachedMethod`.
+
+    Attributes:
+        whole: Whole answers, by key.
+        parts: Parts of answers, by key and part.
+    """
+
+    def __init__(self, method: str, policy: CachePolicy, **options: Any) -> None:
+        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options)
+        self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
+            method, policy, **options, id_of=itemgetter(0)
+        )
+
+    async def part(
+        self, keys: Iterable[K], part: Hashable, fetch: Fetch[K]
+    ) -> tuple[dict[K, Any], dict[K, Any]]:
+        """Whole answers that are cached, and the part of the other answers.
+
+        Args:
+            keys: The requested keys.
+            part: What is requested of each answer.
+            fetch: Requests this part for some keys from the backend.
+        """
+        keys = list(keys)
+        held = self.whole.complete(keys)
+
+        async def fetch_part(missing: list[tuple[K, Hashable]]) -> dict[tuple[K, Hashable], Any]:
+            read = await fetch([key for key, _ in missing])
+            return {(key, part): answer for key, answer in read.items()}
+
+        rest = await self.parts.many([(key, part) for key in keys if key not in held], fetch_part)
+        return held, {key: answer for (key, _), answer in rest.items()}
+
+    def drop(self) -> None:
+        """Leave the shared budget."""
+        self.whole.drop()
+        self.parts.drop()
+
+    async def close(self) -> None:
+        """End the calls under way."""
+        await self.whole.close()
+        await self.parts.close()
 
 
 def _by_key(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bfsql.arrays import places_of
+from bfsql.arrays import at, places_of, runs
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
-from bfsql.integers import IntArray, IntegerGraph, ResolvedNode
+from bfsql.integers import IntegerGraph, ResolvedNode, Ring
 
 
 async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:
@@ -14,12 +14,13 @@ async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int
     columns, edges = reach.columns, reach.edges
     size = columns.size
 
-    def count() -> list[tuple[list[int], int]]:
-        def types_of(ends: IntArray) -> IntArray:
-            found: IntArray = reach.types[places_of(reach.nodes, ends, size)]
-            return found
-
-        return _counted(types_of(edges.subjects), edges.predicates, types_of(edges.objects))
+    def count() -> list[tuple[tuple[int, ...], int]]:
+        subjects, objects = reach.types[places_of(reach.nodes, edges.ends, size)].reshape(2, -1)
+        typed = Ring(subjects, edges.predicates, objects)
+        order, new = runs(typed, len(columns.type_names))
+        rows = zip(*(column.tolist() for column in at(typed, order[new])), strict=True)
+        counts = np.diff(np.append(np.flatnonzero(new), len(order)))
+        return list(zip(rows, counts.tolist(), strict=True))
 
     types, predicates = columns.type_names, columns.predicate_names
     return {
@@ -53,14 +54,3 @@ async def directions_of(
         named = zip(numbers.tolist(), counts.tolist(), strict=True)
         found.update({form.format(names[number]): count for number, count in named})
     return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
-
-
-def _counted(*arrays: IntArray) -> list[tuple[list[int], int]]:
-    """How often each row occurs; each column is numbered separately, then all are combined."""
-    parts = [np.unique(array, return_inverse=True) for array in arrays]
-    keys = np.zeros(len(arrays[0]), np.int64)
-    for numbers, places in parts:
-        keys = keys * len(numbers) + places
-    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    rows = np.stack([array[first] for array in arrays], axis=1).tolist()
-    return list(zip(rows, counts.tolist(), strict=True))

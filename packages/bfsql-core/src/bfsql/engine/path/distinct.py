@@ -148,7 +148,7 @@ class _Span:
     ) -> dict[int, Pairs] | None:
         """Take some steps from the arcs that sources have reached, by layer.
 
-        The result is None if more than `most` pairs, and more than there are arcs, were made at once.
+        The result is None if more than `most` pairs would be made at once, and more than the arcs.
         """
         walks, reached = self.walks, dict(reached)
         for n, layer in enumerate(walks.layers):
@@ -265,7 +265,7 @@ class Meeting:
         self._busy = (pairs > BUSY)[self._at]
 
     def counts(self, check: Callable[[], None]) -> LongArray:
-        """For each node in front, the number of different nodes behind; `check` may stop the work."""
+        """For each node in front, the number of different nodes behind; `check` may stop it."""
         total = np.zeros(self._count, np.int64)
         groups, passed = self._groups()
         group = groups[self._nodes]

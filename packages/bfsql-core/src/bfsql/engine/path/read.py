@@ -300,7 +300,7 @@ class PathReader:
             raise BoundMet("nodes", self._bounds.nodes)
 
     async def _kept_nodes(self, nodes: IntArray, layer: Layer, *, ending: bool) -> IntArray:
-        """The nodes that a layer may reach; with `ending`, walks may end at those that are targets."""
+        """The nodes that a layer may reach; with `ending`, walks may end at the targets."""
         columns, conditions = self._columns, self._conditions
         wanted = self._path.steps[layer.step].types
         if not len(nodes):
