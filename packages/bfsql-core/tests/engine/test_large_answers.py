@@ -5,8 +5,7 @@ import re
 import pytest
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.engine.select import PLACED
-from bfsql.engine.traverse import LARGE
+from bfsql.engine.thresholds import LARGE, PLACED
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
-from bfsql.engine.properties import PART
+from bfsql.engine.thresholds import PART
 from bfsql.engine.traverse import off_loop
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.condition import Condition
