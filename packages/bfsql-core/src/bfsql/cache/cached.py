@@ -306,7 +306,7 @@ async def _metadata(
     """
 
     async def fetch(missing: list[K]) -> dict[K, Metadata]:
-        return only(await ask(missing, None), None)
+        return dict(await ask(missing, None))
 
     if keys is None or not by_key:
         return only(await cache.whole.many(asked, fetch), keys)

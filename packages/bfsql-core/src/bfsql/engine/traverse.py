@@ -279,8 +279,8 @@ class _Search:
         self._repeats = columns.repeats
         self._bounds = bounds
         self._room = max(0, bounds.nodes - len(seeds))
-        self._seen = Handles(columns.size, seeds)
-        self._expanded = Handles(columns.size)
+        size = columns.size
+        self._seen, self._expanded = Handles(size, seeds), Handles(size)
 
     async def expand(self, frontier: IntArray) -> IntArray:
         """Read one more ring and return the nodes that it is the first to reach.
