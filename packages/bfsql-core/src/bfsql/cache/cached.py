@@ -227,11 +227,8 @@ class CachedGraphDb(NormalizedBackend):
         """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
-        by_key, ask = (
-            "metadata_for_nodes_batch" in self._by_key,
-            self._inner.metadata_for_nodes_batch,
-        )
-        return await _metadata(self._node_metadata, ids, keys, ask, by_key=by_key)
+        ask = self._inner.metadata_for_nodes_batch
+        return await self._metadata(self._node_metadata, ids, keys, ask)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -239,12 +236,15 @@ class CachedGraphDb(NormalizedBackend):
         """Metadata by triple; records not in the cache are requested in one batch."""
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
+
+        async def ask(
+            missing: Sequence[Triple], keys: Collection[str] | None
+        ) -> dict[Triple, Metadata]:
+            found = await self._inner.metadata_for_edges_batch(missing, keys)
+            return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
+
         asked = [(s, p, o) for s, p, o in edges]
-        by_key, ask = (
-            "metadata_for_edges_batch" in self._by_key,
-            self._inner.metadata_for_edges_batch,
-        )
-        return await _metadata(self._edge_metadata, asked, keys, ask, by_key=by_key)
+        return await self._metadata(self._edge_metadata, asked, keys, ask)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
@@ -270,7 +270,7 @@ class CachedGraphDb(NormalizedBackend):
 
     async def release(self) -> None:
         """End the calls under way and leave the backend open."""
-        for part in vars(self).values():
+        for part in list(vars(self).values()):
             if isinstance(part, CachedMethod | CachedParts):
                 await part.close()
         await self._rings.cache.close()
@@ -286,37 +286,30 @@ class CachedGraphDb(NormalizedBackend):
         found = await self._inner.get_nodes_batch(missing)
         return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
 
+    async def _metadata(
+        self,
+        cache: CachedParts[K],
+        asked: Sequence[K],
+        keys: Collection[str] | None,
+        ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
+    ) -> dict[K, Metadata]:
+        """Metadata from a cache, and by one batch for records that it does not hold.
 
-async def _metadata(
-    cache: CachedParts[K],
-    asked: Sequence[K],
-    keys: Collection[str] | None,
-    ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
-    *,
-    by_key: bool,
-) -> dict[K, Metadata]:
-    """Metadata from the cache, and by one batch for records that it does not hold.
+        Some keys are taken from whole records, or read alone if the backend can do so.
+        """
 
-    Args:
-        cache: The cached records.
-        asked: The subjects of the records.
-        keys: The requested keys, which are also taken from whole records; None for all.
-        ask: The backend's batch method.
-        by_key: Whether the backend can read a part of the keys.
-    """
+        async def fetch(missing: list[K]) -> dict[K, Metadata]:
+            return dict(await ask(missing, None))
 
-    async def fetch(missing: list[K]) -> dict[K, Metadata]:
-        return dict(await ask(missing, None))
+        if keys is None or cache.method not in self._by_key:
+            return only(await cache.whole.many(asked, fetch), keys)
+        wanted = frozenset(keys)
 
-    if keys is None or not by_key:
-        return only(await cache.whole.many(asked, fetch), keys)
-    wanted = frozenset(keys)
+        async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
+            return only(await ask(missing, wanted), wanted)
 
-    async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
-        return only(await ask(missing, wanted), wanted)
-
-    held, read = await cache.part(asked, wanted, fetch_part)
-    return only(held, wanted) | read
+        held, read = await cache.part(asked, wanted, fetch_part)
+        return only(held, wanted) | read
 
 
 def _holds_nothing(answer: Any) -> bool:

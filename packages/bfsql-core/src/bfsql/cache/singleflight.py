@@ -338,11 +338,13 @@ class CachedParts(Generic[K]):
         **options: Further arguments of `CachedMethod`.
 
     Attributes:
+        method: The name of the method.
         whole: Whole answers, by key.
         parts: Parts of answers, by key and part.
     """
 
     def __init__(self, method: str, policy: CachePolicy, **options: Any) -> None:
+        self.method = method
         self.whole: CachedMethod[K] = CachedMethod(method, policy, **options)
         self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
             method, policy, **options, id_of=itemgetter(0)

@@ -149,7 +149,7 @@ class Conditions:
         keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
         read = properties_of_nodes(self._db, self._columns, handles[places], keys)
         meet = partial(self._meet, judged, names, least=least)
-        return await _judged(kept, places, types, read, meet)
+        return await _filtered(kept, places, types, read, meet, 1 + len(judged))
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
         """Which edges are kept, if a step of a path took them; None in a call without a path."""
@@ -159,7 +159,7 @@ class Conditions:
         keys = {c.key for c in judged} - self._stripped
         read = properties_of_edges(self._db, self._columns, at(ring, places), keys)
         meet = partial(self._meet, judged, names, hidden=self._stripped)
-        return await _judged(kept, places, ring.predicates, read, meet)
+        return await _filtered(kept, places, ring.predicates, read, meet, len(judged))
 
     def _read(self) -> list[Condition]:
         return [condition(text, self._names, self._steps) for text in self._where]
@@ -210,18 +210,20 @@ class Conditions:
         return one.scope is None and self._steps is None
 
 
-async def _judged(
+async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common
     kept: BoolArray,
     places: npt.NDArray[np.intp],
     kinds: IntArray,
     read: AsyncGenerator[tuple[slice, list[Metadata]]],
     meet: Callable[[Sequence[Metadata], IntArray], BoolArray],
+    comparisons: int,
 ) -> BoolArray:
     """Which nodes or edges are kept: those at some places if their metadata meets conditions."""
     async with aclosing(read) as parts:
         async for part, metadata in parts:
             here = places[part]
-            kept[here] = await off_loop(len(metadata), partial(meet, metadata, kinds[here]))
+            work = partial(meet, metadata, kinds[here])
+            kept[here] = await off_loop(len(metadata) * comparisons, work)
     return kept
 
 
