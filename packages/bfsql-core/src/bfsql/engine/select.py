@@ -285,20 +285,14 @@ class Pages:
         size, edges, until = selection.columns.size, selection.edges, selection.nodes[:stop]
         if stop < len(selection.nodes):
             edges = within(edges, Handles(size, until))
-        ends = places_of(until, edges.ends, size)
-        one, other = ends.reshape(2, -1)
-        first, last = np.minimum(one, other), np.maximum(one, other)
-        inside = first >= start
-        crossing = last[(first < start) & (last >= start)] - start
-        return PagePlaces(
-            length,
-            until[start:],
-            selection.types[start:stop],
-            np.arange(length),
-            edges if inside.all() else marked(edges, inside),
-            last.compress(inside) - start,
-            np.sort(crossing),
-        )
+        one, other = places_of(until, edges.ends, size).reshape(2, -1)
+        last, crossing = np.maximum(one, other), NO_HANDLES
+        if start:
+            first = np.minimum(one, other)
+            crossing = np.sort(last[(first < start) & (last >= start)] - start)
+            edges, last = marked(edges, first >= start), last.compress(first >= start) - start
+        nodes, types = until[start:], selection.types[start:stop]
+        return PagePlaces(length, nodes, types, np.arange(length), edges, last, crossing)
 
 
 def window(query: Query, count: int) -> tuple[int, int]:
