@@ -41,8 +41,6 @@ from bfsql_postgres.topology import RingDirection
 
 CHUNK = 20_000
 """Most ids in one statement."""
-MANY = 100_000
-"""Most ids in one statement that looks up more nodes than `CHUNK`."""
 FEW = 250
 """Most ids whose ring may be small."""
 SMALL = 5_000
@@ -80,7 +78,7 @@ class PostgresBackend(BatchGraphDb):
         self._caution = caution
         self._ring = cache(partial(topology.ring, layout))
         self._small_ring = cache(partial(topology.small_ring, layout, SMALL + 1))
-        self._nodes, self._many_nodes = topology.nodes(layout), topology.many_nodes(layout)
+        self._nodes = topology.nodes(layout)
         self._has_types = topology.has_types(layout)
         self._leaving = topology.edges_at(layout, "out")
         self._entering = topology.edges_at(layout, "in")
@@ -181,9 +179,8 @@ class PostgresBackend(BatchGraphDb):
         """The nodes that exist, each once."""
         known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
-        statement, size = (self._nodes, CHUNK) if len(known) <= CHUNK else (self._many_nodes, MANY)
-        for chunk in _chunks(known, size):
-            rows += await self._pool.fetch(statement, chunk)
+        for chunk in _chunks(known):
+            rows += await self._pool.fetch(self._nodes, chunk)
         if not rows:
             return []
         found, types, *_ = zip(*rows, strict=True)
@@ -320,9 +317,9 @@ class PostgresBackend(BatchGraphDb):
         return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
 
 
-def _chunks(keys: Sequence[Any], size: int = CHUNK) -> list[Any]:
-    """Parts of at most this size."""
-    return [keys[start : start + size] for start in range(0, len(keys), size)]
+def _chunks(keys: Sequence[Any]) -> list[Any]:
+    """Parts of at most `CHUNK`."""
+    return [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:

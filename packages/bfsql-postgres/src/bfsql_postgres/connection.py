@@ -127,8 +127,6 @@ _CHECKS_SINCE, _CHECK_INTERVAL = 14, "2s"
 """The first server version that checks during a statement whether its client still exists, and the
 interval of the check. Without it the statements of a killed process run until their timeout.
 """
-_LONGEST_NAME, _MOST_NAMES = 63, 1_000
-"""Characters of `application_name` that the server stores, and number of names remembered here."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
 
 
@@ -141,8 +139,6 @@ class Pool:
         self._where = where
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._names: dict[int, str] = {}
-        """The name of each connection, by the server process at its other end."""
 
     @classmethod
     async def open(cls, settings: PostgresSettings) -> Self:
@@ -187,12 +183,9 @@ class Pool:
                     await self._name(connection)
                     rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
                     return rows
+                # An error leaves the transaction to `_release`.
                 await connection.execute(self._beginning(limit, connection))
-                try:
-                    rows = await connection.fetch(statement, *values)
-                except asyncpg.PostgresError:
-                    await connection.execute("ROLLBACK")
-                    raise
+                rows = await connection.fetch(statement, *values)
                 await connection.execute("COMMIT")
                 return rows
 
@@ -320,12 +313,10 @@ class Pool:
         """
         if not log.isEnabledFor(logging.INFO):
             return
-        process, name = connection.get_server_pid(), _application_name()
-        if self._names.get(process) != name:
+        name = _application_name()
+        # The server reports every change of this setting.
+        if connection.get_settings().application_name != name:
             await connection.execute(f"SET application_name = '{name}'")
-            if len(self._names) >= _MOST_NAMES:  # of processes that ended long ago
-                self._names.clear()
-            self._names[process] = name
 
     def _beginning(self, limit: float | None, connection: Any) -> str:
         """The statement that begins a transaction, without settings for a pooler's next client."""
@@ -350,7 +341,8 @@ class Pool:
 def _application_name() -> str:
     """The name of a connection in the server's log and `pg_stat_activity`, with its call."""
     request = _NOT_IN_NAMES.sub("", call.current_request_id())
-    return f"{APPLICATION} {request}"[:_LONGEST_NAME] if request else APPLICATION
+    # The server stores 63 characters.
+    return f"{APPLICATION} {request}"[:63] if request else APPLICATION
 
 
 def _checking(connection: Any) -> dict[str, str]:

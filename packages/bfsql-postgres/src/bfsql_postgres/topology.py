@@ -113,27 +113,11 @@ def edges_at(layout: Layout, side: str) -> str:
 
 def nodes(layout: Layout) -> str:
     """Id and type, and the number of the table if there are several."""
-    return _shown_nodes(layout, [_requested(one, layout) for one in layout.nodes])
-
-
-def many_nodes(layout: Layout) -> str:
-    """Like `nodes`, for some ten thousand ids: twice as fast if an index finds them in order."""
-    if not all(_is_found(nodes.relation, nodes.id, layout) for nodes in layout.nodes):
-        return nodes(layout)
-    kind = ID_TYPES[layout.key]
-    sources = [
-        f"\nFROM {relation_name(one.relation)} AS n "
-        f"WHERE {comparable('n', one.id, layout.key)} = ANY ($1::{kind}[]) AND {live('n', one)}"
-        for one in layout.nodes
-    ]
-    return _shown_nodes(layout, sources)
-
-
-def _shown_nodes(layout: Layout, sources: list[str]) -> str:
     several = len(layout.nodes) > 1
     return union(
-        f"SELECT {text('n', one.id)}, {text('n', one.type)}{f', {number}' if several else ''}{rows}"
-        for number, (one, rows) in enumerate(zip(layout.nodes, sources, strict=True))
+        f"SELECT {text('n', one.id)}, {text('n', one.type)}{f', {number}' if several else ''}"
+        f"{_requested(one, layout)}"
+        for number, one in enumerate(layout.nodes)
     )
 
 
