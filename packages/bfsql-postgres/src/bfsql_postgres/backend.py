@@ -265,18 +265,19 @@ class PostgresBackend(BatchGraphDb):
 
     async def outline(self) -> Outline:
         """Counts of the tables, or relations of some of their blocks; properties of some rows."""
-        ask = outline.statements(self._layout)
-        found = await outline.counts(self._pool, ask, self._schema_timeout)
-        types: dict[str, str] = dict(await self._pool.fetch(ask.some_nodes))
-        edges = [(s, p, o) for s, p, o in await self._pool.fetch(ask.some_edges)]
+        counts = await outline.counts(self._pool, self._layout, self._schema_timeout)
+        of_type, of_relation, sampled = counts
+        types: dict[str, str] = dict(await self._pool.fetch(outline.some_nodes(self._layout)))
+        rows = await self._pool.fetch(outline.some_edges(self._layout))
+        edges = [(s, p, o) for s, p, o in rows]
         of_nodes = await self.metadata_for_nodes_batch(list(types))
         of_edges = await self.metadata_for_edges_batch(edges)
         return outline_of(
-            found.nodes,
-            found.relations,
+            of_type,
+            of_relation,
             ((types[i], known) for i, known in of_nodes.items() if i in types),
             ((edge[1], known) for edge, known in of_edges.items()),
-            sampled=found.sampled,
+            sampled=sampled,
         )
 
     async def next_steps(self) -> str:

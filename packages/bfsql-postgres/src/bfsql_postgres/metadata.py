@@ -25,8 +25,8 @@ from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 
 Item = dict[str, Any]
 """Metadata of one row."""
-Reader = Callable[[Sequence[Any]], list[Item]]
-"""Makes metadata from rows of one table, at least one."""
+RowsOf = Callable[[frozenset[str] | None], queries.Rows]
+"""The statement for the values of some keys, or of all."""
 
 _LIFTED = "properties."
 """Prefix of a key of JSON that conflicts with a column of the row."""
@@ -37,10 +37,9 @@ class MetadataReader:
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool, self._codec = pool, layout.codec
-        self._nodes = _Source(partial(queries.node_metadata, layout), 3)
-        self._edges = _Source(partial(queries.edge_metadata, layout), 2)
+        self._nodes: RowsOf = lru_cache(50)(partial(queries.node_metadata, layout))
+        self._edges: RowsOf = lru_cache(50)(partial(queries.edge_metadata, layout))
         self._provenance = queries.provenance(layout)
-        self._item_readers = _readers(self._provenance, 7) if self._provenance else []
         self._edge_tables = len(layout.edges)
 
     async def of_nodes(
@@ -58,7 +57,7 @@ class MetadataReader:
             return only(await self.of_nodes(ids, values), keys)
         several: dict[int, list[tuple[int, str, Item]]] = defaultdict(list)
         for row, metadata in zip(rows, read, strict=True):
-            several[row[0]].append((row[1], row[2] or "", metadata))
+            several[row[0]].append((row[2], row[1] or "", metadata))
         found: dict[str, Metadata] = {}
         for position, described in several.items():
             described.sort(key=lambda row: (row[0], row[1], repr(row[2])))
@@ -85,17 +84,17 @@ class MetadataReader:
         return merged if keys is None else only(merged, keys)
 
     async def _fetched(
-        self, source: _Source, values: Sequence[Any], keys: Collection[str] | None
+        self, rows_of: RowsOf, values: Sequence[Any], keys: Collection[str] | None
     ) -> tuple[Sequence[Any], list[Item]]:
         """The rows for some nodes or edges, and the metadata of each, possibly with other keys."""
-        statement, more = source.whole, list[list[str]]()
+        source, more = rows_of(None), list[list[str]]()
         if keys is not None:
             read = _read_for(keys)
-            statement = source.of(read)
-            if statement.rows.keyed:
+            source = rows_of(source.own_keys.intersection(read))
+            if source.keyed:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
-        rows = await self._pool.fetch(statement.rows.statement, *values, *more)
-        return rows, _read(rows, 1, statement.readers)
+        rows = await self._pool.fetch(source.statement, *values, *more)
+        return rows, _read(rows, source)
 
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity, and items it supplied as a document.
@@ -107,8 +106,8 @@ class MetadataReader:
         named = sorted(f'%"{one}"%' for one in json_patterns(entity_id))
         rows = await self._pool.fetch(self._provenance.statement, value, entity_id, named)
         found: dict[Triple, _Evidence] = {}
-        for row, read in zip(rows, _read(rows, 4, self._item_readers), strict=True):
-            subject, predicate, obj, touching, number, text, documents = row[:7]
+        for row, read in zip(rows, _read(rows, self._provenance), strict=True):
+            subject, predicate, obj, touching, text, documents, number = row[:7]
             one = found.setdefault((subject, predicate, obj), _Evidence(touching))
             if number >= 0:
                 one.items.append(read)
@@ -126,97 +125,43 @@ class MetadataReader:
 # --- from rows to metadata ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A statement, and the readers of its rows."""
-
-    rows: queries.Rows
-    readers: list[Reader]
-
-
-class _Source:
-    """The statements for the metadata of nodes, or of edges.
-
-    Args:
-        rows_of: Returns the statement for the values of some keys; for all without an argument.
-        start: The first column with a value.
-    """
-
-    def __init__(
-        self, rows_of: Callable[[frozenset[str] | None], queries.Rows], start: int
-    ) -> None:
-        self._rows_of = rows_of
-        self._start = start
-        self.whole = self._statement(None)
-        self._own = frozenset(
-            one.key for own in self.whole.rows.fields for one in own if one.role != "lifted"
-        )
-        self._of_own = lru_cache(50)(self._statement)
-
-    def of(self, keys: Collection[str]) -> _Statement:
-        """The statement for some keys."""
-        return self._of_own(self._own.intersection(keys))
-
-    def _statement(self, keys: frozenset[str] | None) -> _Statement:
-        rows = self._rows_of(keys)
-        return _Statement(rows, _readers(rows, self._start))
-
-
 def _read_for(keys: Collection[str]) -> set[str]:
     """The keys of columns and of JSON that the values of certain keys depend on."""
     return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
 
 
-def _readers(source: queries.Rows, start: int) -> list[Reader]:
-    """A reader for each table of a union whose fields begin at the column `start`."""
-    found = []
-    for own in source.fields:
-        found.append(_reader(own, slice(start, start + len(own))))
-        start += len(own)
-    return found
-
-
-def _read(rows: Sequence[Any], at: int, readers: Sequence[Reader]) -> list[Item]:
-    """Metadata of each row of a union; empty for rows whose table number is negative.
-
-    `at` is the column of the table number.
-    """
-    tables: set[int] = {row[at] for row in rows}
-    if len(tables) == 1 and min(tables) >= 0:
-        return readers[min(tables)](rows)
+def _read(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
+    """Metadata of each row of a union; empty for rows whose table number is negative."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[row[source.start - 1]].append(place)
     found: list[Item] = [{} for _ in rows]
-    for table in tables:
-        if table >= 0:
-            places = [place for place, row in enumerate(rows) if row[at] == table]
-            read = readers[table]([rows[place] for place in places])
-            for place, metadata in zip(places, read, strict=True):
+    start = source.start
+    for table, fields in enumerate(source.fields):
+        end = start + len(fields)
+        if table in places:
+            # Column by column, so that an empty column, as many are, costs nothing per row.
+            columns = list(zip(*(rows[place] for place in places[table]), strict=True))[start:end]
+            read = _items(fields, columns, len(places[table]))
+            for place, metadata in zip(places[table], read, strict=True):
                 found[place] = metadata
+        start = end
     return found
 
 
-def _reader(fields: Sequence[Fetched], place: slice) -> Reader:
-    own = [one for one in fields if one.role == "own"]
-    assert list(fields[: len(own)]) == own, "a row's own values come first"
-    weak, lifted = (
-        [(number, one.key) for number, one in enumerate(fields) if one.role == role]
-        for role in ("weak", "lifted")
-    )
-
-    def read(rows: Sequence[Any]) -> list[Item]:
-        # Column by column, so that an empty column, as many are, costs nothing per row.
-        columns = list(zip(*rows, strict=True))[place]
-        found = _own_values(own, columns, len(rows))
-        for number, key in lifted:
-            for metadata, text in zip(found, columns[number], strict=True):
-                if text is not None:
-                    lift(metadata, text, key)
-        for number, key in weak:
-            for metadata, value in zip(found, columns[number], strict=True):
-                if value is not None:
-                    metadata.setdefault(key, value)
-        return found
-
-    return read
+def _items(fields: Sequence[Fetched], columns: Sequence[Sequence[Any]], count: int) -> list[Item]:
+    """Metadata of the rows of one table, from its columns."""
+    found = _own_values(fields, columns, count)
+    for role in ("lifted", "weak"):
+        for one, values in zip(fields, columns, strict=True):
+            if one.role != role:
+                continue
+            for metadata, value in zip(found, values, strict=True):
+                if value is not None and role == "lifted":
+                    lift(metadata, value, one.key)
+                elif value is not None:
+                    metadata.setdefault(one.key, value)
+    return found
 
 
 def _own_values(
@@ -224,8 +169,8 @@ def _own_values(
 ) -> list[Item]:
     keys: list[str] = []
     filled: list[Sequence[Any]] = []
-    for one, values in zip(fields, columns, strict=False):
-        if values.count(None) < count:
+    for one, values in zip(fields, columns, strict=True):
+        if one.role == "own" and values.count(None) < count:
             keys.append(one.key)
             convert = one.convert
             filled.append(

@@ -7,8 +7,8 @@ Otherwise the relations are those of a share of the edges, in blocks drawn by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from bfsql.models.merge import UNTYPED
 from bfsql.schema_statistics import counted_in_time
@@ -33,75 +33,64 @@ _SAMPLED_KINDS = frozenset({"r", "p", "m"})
 """Tables, partitioned ones and materialized views: a view has no blocks to draw."""
 
 
-class Statements(NamedTuple):
-    """The statements of an outline; none of them takes a value."""
-
-    nodes: str
-    """Rows of a type and its number of nodes."""
-    relations: str
-    """Rows of type, predicate, type and the number of edges."""
-    some_nodes: str
-    """Rows of an id and its type."""
-    some_edges: str
-    """Triples."""
-    some_relations: str | None
-    """Relations of a share of the edges, as in `relations`; None if no table is large."""
-
-
-def statements(layout: Layout) -> Statements:
-    """The statements that outline a graph."""
-    tables = [*(one.relation for one in layout.nodes), *(one.relation for one in layout.edges)]
-    large = any(_share(relation) for relation in tables)
-    ends = "FROM edge AS e JOIN typed AS s ON s.id = e.s JOIN typed AS o ON o.id = e.o"
-    relations = f"SELECT s.type, e.p, o.type, count(*)\n{ends}\nGROUP BY 1, 2, 3"
-    of_nodes, some_nodes = (_with_nodes(layout, drawn=drawn) for drawn in (False, large))
-    of_edges, some_edges = (_with_edges(layout, drawn=drawn) for drawn in (False, large))
-    return Statements(
-        f"{of_nodes}\nSELECT type, count(*) FROM typed GROUP BY 1",
-        f"{of_edges}\n{relations}",
-        f"{some_nodes}\nSELECT id::text, type FROM (SELECT id, type, "
-        "row_number() OVER (PARTITION BY type ORDER BY id) AS number FROM typed) AS x "
-        "WHERE number <= 500",
-        f"{some_edges}\nSELECT s::text, p, o::text FROM (SELECT e.s, e.p, e.o, row_number() OVER "
-        f"(PARTITION BY e.p ORDER BY e.s, e.o) AS number\n{ends}) AS x "
-        "WHERE number <= 200",
-        f"{some_edges}\n{relations}" if large else None,
-    )
-
-
-class Counts(NamedTuple):
-    """The counts of an outline."""
-
-    nodes: Mapping[str, int]
-    """Number of nodes by type; empty if counting them took too long."""
-    relations: Mapping[tuple[str, str, str], int]
-    """Number of edges by type, predicate and type."""
-    sampled: bool
-    """Whether these are the relations of a sample."""
-
-
-async def counts(pool: Pool, ask: Statements, seconds: float) -> Counts:
+async def counts(
+    pool: Pool, layout: Layout, seconds: float
+) -> tuple[dict[str, int], dict[tuple[str, str, str], int], bool]:
     """Count the nodes and the relations of a graph.
 
     Args:
         pool: Connections to its database.
-        ask: Its statements.
+        layout: Its tables.
         seconds: How long each of the two may take if a table is large.
+
+    Returns:
+        Nodes by type, empty if counting them took too long; edges by type, predicate and type;
+        and whether these are the edges of a sample.
     """
-    if ask.some_relations is None:
-        nodes, relations = await pool.fetch(ask.nodes), await pool.fetch(ask.relations)
-        return Counts(dict(nodes), _relations(relations), sampled=False)
-    of_nodes = await counted_in_time(pool.fetch(ask.nodes), seconds)
-    whole = await counted_in_time(pool.fetch(ask.relations), seconds)
-    found = await pool.fetch(ask.some_relations) if whole is None else whole
-    return Counts(dict(of_nodes or ()), _relations(found), sampled=whole is None)
+    nodes = f"{_with_nodes(layout)}\nSELECT type, count(*) FROM typed GROUP BY 1"
+    if not _is_large(layout):
+        of_nodes, relations = await pool.fetch(nodes), await pool.fetch(_relations(layout))
+        return dict(of_nodes), _by_relation(relations), False
+    some_nodes = await counted_in_time(pool.fetch(nodes), seconds)
+    whole = await counted_in_time(pool.fetch(_relations(layout)), seconds)
+    found = await pool.fetch(_relations(layout, drawn=True)) if whole is None else whole
+    return dict(some_nodes or ()), _by_relation(found), whole is None
 
 
-def _relations(rows: Iterable[Any]) -> dict[tuple[str, str, str], int]:
+def _by_relation(rows: Iterable[Any]) -> dict[tuple[str, str, str], int]:
     return {(subject, predicate, obj): edges for subject, predicate, obj, edges in rows}
 
 
-def _with_nodes(layout: Layout, *, drawn: bool) -> str:
+# --- statements, none of which takes a value ------------------------------------
+
+_ENDS = "FROM edge AS e JOIN typed AS s ON s.id = e.s JOIN typed AS o ON o.id = e.o"
+
+
+def _relations(layout: Layout, *, drawn: bool = False) -> str:
+    """Rows of type, predicate, type and the number of edges, of all edges or of a share."""
+    edges = _with_edges(layout, drawn=drawn)
+    return f"{edges}\nSELECT s.type, e.p, o.type, count(*)\n{_ENDS}\nGROUP BY 1, 2, 3"
+
+
+def some_nodes(layout: Layout) -> str:
+    """Ids of some nodes of each type, with the type."""
+    return (
+        f"{_with_nodes(layout, drawn=_is_large(layout))}\nSELECT id::text, type FROM (SELECT id, "
+        "type, row_number() OVER (PARTITION BY type ORDER BY id) AS number FROM typed) AS x "
+        "WHERE number <= 500"
+    )
+
+
+def some_edges(layout: Layout) -> str:
+    """Triples of some edges of each predicate."""
+    return (
+        f"{_with_edges(layout, drawn=_is_large(layout))}\nSELECT s::text, p, o::text FROM (SELECT "
+        "e.s, e.p, e.o, row_number() OVER (PARTITION BY e.p ORDER BY e.s, e.o) AS number\n"
+        f"{_ENDS}) AS x WHERE number <= 200"
+    )
+
+
+def _with_nodes(layout: Layout, *, drawn: bool = False) -> str:
     typed = _typed(layout, drawn=drawn, of_edges=False)
     return f"WITH typed (id, type) AS MATERIALIZED (\n{typed}\n)"
 
@@ -160,6 +149,12 @@ def _source(table: Nodes | Edges, alias: str, *, drawn: bool) -> str:
     # The same blocks are drawn each time.
     draw = f" TABLESAMPLE SYSTEM ({share:.4f}) REPEATABLE (1)" if share else ""
     return f"{relation_name(table.relation)} AS {alias}{draw}"
+
+
+def _is_large(layout: Layout) -> bool:
+    """Whether only a part of some table is drawn for a sample."""
+    tables = [*(one.relation for one in layout.nodes), *(one.relation for one in layout.edges)]
+    return any(map(_share, tables))
 
 
 def _share(relation: Relation) -> float:

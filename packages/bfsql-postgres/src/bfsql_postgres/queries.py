@@ -143,8 +143,17 @@ class Rows(NamedTuple):
     statement: str
     fields: tuple[tuple[Fetched, ...], ...]
     """The values fetched from each table, in the order of the columns; lifted values come last."""
+    start: int
+    """The column of the first value. The one before has the number of the row's table; negative
+    if the row has no values.
+    """
     keyed: bool = False
     """Whether it takes the wanted keys as its last value."""
+
+    @property
+    def own_keys(self) -> frozenset[str]:
+        """The keys of values that are not in JSON."""
+        return frozenset(one.key for own in self.fields for one in own if one.role != "lifted")
 
 
 class ValueSelection(NamedTuple):
@@ -163,13 +172,13 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
     arms = []
     for number, nodes in enumerate(layout.nodes):
-        shown = ["a.position", str(number), text("n", nodes.type), *_padded(fields, number)]
+        shown = ["a.position", text("n", nodes.type), str(number), *_padded(fields, number)]
         arms.append(
             f"SELECT {', '.join(shown)}\nFROM {requested} "
             f"JOIN {relation_name(nodes.relation)} AS n "
             f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
         )
-    return _rows(union(arms), fields, wanted)
+    return _rows(union(arms), fields, 3, wanted)
 
 
 def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
@@ -193,13 +202,16 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
-    return _rows(f"WITH {requested}\n{union(arms)}", fields, wanted)
+    return _rows(f"WITH {requested}\n{union(arms)}", fields, 2, wanted)
 
 
 def _rows(
-    statement: str, fields: tuple[tuple[Fetched, ...], ...], wanted: ValueSelection | None
+    statement: str,
+    fields: tuple[tuple[Fetched, ...], ...],
+    start: int,
+    wanted: ValueSelection | None,
 ) -> Rows:
-    return Rows(statement, fields, wanted is not None and f"{wanted.place}::" in statement)
+    return Rows(statement, fields, start, wanted is not None and f"{wanted.place}::" in statement)
 
 
 def _same_triple(edges: Edges, layout: Layout) -> str:
@@ -316,9 +328,9 @@ def provenance(layout: Layout) -> Rows | None:
     """The evidence that touches an entity, and items it supplied as a document.
 
     Values: the id, the id as text, and patterns of JSON text that names it. A row:
-    subject, predicate, object, whether the edge touches the entity, number of the
-    evidence table, or `OWN` or `IN_PROPERTIES` for a row of edges; JSON of that
-    row, JSON of its documents; then the fields of all evidence tables.
+    subject, predicate, object, whether the edge touches the entity; for a row of edges its JSON
+    and JSON of its documents; number of the evidence table, or `OWN` or `IN_PROPERTIES` for a
+    row of edges; then the fields of all evidence tables.
 
     None if the graph has no evidence.
     """
@@ -333,11 +345,11 @@ def provenance(layout: Layout) -> Rows | None:
     for edges in sources:
         documents = text("e", edges.documents) if edges.documents is not None else "NULL::text"
         kind = OWN if _own_passages(edges) else IN_PROPERTIES
-        shown = [_SHOWN, str(kind), _inline(edges) or "NULL::text", documents]
+        shown = [_SHOWN, _inline(edges) or "NULL::text", documents, str(kind)]
         shown += _padded(fields, kind)
         rows.append(f"SELECT {', '.join(shown)} FROM {_same_triple(edges, layout)}")
     for number, evidence in enumerate(layout.evidence):
-        shown = [_SHOWN, str(number), "NULL::text", "NULL::text", *_padded(fields, number)]
+        shown = [_SHOWN, "NULL::text", "NULL::text", str(number), *_padded(fields, number)]
         rows.append(f"SELECT {', '.join(shown)} FROM {_passages(evidence, layout)}")
     # The server requires a type for every value, even if the graph does not use it.
     statement = (
@@ -345,7 +357,7 @@ def provenance(layout: Layout) -> Rows | None:
         f"SELECT {_TRIPLE}, bool_or(touching) AS touching\n"
         f"FROM (\n{union(arms)}\n) AS found ({_TRIPLE}, touching) GROUP BY {_TRIPLE}\n)\n"
     )
-    return Rows(statement + union(rows), fields)
+    return Rows(statement + union(rows), fields, 7)
 
 
 def _triple(edges: Edges, layout: Layout) -> str:
