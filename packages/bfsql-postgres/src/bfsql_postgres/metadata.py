@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -46,7 +45,8 @@ class MetadataReader:
         self, ids: Sequence[str], values: Sequence[Any], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by id; `values` are the ids as sent, `keys` the requested keys."""
-        rows, read = await self._fetched(self._nodes, [values], keys)
+        rows, source = await self._fetched(self._nodes, [values], keys)
+        read = _read(rows, source)
         positions = [row[0] for row in rows]
         if len(set(positions)) == len(rows):
             known: dict[str, Metadata] = {
@@ -72,21 +72,14 @@ class MetadataReader:
         """Metadata by triple; `values` are subjects, predicates and objects as sent."""
         if keys is not None and "provenance" in keys:  # made of the whole content
             return only(await self.of_edges(edges, values), keys)
-        fetched, metadata = await self._fetched(self._edges, values, keys)
-        rows: dict[int, list[Item]] = defaultdict(list)
-        items: dict[int, list[Item]] = defaultdict(list)
-        for row, read in zip(fetched, metadata, strict=True):
-            (rows if row[1] < self._edge_tables else items)[row[0]].append(read)
-        merged: dict[Triple, Metadata] = {
-            edges[position - 1]: _merged_edge(described, items.get(position, ()))
-            for position, described in rows.items()
-        }
+        rows, source = await self._fetched(self._edges, values, keys)
+        merged = self._merged_edges([edges[row[0] - 1] for row in rows], rows, source)
         return merged if keys is None else only(merged, keys)
 
     async def _fetched(
         self, rows_of: RowsOf, values: Sequence[Any], keys: Collection[str] | None
-    ) -> tuple[Sequence[Any], list[Item]]:
-        """The rows for some nodes or edges, and the metadata of each, possibly with other keys."""
+    ) -> tuple[Sequence[Any], queries.Rows]:
+        """The rows for some nodes or edges, possibly with values of other keys."""
         source, more = rows_of(None), list[list[str]]()
         if keys is not None:
             read = _read_for(keys)
@@ -94,7 +87,7 @@ class MetadataReader:
             if source.keyed:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
         rows = await self._pool.fetch(source.statement, *values, *more)
-        return rows, _read(rows, source)
+        return rows, source
 
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity, and items it supplied as a document.
@@ -104,22 +97,29 @@ class MetadataReader:
         if self._provenance is None:
             return {"total": 0, "items": []}
         named = sorted(f'%"{one}"%' for one in json_patterns(entity_id))
-        rows = await self._pool.fetch(self._provenance.statement, value, entity_id, named)
-        found: dict[Triple, _Evidence] = {}
-        for row, read in zip(rows, _read(rows, self._provenance), strict=True):
-            subject, predicate, obj, touching, text, documents, number = row[:7]
-            one = found.setdefault((subject, predicate, obj), _Evidence(touching))
-            if number >= 0:
-                one.items.append(read)
-            else:
-                one.rows.append(_evidence_row(text, number == queries.OWN, documents))
+        values = (value, entity_id, named, queries.EVIDENCE_KEYS)
+        rows = await self._pool.fetch(self._provenance.statement, *values)
+        triples: list[Triple] = [(subject, name, obj) for subject, name, obj, *_ in rows]
+        touching = dict(zip(triples, (row[3] for row in rows), strict=True))
+        merged = self._merged_edges(triples, rows, self._provenance)
         items = [
             item
-            for triple, one in sorted(found.items())
-            for item in evidence_items(triple, _merged_edge(one.rows, one.items))
-            if one.touching or item["document_id"] == entity_id
+            for triple, metadata in sorted(merged.items())
+            for item in evidence_items(triple, metadata)
+            if touching[triple] or item["document_id"] == entity_id
         ]
         return {"total": len(items), "items": items[:limit]}
+
+    def _merged_edges(
+        self, triples: Sequence[Triple], rows: Sequence[Any], source: queries.Rows
+    ) -> dict[Triple, Metadata]:
+        """Metadata by triple, of rows of edges and of passages; `triples` has that of each row."""
+        own: dict[Triple, list[Item]] = defaultdict(list)
+        items: dict[Triple, list[Item]] = defaultdict(list)
+        for triple, row, metadata in zip(triples, rows, _read(rows, source), strict=True):
+            of_edges = row[source.start - 1] < self._edge_tables
+            (own if of_edges else items)[triple].append(metadata)
+        return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
 
 
 # --- from rows to metadata ---------------------------------------------------
@@ -131,7 +131,7 @@ def _read_for(keys: Collection[str]) -> set[str]:
 
 
 def _read(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
-    """Metadata of each row of a union; empty for rows whose table number is negative."""
+    """Metadata of each row of a union."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         places[row[source.start - 1]].append(place)
@@ -216,15 +216,6 @@ _SENTENCE = "sentence"
 """Key of the text in the pipeline's own passages."""
 
 
-@dataclass(slots=True)
-class _Evidence:
-    """The parts of the provenance of one edge."""
-
-    touching: bool
-    rows: list[Item] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
-
-
 def _merged_edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
     """Metadata of one edge: its rows merged, and the passages from all sources in one list."""
     if len(rows) == 1 and not items and "provenance" not in rows[0]:
@@ -262,12 +253,3 @@ def _own_passages(row: Item) -> Iterator[Item]:
 
 def _is_passage(item: Any) -> bool:
     return isinstance(item, Mapping) and _SENTENCE in item and "text_span" not in item
-
-
-def _evidence_row(text: str | None, own: bool, documents: str | None) -> Item:  # noqa: FBT001
-    """The parts of an edge's row that its evidence needs; `own` if the text is its passages."""
-    value, listed = (None if one is None else decode(one) for one in (text, documents))
-    if not own:
-        value = value.get("provenance") if isinstance(value, Mapping) else None
-    row = {} if value is None else {"provenance": value}
-    return row if listed is None else {**row, "source_documents": listed}

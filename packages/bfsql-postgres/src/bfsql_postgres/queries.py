@@ -34,6 +34,9 @@ SAMPLED = 1_000
 numbers of one of them are in the other.
 """
 
+EVIDENCE_KEYS = ["provenance", "source_documents"]
+"""Keys of a row of edges on which its passages depend."""
+
 SEARCHED = 200_000
 """Number of rows of edges that are searched for passages with an entity as their document. A larger
 table is searched only for an entity that the evidence tables know as a document.
@@ -144,9 +147,7 @@ class Rows(NamedTuple):
     fields: tuple[tuple[Fetched, ...], ...]
     """The values fetched from each table, in the order of the columns; lifted values come last."""
     start: int
-    """The column of the first value. The one before has the number of the row's table; negative
-    if the row has no values.
-    """
+    """The column of the first value; the one before has the number of the row's table."""
     keyed: bool = False
     """Whether it takes the wanted keys as its last value."""
 
@@ -190,19 +191,27 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     then the fields of all tables.
     """
     wanted = None if keys is None else ValueSelection(keys, "$4")
-    fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
-    sources = [_same_triple(edges, layout) for edges in layout.edges]
-    if wanted is None:
-        fields = (*fields, *_item_fields(layout))
-        sources += [_passages(evidence, layout) for evidence in layout.evidence]
-    arms = [
-        f"SELECT {', '.join(['a.position', str(number), *_padded(fields, number)])}\nFROM {source}"
-        for number, source in enumerate(sources)
-    ]
+    arms, fields = _edge_arms(layout, ["a.position"], wanted, evidence=wanted is None)
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
     return _rows(f"WITH {requested}\n{union(arms)}", fields, 2, wanted)
+
+
+def _edge_arms(
+    layout: Layout, shown: list[str], wanted: ValueSelection | None, *, evidence: bool
+) -> tuple[list[str], tuple[tuple[Fetched, ...], ...]]:
+    """Selects of metadata for the triples in `a`, with its columns `shown`, and their fields."""
+    fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
+    sources = [_same_triple(edges, layout) for edges in layout.edges]
+    if evidence:
+        fields += tuple(map(_item_fields, layout.evidence))
+        sources += [_passages(one, layout) for one in layout.evidence]
+    arms = [
+        f"SELECT {', '.join([*shown, str(number), *_padded(fields, number)])}\nFROM {source}"
+        for number, source in enumerate(sources)
+    ]
+    return arms, fields
 
 
 def _rows(
@@ -289,15 +298,11 @@ def _of_keys(fields: list[Fetched], wanted: ValueSelection | None) -> list[Fetch
     return fields if wanted is None else [one for one in fields if one.key in wanted.keys]
 
 
-def _item_fields(layout: Layout) -> tuple[tuple[Fetched, ...], ...]:
-    """The values fetched for passages, from each table of evidence."""
-    return tuple(
-        (
-            *(fetched("x", key, column) for key, column in evidence.fields),
-            *(one for column in evidence.lifted for one in _lifted("x", column.name, column)),
-        )
-        for evidence in layout.evidence
-    )
+def _item_fields(evidence: Evidence) -> tuple[Fetched, ...]:
+    """The values fetched for passages."""
+    own = [fetched("x", key, column) for key, column in evidence.fields]
+    lifted = [one for column in evidence.lifted for one in _lifted("x", column.name, column)]
+    return (*own, *lifted)
 
 
 def _lifted(
@@ -317,47 +322,34 @@ def _lifted(
 
 # --- provenance ----------------------------------------------------------------------
 
-OWN, IN_PROPERTIES = -1, -2
-"""Numbers of rows of edges: their JSON is the passages themselves, or has them as a property."""
-
 _TRIPLE = "s, p, o"
-_SHOWN = "a.s::text, a.p, a.o::text, a.touching"
 
 
 def provenance(layout: Layout) -> Rows | None:
     """The evidence that touches an entity, and items it supplied as a document.
 
-    Values: the id, the id as text, and patterns of JSON text that names it. A row:
-    subject, predicate, object, whether the edge touches the entity; for a row of edges its JSON
-    and JSON of its documents; number of the evidence table, or `OWN` or `IN_PROPERTIES` for a
-    row of edges; then the fields of all evidence tables.
+    Values: the id, the id as text, patterns of JSON text that names it, and keys of JSON to read.
+    A row: subject, predicate, object, whether the edge touches the entity; then as in
+    `edge_metadata`, with the keys on which evidence depends.
 
     None if the graph has no evidence.
     """
-    fields = _item_fields(layout)
     sources = [edges for edges in layout.edges if layout.evidence or _inline(edges)]
     if not sources:
         return None
     arms = [_touching(e, end, layout) for e in sources for end in (e.subject, e.object)]
     arms += [_supplied(evidence, layout) for evidence in layout.evidence if evidence.document]
     arms += [_supplied_inline(edges, layout) for edges in sources if _inline(edges)]
-    rows = []
-    for edges in sources:
-        documents = text("e", edges.documents) if edges.documents is not None else "NULL::text"
-        kind = OWN if _own_passages(edges) else IN_PROPERTIES
-        shown = [_SHOWN, _inline(edges) or "NULL::text", documents, str(kind)]
-        shown += _padded(fields, kind)
-        rows.append(f"SELECT {', '.join(shown)} FROM {_same_triple(edges, layout)}")
-    for number, evidence in enumerate(layout.evidence):
-        shown = [_SHOWN, "NULL::text", "NULL::text", str(number), *_padded(fields, number)]
-        rows.append(f"SELECT {', '.join(shown)} FROM {_passages(evidence, layout)}")
+    shown = ["a.s::text", "a.p", "a.o::text", "a.touching"]
+    wanted = ValueSelection(frozenset(EVIDENCE_KEYS), "$4")
+    rows, fields = _edge_arms(layout, shown, wanted, evidence=True)
     # The server requires a type for every value, even if the graph does not use it.
     statement = (
-        "WITH given AS (SELECT $2::text, $3::text[]), a AS MATERIALIZED (\n"
+        "WITH given AS (SELECT $2::text, $3::text[], $4::text[]), a AS MATERIALIZED (\n"
         f"SELECT {_TRIPLE}, bool_or(touching) AS touching\n"
         f"FROM (\n{union(arms)}\n) AS found ({_TRIPLE}, touching) GROUP BY {_TRIPLE}\n)\n"
     )
-    return Rows(statement + union(rows), fields, 7)
+    return Rows(statement + union(rows), fields, 5)
 
 
 def _triple(edges: Edges, layout: Layout) -> str:
