@@ -30,9 +30,16 @@ _POOLING = (
 )
 
 
-def not_connected(error: BaseException, where: str, settings: PostgresSettings) -> StoreError:
+def message_of(error: BaseException) -> str:
+    """The first line of an exception's text, without its full stop."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def not_connected(  # noqa: PLR0911 - one sentence a kind
+    error: BaseException, where: str, settings: PostgresSettings
+) -> StoreError:
     """The reason why there is no connection; `where` is the server in words."""
-    here, message = _capital(where), _message(error)
+    here, message = _capital(where), message_of(error)
     match error:
         case TimeoutError():
             return StoreUnavailable(
@@ -54,41 +61,35 @@ def not_connected(error: BaseException, where: str, settings: PostgresSettings) 
                 f"{here} cannot be reached: {_reason(error)}. Check that it is running and that "
                 "host and port are right."
             )
-        case asyncpg.PostgresError() | asyncpg.InterfaceError() | asyncpg.InternalClientError():
-            return StoreError(f"{here} {_refusal(error, message, settings)}")
-    return StoreError(f"{here} cannot be used: {type(error).__name__}.")
-
-
-def _refusal(error: BaseException, message: str, settings: PostgresSettings) -> str:
-    """The reason why a server refuses a connection, and the remedy."""
-    match error:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return (
-                f"refused the login: {message}. Correct user and password in DATABASE_URL (or "
-                "--dsn-file)."
+            return StoreError(
+                f"{here} refused the login: {message}. Correct user and password in DATABASE_URL "
+                "(or --dsn-file)."
             )
         case asyncpg.InvalidCatalogNameError():
-            return (
-                f"has no such database: {message}. Correct the name at the end of DATABASE_URL (or "
-                "--dsn-file)."
+            return StoreError(
+                f"{here} has no such database: {message}. Correct the name at the end of "
+                "DATABASE_URL (or --dsn-file)."
             )
         case asyncpg.InsufficientPrivilegeError():
-            return (
-                f"does not allow this role to connect: {message}. Have the database's owner run: "
-                "GRANT CONNECT ON DATABASE ... TO ...;"
+            return StoreError(
+                f"{here} does not allow this role to connect: {message}. Have the database's "
+                "owner run: GRANT CONNECT ON DATABASE ... TO ...;"
             )
         case asyncpg.ProtocolViolationError() if (
             not settings.transaction_pooling and "startup parameter" in str(error)
         ):
-            return f"is a pooler that does not accept settings: {message}. {_POOLING}"
-    return f"refused the connection: {message}."
+            return StoreError(
+                f"{here} is a pooler that does not accept settings: {message}. {_POOLING}"
+            )
+    return StoreError(f"{here} refused the connection: {message}.")
 
 
 def not_answered(  # noqa: PLR0911 - one sentence a kind
     error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
 ) -> StoreError:
     """The reason why a statement has no answer; `closed` means that the connection is lost."""
-    here, message = _capital(where), _message(error)
+    here, message = _capital(where), message_of(error)
     match error:
         case asyncpg.QueryCanceledError():
             return StoreUnavailable(
@@ -128,6 +129,33 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
     return StoreError(f"{here} refused a statement: {message}.")
 
 
+def not_written(error: BaseException, schema: str, role: str) -> str:
+    """The reason why a load or an index failed; `role` if it lacks a right."""
+    message = message_of(error)
+    match error:
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                f"The role {role!r} may not write into the schema {schema!r} ({message}). Have "
+                f"its owner run: GRANT USAGE, CREATE ON SCHEMA {identifier(schema)} TO "
+                f"{identifier(role)}. To replace or index tables, the role has to own them; to "
+                "create a schema, it needs CREATE on the database."
+            )
+        case asyncpg.ReadOnlySQLTransactionError():
+            return (
+                "This server, or this role's session, is read-only. Name the primary server, or "
+                "a role that may write, in DATABASE_URL (or --dsn-file)."
+            )
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return f"The server is out of space: {message}."
+        case asyncpg.DependentObjectsStillExistError():
+            return (
+                "The tables cannot be replaced because other objects depend on them: "
+                f"{'; '.join((error.detail or message).splitlines())}. Drop these objects first, "
+                "and create them again afterwards."
+            )
+    return f"Postgres says: {message}."
+
+
 def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
     """All connections were busy for too long."""
     return StoreUnavailable(
@@ -143,16 +171,11 @@ def too_old(version: str, oldest: int, where: str) -> StoreError:
     )
 
 
-def _message(error: BaseException) -> str:
-    first = str(error).strip().split("\n", 1)[0].rstrip(".")
-    return first or type(error).__name__
-
-
 def _reason(error: OSError) -> str:
     # The event loop's own text for a refused connection repeats the address.
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return error.strerror or _message(error)
+    return error.strerror or message_of(error)
 
 
 def _capital(text: str) -> str:
@@ -160,8 +183,6 @@ def _capital(text: str) -> str:
 
 
 # --- what discovery did not find ------------------------------------------------
-
-_SHOWN = 30
 
 
 def no_schema(catalogue: Catalogue, schema: str) -> str:
@@ -242,7 +263,7 @@ def shared_ids(examples: Sequence[tuple[str, Relation, Relation]]) -> str:
     )
 
 
-def _listing(names: Iterable[str]) -> str:
+def _listing(names: Iterable[str], most: int = 30) -> str:
     shown = [repr(name) for name in names]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

@@ -13,7 +13,7 @@ from bfsql_postgres.load.writer import writer
 from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Nodes, Relation
 from bfsql_postgres.search import searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import identifier, relation_name, text, type_name
+from bfsql_postgres.sql import identifier, qualified, relation_name, text, type_name
 
 if TYPE_CHECKING:
     import asyncpg
@@ -82,10 +82,7 @@ class MissingIndex:
         here = self.relation
         how = " CONCURRENTLY" if concurrently and here.kind != "p" else ""
         keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
-        dropped = [
-            f"DROP INDEX{how} {identifier(here.schema)}.{identifier(name)}"
-            for name in self.unfinished
-        ]
+        dropped = [f"DROP INDEX{how} {qualified(here.schema, name)}" for name in self.unfinished]
         using = "" if self.method == "btree" else f"USING {self.method} "
         return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
 

@@ -47,9 +47,14 @@ def literal(text: str) -> str:
     return f"'{doubled}'"
 
 
+def qualified(schema: str, name: str) -> str:
+    """The name of a table, an index or a type with its schema."""
+    return f"{identifier(schema)}.{identifier(name)}"
+
+
 def relation_name(relation: Relation) -> str:
     """A table with its schema."""
-    return f"{identifier(relation.schema)}.{identifier(relation.name)}"
+    return qualified(relation.schema, relation.name)
 
 
 def union(selects: Iterable[str]) -> str:
@@ -59,7 +64,7 @@ def union(selects: Iterable[str]) -> str:
 
 def type_name(column: Column) -> str:
     """The type of a column with its schema."""
-    return f"{identifier(column.type_schema)}.{identifier(column.type)}"
+    return qualified(column.type_schema, column.type)
 
 
 def pattern(text: str) -> str:

@@ -13,7 +13,7 @@ passage that have no column.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,6 @@ MARK = f"{MARK_BEGINS}: the next load with --replace deletes it."
 
 MAX_INDEXED = 2_600
 """Most bytes of the values in one index entry: a btree takes 2,704, with a header for each."""
-
-_FLOAT4 = 3.4e38
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +50,22 @@ class Table:
     """The JSON column for everything else."""
     more: Mapping[str, str]
     """Columns that the server fills, or that others may fill, with their types."""
+    constraints: Mapping[str, str]
+    """Keys by their names; that of a foreign key contains `{relationship}` in place of the table.
+    """
 
     @property
-    def row_columns(self) -> tuple[str, ...]:
-        """Columns in the order of the rows that a load writes."""
-        return (*self.fixed, *self.value_columns)
+    def values(self) -> dict[str, str]:
+        """Columns for the values that `split` returns, with their types."""
+        return {name: kind.type for name, kind in self.own.items()} | {self.rest: "json"}
 
     @property
-    def value_columns(self) -> tuple[str, ...]:
-        """Columns for the values that `split` returns."""
-        return (*self.own, self.rest)
-
-    @property
-    def definitions(self) -> dict[str, str]:
-        """Every column with its type."""
-        own = {name: kind.type for name, kind in self.own.items()}
-        return {**self.fixed, **own, self.rest: "json", **self.more}
+    def rows(self) -> dict[str, str]:
+        """Columns of the rows that a load writes, in their order, with their types."""
+        return {**self.fixed, **self.values}
 
     def split(self, metadata: Mapping[str, Any]) -> list[Any]:
-        """Split metadata into values of the columns `kept`.
+        """Split metadata into values of the columns `values`.
 
         Raises:
             ValueError: The metadata is nested too deeply, or contains itself.
@@ -114,9 +109,9 @@ def _vector(value: Any) -> bool:
     """Whether it is a search vector, of which only the length is ever read (`protocol.md` 17)."""
     if type(value) is not list or len(value) < LONG_ARRAY:
         return False
-    # In the range of single precision, since pgvector's numbers are; every comparison with NaN is
-    # false.
-    return all(type(one) in (int, float) and -_FLOAT4 < one < _FLOAT4 for one in value)
+    largest = 3.4e38  # of single precision, which pgvector's numbers have
+    # Every comparison with NaN is false.
+    return all(type(one) in (int, float) and -largest < one < largest for one in value)
 
 
 _TEXT = Kind("text", _text)
@@ -150,6 +145,7 @@ ENTITY = Table(
     },
     "properties",
     {"merged_into": "text"},
+    {"entity_pkey": "PRIMARY KEY (entity_id)"},
 )
 
 RELATIONSHIP = Table(
@@ -158,6 +154,7 @@ RELATIONSHIP = Table(
     {"confidence": _NUMBER, "source_documents": _LIST},
     "properties",
     {"id": "uuid NOT NULL DEFAULT gen_random_uuid()"},
+    {"relationship_pkey": "PRIMARY KEY (id)"},
 )
 
 BUNDLE_EVIDENCE = Table(
@@ -174,6 +171,7 @@ BUNDLE_EVIDENCE = Table(
     },
     "properties",
     {"id": "bigint GENERATED ALWAYS AS IDENTITY"},
+    {"bundle_evidence_pkey": "PRIMARY KEY (id)"},
 )
 
 EVIDENCE = Table(
@@ -182,29 +180,14 @@ EVIDENCE = Table(
     {"paper_id": _SHORT, "evidence_type": _TEXT, "confidence_score": _NUMBER},
     "metadata_",
     {"id": "uuid NOT NULL DEFAULT gen_random_uuid()"},
+    {
+        "evidence_pkey": "PRIMARY KEY (id)",
+        "evidence_relationship_id_fkey": "FOREIGN KEY (relationship_id) REFERENCES "
+        "{relationship} (id)",
+    },
 )
 
 EVIDENCE_TABLES = {table.name: table for table in (BUNDLE_EVIDENCE, EVIDENCE)}
 
 NAMES = ("entity", "relationship", *EVIDENCE_TABLES, "bundle_mention")
 """Tables that a reader looks for, so none may remain from another graph."""
-
-
-def created(path: str, columns: Mapping[str, str], *, logged: bool = True) -> str:
-    """The statement that creates a table of a quoted name; unless `logged`, a crash empties it."""
-    listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return f"CREATE {'' if logged else 'UNLOGGED '}TABLE {path} ({listed})"
-
-
-def constraints(table: Table) -> Iterator[tuple[str, str]]:
-    """Keys of a table, each as a name and a definition.
-
-    The definition of a foreign key contains `{relationship}` in place of the table.
-    """
-    key = "entity_id" if table.name == "entity" else "id"
-    yield f"{table.name}_pkey", f"PRIMARY KEY ({key})"
-    if table.name == "evidence":
-        yield (
-            "evidence_relationship_id_fkey",
-            "FOREIGN KEY (relationship_id) REFERENCES {relationship} (id)",
-        )

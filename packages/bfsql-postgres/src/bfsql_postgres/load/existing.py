@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading import graph_is_there
 from bfsql_postgres.load.ddl import ENTITY, EVIDENCE_TABLES, MARK, MARK_BEGINS, NAMES, RELATIONSHIP
-from bfsql_postgres.load.tables import PREFIX, SCRATCH, LoadTables, table_path
+from bfsql_postgres.load.tables import PREFIX, SCRATCH, LoadTables
 from bfsql_postgres.sql import identifier, literal
 
 if TYPE_CHECKING:
@@ -61,17 +61,28 @@ FROM old, new WHERE old.relowner <> new.relowner
 """  # noqa: S608 - a constant
 """Statements that give a new table the rights and the owner of an old one."""
 
-_NEW = """
-SELECT c.relname::text FROM pg_catalog.pg_class AS c
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relkind = ANY ($2::"char"[]) AND starts_with(c.relname::text, $3)
+_NAMES = """
+WITH named AS (
+    SELECT n.nspname AS schema, r.relname::text AS relation, NULL AS name, r.relkind AS kind
+    FROM pg_catalog.pg_class AS r JOIN pg_catalog.pg_namespace AS n ON n.oid = r.relnamespace
+    WHERE r.relkind IN ('r', 'i', 'S')
+    UNION ALL SELECT n.nspname, r.relname::text, c.conname::text, 'c'
+    FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_class AS r ON r.oid = c.conrelid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.connamespace WHERE c.conindid = 0
+)
+SELECT CASE
+    WHEN starts_with(relation, $3) THEN format('DROP TABLE %I.%I', schema, relation)
+    WHEN kind = 'c' THEN format('ALTER TABLE %I.%I RENAME CONSTRAINT %I TO %I', schema, relation,
+        name, substr(name, length($2) + 1))
+    ELSE format('ALTER TABLE %I.%I RENAME TO %I', schema, relation,
+        substr(relation, length($2) + 1))
+    END
+FROM named WHERE schema = $1 AND starts_with(coalesce(name, relation), $2)
+    AND (kind = 'r' OR NOT starts_with(relation, $3))
+ORDER BY kind <> 'c'
 """
-
-_NEW_CONSTRAINTS = """
-SELECT r.relname::text, c.conname::text FROM pg_catalog.pg_constraint AS c
-JOIN pg_catalog.pg_class AS r ON r.oid = c.conrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.connamespace
-WHERE n.nspname = $1 AND starts_with(c.conname::text, $2)
+"""Statements that drop the tables that do not remain, and remove the prefix from the names of
+constraints, then from those of tables, indexes and sequences.
 """
 
 
@@ -93,69 +104,59 @@ async def claim(connection: Connection, schema: str) -> list[str]:
     return await _replaceable(connection, schema, PREFIX)
 
 
-async def check_empty(
-    connection: Connection, schema: str, tables: Collection[str], where: str
-) -> None:
+async def check_empty(tables: LoadTables, old: Collection[str], where: str) -> None:
     """Make sure that the tables of an earlier load hold no graph.
 
     Args:
-        connection: In the transaction of the load.
-        schema: The schema of the tables.
-        tables: Their names.
+        tables: The tables of the load.
+        old: Names of the tables of an earlier load.
         where: The location of the graph, for the message.
 
     Raises:
         LoadRefused: Some of them have rows.
     """
-    nodes, edges = table_path(schema, ENTITY.name), table_path(schema, RELATIONSHIP.name)
+    nodes, edges = tables.place(ENTITY.name), tables.place(RELATIONSHIP.name)
     triples = f"SELECT DISTINCT {', '.join(RELATIONSHIP.fixed)} FROM {edges}"  # noqa: S608 - quoted
     queries = {
         ENTITY.name: f"SELECT count(*) FROM {nodes}",  # noqa: S608 - quoted
         RELATIONSHIP.name: f"SELECT count(*) FROM ({triples}) AS edge",  # noqa: S608 - quoted
     }
     numbers = [
-        await connection.fetchval(query) if name in tables else 0 for name, query in queries.items()
+        await tables.connection.fetchval(query) if name in old else 0
+        for name, query in queries.items()
     ]
     if any(numbers):
         raise graph_is_there(where, *numbers, elsewhere="load into another schema with --schema")
 
 
-async def replace(connection: Connection, tables: LoadTables) -> None:
+async def replace(tables: LoadTables) -> None:
     """Put the new tables in the places of the old ones.
 
     Raises:
         StoreUnavailable: The old tables are in use for longer than a load waits.
         StoreError: A table of another origin appeared meanwhile, or depends on an old one.
     """
-    old = await _replaceable(connection, tables.schema)
+    connection, schema = tables.connection, tables.settings.schema_
+    old = await _replaceable(connection, schema)
     if old:
-        await _lock(connection, tables, old)
+        await _lock(tables, old)
         for table in tables.tables:
             sources = [table.name, *(EVIDENCE_TABLES if table is tables.evidence else ())]
             source = next((name for name in sources if name in old), None)
             if source:
-                await _give_rights(connection, tables, source, table.name)
+                paths = (tables.place(source), tables.path(table.name))
+                await _run_results(connection, _RIGHTS, *paths)
         await connection.execute(f"DROP TABLE {', '.join(map(tables.place, old))}")
-    scratch = await connection.fetch(_NEW, tables.schema, [b"r"], PREFIX + SCRATCH)
-    for (name,) in scratch:
-        await connection.execute(f"DROP TABLE {tables.place(name)}")
-    await _rename(connection, tables)
+    await _run_results(connection, _NAMES, schema, PREFIX, PREFIX + SCRATCH)
     for table in tables.tables:
         path = tables.place(table.name)
         await connection.execute(f"COMMENT ON TABLE {path} IS {literal(MARK)}")
 
 
-async def _rename(connection: Connection, tables: LoadTables) -> None:
-    """Remove the prefix from the names of tables, indexes and sequences, then of constraints."""
-    kinds = [b"r", b"i", b"S"]
-    for (name,) in await connection.fetch(_NEW, tables.schema, kinds, PREFIX):
-        called = identifier(name.removeprefix(PREFIX))
-        await connection.execute(f"ALTER TABLE {tables.place(name)} RENAME TO {called}")
-    for table, name in await connection.fetch(_NEW_CONSTRAINTS, tables.schema, PREFIX):
-        called = identifier(name.removeprefix(PREFIX))
-        await connection.execute(
-            f"ALTER TABLE {tables.place(table)} RENAME CONSTRAINT {identifier(name)} TO {called}"
-        )
+async def _run_results(connection: Connection, query: str, *values: str) -> None:
+    """Run the statements that are the result of a query."""
+    for (statement,) in await connection.fetch(query, *values):
+        await connection.execute(statement)
 
 
 async def _replaceable(connection: Connection, schema: str, prefix: str | None = None) -> list[str]:
@@ -175,27 +176,22 @@ async def _replaceable(connection: Connection, schema: str, prefix: str | None =
     return [name for name, _ in there]
 
 
-async def _lock(connection: Connection, tables: LoadTables, old: list[str]) -> None:
+async def _lock(tables: LoadTables, old: list[str]) -> None:
     from asyncpg import LockNotAvailableError
 
     paths = ", ".join(map(tables.place, old))
     for _ in range(LOCK_TRIES):
         try:
-            async with connection.transaction():
-                await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
-                await connection.execute(f"LOCK TABLE {paths} IN ACCESS EXCLUSIVE MODE")
+            async with tables.connection.transaction():
+                await tables.connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
+                await tables.connection.execute(f"LOCK TABLE {paths} IN ACCESS EXCLUSIVE MODE")
         except LockNotAvailableError:
             await asyncio.sleep(PAUSE)
         else:
             return
     raise StoreUnavailable(
         "The new graph is ready, but other transactions have been reading the old one in "
-        f"{tables.schema} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without a break, "
-        "perhaps for a backup. The old graph is unchanged. Load again when they have finished."
+        f"{tables.settings.schema_} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without a "
+        "break, perhaps for a backup. The old graph is unchanged. Load again when they have "
+        "finished."
     )
-
-
-async def _give_rights(connection: Connection, tables: LoadTables, old: str, new: str) -> None:
-    rights = await connection.fetch(_RIGHTS, tables.place(old), tables.path(new))
-    for (statement,) in rights:
-        await connection.execute(statement)

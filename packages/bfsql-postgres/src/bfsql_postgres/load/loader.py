@@ -24,7 +24,7 @@ from bfsql_postgres.connection import address, schema_address
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.load.ddl import EVIDENCE_TABLES
 from bfsql_postgres.load.existing import check_empty, claim, replace
-from bfsql_postgres.load.merge import merge
+from bfsql_postgres.load.merge import GraphMerge
 from bfsql_postgres.load.rows import Batch, Rows
 from bfsql_postgres.load.tables import LoadTables
 from bfsql_postgres.load.writer import UNCHANGED, is_lost, writer
@@ -32,9 +32,6 @@ from bfsql_postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
     from asyncpg import Connection
-
-OLDEST = 130_000
-"""Version number of the oldest server that a load writes to, the first that makes UUIDs itself."""
 
 _FOR_THIS_LOAD = """
 SET LOCAL search_path = pg_catalog;
@@ -93,13 +90,13 @@ async def load_graph(
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
             tables = await _begin(connection, settings, options, report.place)
-            await _take(connection, tables, records, report, strict=options.strict)
-            await merge(connection, tables, report, options)
+            await _copy(tables, records, report, strict=options.strict)
+            await GraphMerge(tables, report, options).merge()
             check_graph(report, options, keeps_dangling=True)
             if options.progress:
                 options.progress("writing", None)
-            await replace(connection, tables)
-        await _vacuum(connection, tables)
+            await replace(tables)
+        await _vacuum(tables)
     return report
 
 
@@ -129,11 +126,11 @@ async def _transaction(connection: Connection) -> AsyncIterator[None]:
         ) from error
 
 
-async def _vacuum(connection: Connection, tables: LoadTables) -> None:
+async def _vacuum(tables: LoadTables) -> None:
     """Update the visibility map, so that index-only scans are possible immediately."""
     paths = ", ".join(tables.place(table.name) for table in tables.tables)
     try:
-        await connection.execute(f"VACUUM (ANALYZE) {paths}")
+        await tables.connection.execute(f"VACUUM (ANALYZE) {paths}")
     except asyncio.CancelledError as cancelled:
         cancelled.add_note(_DONE)
         raise
@@ -144,36 +141,33 @@ async def _vacuum(connection: Connection, tables: LoadTables) -> None:
 async def _begin(
     connection: Connection, settings: PostgresSettings, options: LoadOptions, place: str
 ) -> LoadTables:
-    version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
-    if version < OLDEST:
+    version, oldest = connection.get_server_version().major, 13  # the first that makes UUIDs
+    if version < oldest:
         raise StoreError(
-            f"This server is Postgres {version // 10_000}, but a load needs {OLDEST // 10_000} or "
-            "later. Load into a newer server."
+            f"This server is Postgres {version}, but a load needs {oldest} or later. Load into a "
+            "newer server."
         )
     await connection.execute(_FOR_THIS_LOAD)
     old = await claim(connection, settings.schema_)
-    if options.mode is not LoadMode.REPLACE:
-        await check_empty(connection, settings.schema_, old, place)
     vectors = await connection.fetchval(_VECTORS)
-    tables = LoadTables(settings, EVIDENCE_TABLES[settings.evidence_layout], vectors)
-    await tables.create(connection)
+    evidence = EVIDENCE_TABLES[settings.evidence_layout]
+    tables = LoadTables(connection, settings, evidence, vectors)
+    if options.mode is not LoadMode.REPLACE:
+        await check_empty(tables, old, place)
+    await tables.create()
     return tables
 
 
-async def _take(
-    connection: Connection,
-    tables: LoadTables,
-    records: Iterable[GraphRecord],
-    report: LoadReport,
-    *,
-    strict: bool,
+async def _copy(
+    tables: LoadTables, records: Iterable[GraphRecord], report: LoadReport, *, strict: bool
 ) -> None:
     """Read the records in a thread, one batch ahead of the batch being written."""
     worker = Worker()
-    rows = Rows(tables.entity, tables.evidence)
+    rows = Rows(tables.evidence)
 
     async def write(batch: Batch) -> None:
-        await tables.take(connection, batch.nodes, batch.edges, batch.passages)
+        for name, some in batch.items():
+            await tables.copy(name, some)
 
     taken = accepted(records, rows.take, report, worker.stopped, strict=strict)
     await worker.feed(rows.batches(taken), write)

@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.loading.intake import NOT_TEXT
 from bfsql.models.json_values import is_text
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from bfsql_postgres.load.ddl import MAX_INDEXED, RELATIONSHIP, Table
+from bfsql_postgres.load.ddl import ENTITY, MAX_INDEXED, RELATIONSHIP, Table
+from bfsql_postgres.load.tables import DESCRIBED, PASSAGE
 from bfsql_postgres.sql import storable
-
-RECORDS = 5_000
-"""Most records of a batch."""
-CHARACTERS = 8_000_000
-"""Number of characters at which a batch is full, however few its records."""
 
 _NUL = "it contains the character NUL, which Postgres cannot store in text; remove it"
 
 Row = tuple[Any, ...]
 
 
-@dataclass(slots=True)
-class Batch:
-    """Rows for the three tables that a load begins with."""
-
-    nodes: list[Row] = field(default_factory=list)
-    """`place, entity_id, entity_type` and the columns that `entity` keeps."""
-    edges: list[Row] = field(default_factory=list)
-    """Rows with the columns of `relationship`."""
-    passages: list[Row] = field(default_factory=list)
-    """`subject_id, predicate, object_id, beside` and the columns that the evidence table keeps;
-    `beside` is whether the passage was in the record of its edge.
-    """
+Batch = dict[str, list[Row]]
+"""Rows for the tables in `LoadTables.copied`, by the name of the table."""
 
 
 class Rows:
     """Takes records apart; unstorable records are refused, so that no row stops its `COPY`."""
 
-    def __init__(self, entity: Table, evidence: Table) -> None:
-        self._entity = entity
+    def __init__(self, evidence: Table) -> None:
         self._evidence = evidence
-        self._batch = Batch()
+        self._batch: Batch = defaultdict(list)
         self._place = 0
         self._characters = 0
 
-    def batches(self, taken: Iterator[None]) -> Iterator[Batch]:
-        """The rows of all records, in batches that are bounded in records and in characters."""
+    def batches(
+        self, taken: Iterator[None], records: int = 5_000, characters: int = 8_000_000
+    ) -> Iterator[Batch]:
+        """The rows of all records, in batches that are full from either number on."""
         number = 0
         for _ in taken:
             number += 1
-            if number >= RECORDS or self._characters >= CHARACTERS:
+            if number >= records or self._characters >= characters:
                 yield self._batch
-                self._batch, self._characters, number = Batch(), 0, 0
+                self._batch, self._characters, number = defaultdict(list), 0, 0
         yield self._batch
 
     def take(self, record: GraphRecord) -> None:
@@ -72,20 +59,22 @@ class Rows:
                     items = _items(metadata["provenance"])
                     metadata = {k: v for k, v in metadata.items() if k != "provenance"}
                     beside = [self._passage(record, item, beside=True) for item in items]
-                batch.edges.append((subject, predicate, obj, *self._split(RELATIONSHIP, metadata)))
-                batch.passages += beside
+                values = self._split(RELATIONSHIP, metadata)
+                batch[RELATIONSHIP.name].append((subject, predicate, obj, *values))
+                batch[PASSAGE] += beside
             case NodeRecord(entity_id, entity_type, metadata):
                 _check(entity_id)
                 _check(entity_type)
-                values = self._split(self._entity, metadata)
-                batch.nodes.append((self._place, entity_id, entity_type, *values))
+                values = self._split(ENTITY, metadata)
+                batch[DESCRIBED].append((self._place, entity_id, entity_type, *values))
             case EvidenceRecord(subject, predicate, obj, item):
                 _check(subject, predicate, obj)
-                batch.passages.append(self._passage(record, item, beside=False))
+                batch[PASSAGE].append(self._passage(record, item, beside=False))
 
     def _passage(
         self, of: EdgeRecord | EvidenceRecord, item: Mapping[str, Any], *, beside: bool
     ) -> Row:
+        """`beside`: whether the passage is in the record of its edge."""
         values = self._split(self._evidence, item)
         return (of.subject, of.predicate, of.object, beside, *values)
 

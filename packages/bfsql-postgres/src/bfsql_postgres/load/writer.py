@@ -10,9 +10,8 @@ import asyncpg
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_postgres.connection import UNREADABLE, address, place, watch_client
-from bfsql_postgres.failures import FAULTS, LOST, not_connected
+from bfsql_postgres.failures import FAULTS, LOST, message_of, not_connected, not_written
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import identifier
 
 UNCHANGED = "The previous content is unchanged."
 
@@ -38,14 +37,14 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
     except FAULTS as error:
         if is_lost(error, connection):
             raise StoreUnavailable(
-                f"The connection to Postgres was lost ({_first_line(error)}). {left} Try again "
+                f"The connection to Postgres was lost ({message_of(error)}). {left} Try again "
                 "when the server is available."
             ) from error
         if isinstance(error, OSError):  # the source's
             raise
         denied = isinstance(error, asyncpg.InsufficientPrivilegeError)
         role = str(await connection.fetchval("SELECT current_user")) if denied else ""
-        raise StoreError(f"{_sentence(error, settings, role)} {left}") from error
+        raise StoreError(f"{not_written(error, settings.schema_, role)} {left}") from error
     finally:
         await _close(connection)
 
@@ -84,34 +83,3 @@ async def _close(connection: asyncpg.Connection) -> None:
         await connection.close(timeout=5)
     except FAULTS:
         connection.terminate()
-
-
-def _sentence(error: Exception, settings: PostgresSettings, role: str) -> str:
-    schema = settings.schema_
-    match error:
-        case asyncpg.InsufficientPrivilegeError():
-            return (
-                f"The role {role!r} may not write into the schema {schema!r} "
-                f"({_first_line(error)}). Have its owner run: GRANT USAGE, CREATE ON SCHEMA "
-                f"{identifier(schema)} TO {identifier(role)}. To replace or index tables, the "
-                "role has to own them; to create a schema, it needs CREATE on the database."
-            )
-        case asyncpg.ReadOnlySQLTransactionError():
-            return (
-                "This server, or this role's session, is read-only. Name the primary server, or "
-                "a role that may write, in DATABASE_URL (or --dsn-file)."
-            )
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return f"The server is out of space: {_first_line(error)}."
-        case asyncpg.DependentObjectsStillExistError():
-            return (
-                "The tables cannot be replaced because other objects depend on them: "
-                f"{'; '.join((error.detail or _first_line(error)).splitlines())}. Drop these "
-                "objects first, and create them again afterwards."
-            )
-    return f"Postgres says: {_first_line(error)}."
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")
