@@ -45,7 +45,9 @@ FEW = 250
 """Most ids whose ring may be small."""
 SMALL = 5_000
 """Most edges of a small ring, which includes the types of its ends. In a larger ring, whose edges
-share many of their ends, a type for each edge takes longer than one for each end.
+share many of their ends, a type for each edge takes longer than one for each end. Without small
+rings, by a cursor and with types from a second statement, a call of one or two hops takes 2.6 times
+as long (8 and 11 ms become 22 and 29).
 """
 
 log = logging.getLogger("bfsql.postgres")

@@ -41,12 +41,6 @@ from bfsql_postgres.sql import (
 
 LIMIT = 20
 """Most candidates of a search."""
-ENOUGH = 5
-"""Number of matches from which, as after an exact match, misspellings are not searched."""
-EXACT = 2
-"""The rank up to which a match is exact: id, name, alias."""
-SHORTEST = 3
-"""Number of letters from which misspellings are searched."""
 LONGEST = 1_000
 """Most characters of a text that is searched as a name; no name is longer."""
 
@@ -83,8 +77,9 @@ class Search:
         ids = [one for name, one in known_ids((query, text), self.layout).items() if name]
         statement, values = by_name(self.layout, text, ids, types)
         rows = await self.pool.fetch(statement, *values)
-        exact = [row[0] for row in rows if row[3] <= EXACT]
-        if not exact and len(rows) < ENOUGH and SHORTEST <= len(text) <= LONGEST:
+        last_exact, enough, shortest = 2, 5, 3  # rank of an alias; matches; letters
+        exact = [row[0] for row in rows if row[3] <= last_exact]
+        if not exact and len(rows) < enough and shortest <= len(text) <= LONGEST:
             rows += await self._similar(text, types)
         return exact, list(map(_stub, rows))
 
