@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
@@ -39,8 +38,6 @@ log = logging.getLogger("bfsql")
 
 COUNTED = 1_000_000
 """Number of nodes up to which all are scanned."""
-MOST_ALIASED = 10_000
-"""Most nodes that may share their id with another."""
 MAX_AGE = 60.0
 """Seconds after which labels and types are compared with those of the last reading."""
 OPENING_PATIENCE = 10.0
@@ -151,51 +148,39 @@ class SchemaMonitor:
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties, and the total number of labels on nodes."""
         settings = self._settings
-        counts = await self._counts(queries.labels, queries.nodes_of)
-        types = await self._counts(queries.types, queries.relationships_of)
+        labels = await self._reader.one(queries.labels(self._dialect.procedures))
+        counts = await existing_counts(self._reader, labels, queries.nodes_of)
+        names = await self._reader.one(queries.types(self._dialect.procedures))
+        types = await existing_counts(self._reader, names, queries.relationships_of)
         kept = {label: n for label, n in counts.items() if label not in settings.exclude_labels}
         followed = tuple(sorted(set(types) - set(settings.exclude_types)))
-        labels = ranked(kept, settings, self.schema.labels)
+        by_rank = ranked(kept, settings, self.schema.labels)
         own = settings.label_id_properties
         schema = replace(
             GraphSchema.empty(self._dialect, settings),
-            label_ids={label: names for label, names in own.items() if label in labels},
-            labels=labels,
+            label_ids={label: ids for label, ids in own.items() if label in by_rank},
+            labels=by_rank,
             excluded=tuple(sorted(set(counts) - set(kept))),
             followed=followed if len(followed) < len(types) else None,
             predicates=predicates(followed, preserve_case=settings.preserve_case),
         )
         return schema, sum(counts.values())
 
-    async def _counts(
-        self, named: Callable[[bool], str], counted: Callable[[Sequence[str]], str]
-    ) -> dict[str, int]:
-        """Labels or types with their counts; the store may list unused names."""
-        names = await self._reader.one(named(self._dialect.procedures))
-        if not names:
-            return {}
-        by_place = dict(map(tuple, await self._reader.rows(counted(names))))
-        return {name: by_place[at] for at, name in enumerate(names) if by_place[at]}
-
     async def _with_types(self, schema: GraphSchema, labels_borne: int) -> GraphSchema:
         """Determine which labels are types of nodes, and which nodes have an id of their own."""
         nodes = await self._reader.one(queries.NODES)
         if nodes > COUNTED:
-            types: dict[str, int | None] = dict.fromkeys(await self._labels_that_are_types(schema))
+            uncounted: dict[str, int | None] = dict.fromkeys(await self._types(schema))
             unlabelled = max(0, nodes - labels_borne)  # lower bound
             if unlabelled:
-                types[UNTYPED] = None
-            return replace(schema, types=types, unlabelled=unlabelled, without_id=None)
-        excluded = set(schema.excluded)
-        counts: Counter[str] = Counter()
-        unlabelled = 0
-        for labels, number in await self._reader.one(queries.LABEL_SETS):
-            if excluded.isdisjoint(labels):
-                counts[schema.type_of(labels)] += number
-                unlabelled += 0 if labels else number
-        return await self._with_ids(replace(schema, types=dict(counts), unlabelled=unlabelled))
+                uncounted[UNTYPED] = None
+            return replace(schema, types=uncounted, unlabelled=unlabelled, without_id=None)
+        label_sets = await self._reader.one(queries.LABEL_SETS)
+        unlabelled = sum(number for labels, number in label_sets if not labels)
+        types = dict(schema.count_types(label_sets))
+        return await self._with_ids(replace(schema, types=types, unlabelled=unlabelled))
 
-    async def _labels_that_are_types(self, schema: GraphSchema) -> list[str]:
+    async def _types(self, schema: GraphSchema) -> list[str]:
         """Labels that are the type of a node."""
         labels = list(schema.labels)
         if not labels:
@@ -211,17 +196,18 @@ class SchemaMonitor:
         shared = {text: number for text, number in found if text is not None}
         if not shared:
             return schema
-        if sum(shared.values()) - len(shared) > MOST_ALIASED:
+        others = sum(shared.values()) - len(shared)
+        if others > 10_000:  # noqa: PLR2004 - every statement has their element ids
             raise StoreError(_too_many(self._settings, shared))
         bearers = await self._reader.one(queries.bearers(schema), ids=list(shared))
         # Of several nodes with an id, the first by element id keeps it and the others use their
         # element id. The order is that of the number at its end, which grows.
-        others = [
+        aliased = [
             element
             for _, elements in bearers
             for element in sorted(elements, key=lambda text: (len(text), text))[1:]
         ]
-        return replace(schema, aliased=tuple(others), shared_ids=tuple(sorted(shared)[:3]))
+        return replace(schema, aliased=tuple(aliased), shared_ids=tuple(sorted(shared)[:3]))
 
     # --- the indexes of search ----------------------------------------------
 
@@ -323,6 +309,23 @@ class SchemaMonitor:
                 "not in the full-text index."
             )
         return sentences
+
+
+async def existing_counts(
+    reader: Reader, names: Sequence[str], counted: Callable[[Sequence[str]], str]
+) -> dict[str, int]:
+    """Labels or types with their counts, without those that occur no more.
+
+    Args:
+        reader: The server.
+        names: The labels or types.
+        counted: The statement that counts some of them.
+    """
+    counts: dict[str, int] = {}
+    for start in range(0, len(names), 100):
+        some = names[start : start + 100]
+        counts |= {some[place]: number for place, number in await reader.rows(counted(some))}
+    return {name: number for name, number in counts.items() if number}
 
 
 def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> GraphSchema:

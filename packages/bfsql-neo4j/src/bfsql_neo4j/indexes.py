@@ -178,7 +178,12 @@ async def _fulltext_lacking(
     if index.state != "FAILED" and not missed:
         return []
     together = sorted({*index.labels, *missed}.intersection(labels)) or list(labels)
-    return _made_anew(index, together, properties)
+    every = dict.fromkeys([*index.properties, *properties])
+    analyzer = index.config.get("fulltext.analyzer")
+    return [
+        index_queries.drop_index(index.name),
+        index_queries.create_fulltext_index(index.name, together, every, analyzer),
+    ]
 
 
 async def fulltext_for_load(
@@ -195,16 +200,6 @@ async def fulltext_for_load(
     if not wanted:
         return []
     return [index_queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)]
-
-
-def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -> list[str]:
-    """The statements that recreate the full-text index with these labels and further properties."""
-    together = dict.fromkeys([*index.properties, *properties])
-    analyzer = index.config.get("fulltext.analyzer")
-    return [
-        index_queries.drop_index(index.name),
-        index_queries.create_fulltext_index(index.name, labels, together, analyzer),
-    ]
 
 
 async def _has_any(session: AsyncSession, label: str, properties: Iterable[str]) -> bool:

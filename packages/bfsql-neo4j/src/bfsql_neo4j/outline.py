@@ -1,8 +1,8 @@
-"""The composition of the graph: counted by the server if it is large, properties sampled.
+"""The composition of the graph: counted by the server, with properties from a sample.
 
-A small graph is read as a whole. Of a larger one the server counts nodes and relations in one
-statement each, which takes about a second for 100,000 relationships and ten for a million. If that
-takes longer than `schema_timeout`, the relations are those of a sample.
+The server counts nodes and relations in one statement each, which takes about a second for 100,000
+relationships and ten for a million. If that takes longer than `schema_timeout`, the relations are
+those of the sample, which is the whole graph if it is small.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bfsql.models import Outline, Triple
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.discovery import existing_counts
 from bfsql_neo4j.schema import GraphSchema
 
-_TYPES_AT_ONCE = 100  # relationship types that one statement counts
 _FEW_OF_A_TYPE = 50  # most relationships of a type in a sample
 
 
@@ -30,35 +30,24 @@ async def outlined(
         db: The backend, for types and metadata.
         reader: Its server.
         schema: Its schema.
-        seconds: How long the server may count the nodes of a large graph, and its relations.
+        seconds: How long the server may count the nodes of the graph, and its relations.
     """
-    numbers = await _relationships(reader, schema)
+    numbers = await existing_counts(reader, list(schema.predicates), queries.relationships_of)
     total = sum(numbers.values())
     text, parameters = queries.some_nodes(schema, MOST_NODES + 1)
     ids = await reader.one(text, **parameters)
-    if len(ids) <= MOST_NODES and total <= MOST_EDGES:
-        edges = await _edges(reader, schema, numbers.items())
-        return await outline_by_batches(db, ids, edges, sampled=False)
     nodes = await counted_in_time(_node_counts(reader, schema), seconds)
     relations = await counted_in_time(_edge_counts(reader, schema), seconds)
+    # All relationships, unless there are too many.
     shares = {
-        name: max(_FEW_OF_A_TYPE, MOST_EDGES * n // max(total, 1)) for name, n in numbers.items()
+        name: max(_FEW_OF_A_TYPE, MOST_EDGES * n // max(total, MOST_EDGES))
+        for name, n in numbers.items()
     }
     edges = await _edges(reader, schema, shares.items())
+    sampled = len(ids) > MOST_NODES or total > MOST_EDGES
     return await outline_by_batches(
-        db, ids, edges, sampled=True, node_counts=nodes, edge_counts=relations
+        db, ids, edges, sampled=sampled, node_counts=nodes, edge_counts=relations
     )
-
-
-async def _relationships(reader: Reader, schema: GraphSchema) -> dict[str, int]:
-    """The number of relationships of each type, from counts that the server keeps."""
-    numbers = {}
-    names = list(schema.predicates)
-    for at in range(0, len(names), _TYPES_AT_ONCE):
-        some = names[at : at + _TYPES_AT_ONCE]
-        for place, number in await reader.rows(queries.relationships_of(some)):
-            numbers[some[place]] = number
-    return numbers
 
 
 async def _edges(
@@ -75,12 +64,7 @@ async def _edges(
 
 async def _node_counts(reader: Reader, schema: GraphSchema) -> Counter[str]:
     """The number of nodes by type."""
-    excluded = set(schema.excluded)
-    counts: Counter[str] = Counter()
-    for labels, number in await reader.one(queries.LABEL_SETS):
-        if excluded.isdisjoint(labels):
-            counts[schema.type_of(labels)] += number
-    return counts
+    return schema.count_types(await reader.one(queries.LABEL_SETS))
 
 
 async def _edge_counts(reader: Reader, schema: GraphSchema) -> Counter[tuple[str, str, str]]:

@@ -31,8 +31,6 @@ PART = 2_500
 """Edges of a node and direction that are sent in one piece, the unit of a ring."""
 PARTS = 50
 """Most such pieces in one record."""
-PREFERRED = 1_000
-"""Hits of the full-text index, best first, that are put in search order."""
 FOUND = 60
 """Most hits that search ranks itself."""
 
@@ -324,7 +322,7 @@ def search_by_words(schema: GraphSchema) -> str:
     """Candidates by words: the best hits of the index `$index` for `$lucene`."""
     return (
         "CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS n, score "
-        f"WITH n, score {_of_types(schema)} WITH n, score LIMIT {PREFERRED} "
+        f"WITH n, score {_of_types(schema)} WITH n, score LIMIT 1000 "
         f"{_best_candidates(schema)}"
     )
 

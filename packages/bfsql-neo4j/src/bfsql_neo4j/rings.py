@@ -14,8 +14,6 @@ from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema
 
-BATCH = 10_000
-"""Fewest edges of a batch, except for the last one."""
 SHARED_ID = "another node has the same id"
 
 
@@ -43,6 +41,8 @@ async def ring_batches(
     chunks: Iterable[Sequence[str]],
     predicates: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
+    *,
+    batch: int = 10_000,
 ) -> AsyncGenerator[list[TypedTriple]]:
     """Every edge with a requested node at either end; an edge between two of them comes twice.
 
@@ -52,6 +52,7 @@ async def ring_batches(
         chunks: Ids, a statement for each chunk.
         predicates: Restricts the edges to these; None for all.
         direction: Only edges that leave or that enter the requested nodes; None for both.
+        batch: Fewest edges of a batch, except for the last one.
 
     Raises:
         NewName: The schema, and then the ring, has to be read again.
@@ -74,7 +75,7 @@ async def ring_batches(
                         call.omitted(Omission(entity_id, reason=SHARED_ID))
                     else:
                         rows += _edges(entity_id, types[tuple(labels)], ends, schema, types)
-                if len(rows) >= BATCH:
+                if len(rows) >= batch:
                     yield rows
                     rows = []
     if rows:

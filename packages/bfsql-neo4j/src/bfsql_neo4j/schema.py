@@ -118,6 +118,15 @@ class GraphSchema:
         own = (names for label, names in self.label_ids.items() if label in labels)
         return next(own, self.common_ids)
 
+    def count_types(self, label_sets: Iterable[tuple[Sequence[str], int]]) -> Counter[str]:
+        """The number of nodes by type, from that of each set of labels that occurs."""
+        excluded = set(self.excluded)
+        counts: Counter[str] = Counter()
+        for labels, number in label_sets:
+            if excluded.isdisjoint(labels):
+                counts[self.type_of(labels)] += number
+        return counts
+
     def type_of(self, labels: Sequence[str]) -> str:
         """The type of a node: its first label by rank, with unknown labels last, by name."""
         if len(labels) == 1:

@@ -19,12 +19,6 @@ from bfsql_neo4j.schema import GraphSchema
 MAX_CHARS = 256
 """Most characters of a text that are searched."""
 
-_EXACT = 1
-"""Highest rank of an exact name or alias."""
-_LEAST_PART = 3
-"""Fewest letters of a part when a word is split in two."""
-_LONGEST_APART = 24
-"""Most letters of a word that is split in two."""
 _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
 _OUTER = re.compile(r"^\W+|\W+$")
@@ -53,8 +47,8 @@ async def search(
     by_id = await _with_id(reader, schema, query, types)
     by_word = await _with_words(reader, schema, text, types)
     near = await _nearest(reader, schema, embedder, text, types) if embedder is not None else []
-    exact = [stub for rank, stub in by_word if rank[0] <= _EXACT]
-    others = [stub for rank, stub in by_word if rank[0] > _EXACT]
+    exact = [stub for rank, stub in by_word if rank[0] in {0, 1}]  # a name or an alias
+    others = [stub for rank, stub in by_word if rank[0] not in {0, 1}]
     scores = {stub.id: stub.score for stub in near}
     in_turn = chain.from_iterable(zip_longest(others, near)) if near else iter(others)
     found: dict[str, EntityStub] = {}
@@ -183,7 +177,7 @@ def _word(word: str) -> str:
     return f"{phrase(word)}^4 {core}*{misspelt}{apart}"
 
 
-def _apart(word: str) -> list[tuple[str, str]]:
-    """The ways to split a word into two that were written together."""
-    places = range(_LEAST_PART, min(len(word), _LONGEST_APART) - _LEAST_PART + 1)
+def _apart(word: str, least: int = 3, most: int = 24) -> list[tuple[str, str]]:
+    """The ways to split a word of at most `most` letters into two of at least `least` letters."""
+    places = range(least, min(len(word), most) - least + 1)
     return [(word[:place], word[place:]) for place in places] if word.isalpha() else []

@@ -25,7 +25,7 @@ from typing import Any
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from bfsql.models.json_values import INT64, encode, is_text, iso_text, json_number
+from bfsql.models.json_values import INT64, as_text, encode, is_text, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
@@ -40,8 +40,6 @@ DEEPEST = 100
 """Most levels of nesting that are accepted."""
 MAX_OFFSET = dt.timedelta(hours=18)
 """The largest offset from UTC of a time zone in Neo4j."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # --- metadata to properties -----------------------------------------------------
 
@@ -67,7 +65,7 @@ def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> d
         elif key in taken or key == DOCUMENTS or key.endswith(SUFFIX) or not _is_kept(value):
             properties[key + SUFFIX] = encode(value)
         else:
-            properties[key] = _text_whole(value)
+            properties[key] = _storable_text(value)
     if unnamed:
         properties[SUFFIX] = encode(unnamed)
     return properties
@@ -118,20 +116,16 @@ def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
     return plain(value.tolist(), depth + 1) if hasattr(value, "tolist") else str(value)
 
 
-def whole(text: str) -> str:
-    """The text with U+FFFD for every lone surrogate, as answers show it (`protocol.md` 19)."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def _text_whole(value: Any) -> Any:
+def _storable_text(value: Any) -> Any:
+    """A value whose texts have U+FFFD for every lone surrogate (`protocol.md` 19)."""
     if isinstance(value, list):
-        return [_text_whole(item) for item in value]
-    return whole(value) if isinstance(value, str) else value
+        return [_storable_text(item) for item in value]
+    return as_text(value) if isinstance(value, str) else value
 
 
 def _can_name(key: str) -> bool:
     """Whether Neo4j can have a property of this name."""
-    return bool(key) and "\0" not in key and not _SURROGATE.search(key)
+    return bool(key) and "\0" not in key and is_text(key)
 
 
 def _is_kept(value: Any) -> bool:

@@ -11,6 +11,7 @@ import base64
 import datetime as dt
 import json
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -25,6 +26,7 @@ MAX_DIGITS = 64
 """Maximum digits of a whole Decimal that answers write as a number: `1E+999999` stays short."""
 
 _SEPARATORS = (",", ":")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LEAST, _MOST = 1e-4, 1e16
 """Between these limits, a float is written without an exponent."""
 INT64 = 1 << 63
@@ -100,12 +102,8 @@ def is_text(text: str) -> bool:
 
 
 def as_text(text: str) -> str:
-    """The string with U+FFFD for every lone surrogate."""
-    return (
-        text
-        if is_text(text)
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    """The string with U+FFFD for every lone surrogate, as answers show it (`protocol.md` 19)."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _is_simple(value: Mapping[str, Any] | list[Any]) -> bool:

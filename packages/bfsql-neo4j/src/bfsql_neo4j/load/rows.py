@@ -14,8 +14,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bfsql.loading import Codec, EdgeGroup, Staging, batches
+from bfsql.models.json_values import as_text
 from bfsql.models.records import GraphRecord, NodeRecord
-from bfsql_neo4j.values import DOCUMENTS, plain, to_properties, whole
+from bfsql_neo4j.values import DOCUMENTS, plain, to_properties
 
 MAX_ID_BYTES = 8_000
 """Most bytes of an id in UTF-8; range indexes take no text of 8,167 or more."""
@@ -174,7 +175,7 @@ class GraphRows:
         together, items = self._staging.merge_group(group)
         ids = (item["document_id"] for item in items)
         # A longer text cannot be a node's id, and does not fit an index.
-        named = sorted({whole(one) for one in ids if isinstance(one, str) and _fits(one)})
+        named = sorted({as_text(one) for one in ids if isinstance(one, str) and _fits(one)})
         documents = {DOCUMENTS: named} if named else {}
         if not group.passages:
             return records, documents
