@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,15 @@ from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
 from bfsql_test_support.servers.neo4j import Neo4jServer
 
-QUESTIONS = ["nodes", "stubs", "node_metadata", "node_elements", "ring", "leaving", "entering"]
+QUESTIONS: dict[str, Any] = {
+    "nodes": queries.nodes,
+    "stubs": queries.stubs,
+    "node_metadata": queries.node_metadata,
+    "node_elements": queries.node_elements,
+    "ring": queries.ring,
+    "leaving": partial(queries.ring, direction="out"),
+    "entering": partial(queries.ring, direction="in"),
+}
 NOTHING = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS"
 CHAIN = (
     "UNWIND range(0, 299) AS i CREATE (p:Person {key: 'p' + i, name: 'P' + i})-[:SAW]->"
@@ -63,7 +72,7 @@ async def test_nodes_and_rings_are_sought_by_index(
     schema = backend._monitor.schema
     ids = ["p1", "P2", "m3", "M4", "c5", "42"] + ([f"{ELEMENT}4:x:1"] if elements else [])
     assert not schema.scans
-    text, parameters = getattr(queries, question)(schema, ids)
+    text, parameters = QUESTIONS[question](schema, ids)
     done = await profiled(neo4j_server, text, parameters)
     assert "NodeIndexSeek" in done
     assert not {name for name in done if "Scan" in name}

@@ -18,7 +18,6 @@ from bfsql.models.merge import evidence_items, merged_from, sorted_union
 from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import (
     NO_METADATA,
-    Edge,
     EdgeDirection,
     EntityStub,
     Metadata,
@@ -49,7 +48,6 @@ from bfsql_neo4j.values import (
 )
 
 Key = TypeVar("Key")
-NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 
 MAX_EVIDENCE = 1_000
 """Most relationships with evidence that are read for one entity."""
@@ -144,7 +142,7 @@ class Neo4jBackend(BatchGraphDb):
         """Close all connections; running statements end."""
         await _close(self._reader, self._embedder)
 
-    # --- the eight ----------------------------------------------------------
+    # --- search and vocabulary ----------------------------------------------
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -155,16 +153,6 @@ class Neo4jBackend(BatchGraphDb):
             return []
         schema = await self._monitor.current()
         return await search(self._reader, schema, self._embedder, query, wanted or None)
-
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """All edges that leave the entity."""
-        rows, predicates = await self._ends(entity_id, queries.leaving)
-        return [Edge(entity_id, predicates[name], other) for name, other in rows]
-
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """All edges that enter the entity."""
-        rows, predicates = await self._ends(entity_id, queries.entering)
-        return [Edge(other, predicates[name], entity_id) for name, other in rows]
 
     async def entity_types(self) -> list[str]:
         """The labels that are the type of a node, sorted."""
@@ -317,33 +305,18 @@ class Neo4jBackend(BatchGraphDb):
     # --- parts --------------------------------------------------------------
 
     async def _nodes(self, schema: GraphSchema, ids: Sequence[str]) -> list[Node]:
+        labels_of: dict[str, Any] = {}
+        for chunk in _chunks(ids):
+            text, parameters = queries.nodes(schema, chunk)
+            asked = set(chunk)
+            for entity_id, labels in await self._reader.one(text, **parameters):
+                if entity_id in asked and labels_of.setdefault(entity_id, labels) is not labels:
+                    call.omitted(Omission(entity_id, reason=SHARED_ID))
         new = tuple.__new__  # Node(...) runs Python code for each node
         return [
             new(Node, (entity_id, schema.type_of(labels), NO_METADATA))
-            for chunk in _chunks(ids)
-            for entity_id, labels in await self._about(schema, queries.nodes, chunk)
+            for entity_id, labels in labels_of.items()
         ]
-
-    async def _about(self, schema: GraphSchema, query: NodeQuery, ids: Sequence[str]) -> list[Any]:
-        """Rows about nodes, each beginning with the id; one row per id."""
-        text, parameters = query(schema, ids)
-        rows = await self._reader.one(text, **parameters)
-        asked = set(ids)
-        first: dict[str, Any] = {}
-        for row in rows:
-            if row[0] in asked and first.setdefault(row[0], row) is not row:
-                call.omitted(Omission(row[0], reason=SHARED_ID))
-        return list(first.values())
-
-    async def _ends(self, entity_id: str, query: NodeQuery) -> tuple[set[tuple[str, str]], Any]:
-        schema = self._monitor.schema
-        rows = await self._about(schema, query, [entity_id]) if is_text(entity_id) else []
-        if not rows:
-            raise KeyError(entity_id)
-        ends = {(name, other) for _, found in rows for name, other in found}
-        if not schema.predicates.keys() >= {name for name, _ in ends}:
-            schema = await self._monitor.refresh(schema)
-        return ends, schema.predicates
 
     def _node_metadata(self, schema: GraphSchema, row: Sequence[Any]) -> dict[str, Any]:
         """Properties without the id, unless it is also a name, and labels other than the type."""

@@ -98,10 +98,8 @@ def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
     return _about(schema, ids, f"RETURN collect([{', '.join([_id(schema, 'n'), *values])}])")
 
 
-def _ends(
-    schema: GraphSchema, left: str, right: str, *values: str, types: Sequence[str] | None = None
-) -> str:
-    """`[type, other end, *values]` of a node's relationships in one direction.
+def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | None) -> str:
+    """`[type, other end, its labels]` of a node's relationships in one direction.
 
     With `types`, only relationships of these types, all of which must be followed.
     """
@@ -109,7 +107,7 @@ def _ends(
         return "[]"
     where = _is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
-    shown = ", ".join(["type(r)", _id(schema, "m"), *values])
+    shown = f"type(r), {_id(schema, 'm')}, labels(m)"
     followed = _types(schema) if types is None else f":{any_of(types)}"
     return f"[(n){left}[r{followed}]{right}(m){kept} | [{shown}]]"
 
@@ -239,8 +237,8 @@ def ring(
     labels]`. A node has one part with all its edges and null as the bearer of its id; or, beyond
     `PART` edges in a direction, several parts with its element id as the bearer.
     """
-    leaving = "[]" if direction == "in" else _ends(schema, "-", "->", "labels(m)", types=types)
-    entering = "[]" if direction == "out" else _ends(schema, "<-", "-", "labels(m)", types=types)
+    leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types)
+    entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types)
     return _about(
         schema,
         ids,
@@ -254,16 +252,6 @@ def ring(
         f"UNWIND range(0, size(parts) - 1, {PARTS}) AS start "
         f"RETURN parts[start..start + {PARTS}]",
     )
-
-
-def leaving(schema: GraphSchema, ids: Collection[str]) -> Statement:
-    """`[id, leaving]` of each node."""
-    return _each(schema, ids, _ends(schema, "-", "->"))
-
-
-def entering(schema: GraphSchema, ids: Collection[str]) -> Statement:
-    """`[id, entering]` of each node."""
-    return _each(schema, ids, _ends(schema, "<-", "-"))
 
 
 def edge_metadata(

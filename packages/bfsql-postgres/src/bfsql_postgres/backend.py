@@ -19,7 +19,6 @@ from bfsql.models.outline import Outline, outline_of
 from bfsql.models.parts import TypedTriple
 from bfsql.models.records import (
     NO_METADATA,
-    Edge,
     EdgeDirection,
     EntityStub,
     Metadata,
@@ -82,8 +81,6 @@ class PostgresBackend(BatchGraphDb):
         self._small_ring = cache(partial(topology.small_ring, layout, SMALL + 1))
         self._nodes = topology.nodes(layout)
         self._has_types = topology.has_types(layout)
-        self._leaving = topology.edges_at(layout, "out")
-        self._entering = topology.edges_at(layout, "in")
         self._metadata = MetadataReader(pool, layout)
         self._search = Search(pool, layout, embedder)
 
@@ -149,21 +146,13 @@ class PostgresBackend(BatchGraphDb):
         if self._embedder is not None:
             await self._embedder.close()
 
-    # --- the eight ----------------------------------------------------------
+    # --- search and vocabulary ----------------------------------------------
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Search by id, name, alias, beginning, part and words, similar spelling, and meaning."""
         return await self._search(query, node_types)
-
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """All edges that leave the entity."""
-        return await self._edges(entity_id, self._leaving)
-
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """All edges that enter the entity."""
-        return await self._edges(entity_id, self._entering)
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
@@ -310,14 +299,6 @@ class PostgresBackend(BatchGraphDb):
     def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
         """The ids in the form they are sent; none if the predicates are empty."""
         return list(known_ids(ids, self._layout).values()) if all(predicates) else []
-
-    async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
-        known = known_ids([entity_id], self._layout)
-        rows = await self._pool.fetch(statement, list(known.values())) if known else []
-        if not rows:
-            raise KeyError(entity_id)
-        # Parallel rows count as one edge.
-        return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
 
 
 def _chunks(keys: Sequence[Any]) -> list[Any]:

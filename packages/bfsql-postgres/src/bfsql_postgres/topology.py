@@ -102,15 +102,6 @@ def _type_of(node_id: str, layout: Layout) -> str:
     return found[0] if len(found) == 1 else f"coalesce({', '.join(found)})"
 
 
-def edges_at(layout: Layout, side: str) -> str:
-    """The edges that leave (`out`) or enter (`in`) a node.
-
-    A row of nulls comes first if the node exists.
-    """
-    exists = "SELECT NULL::text, NULL::text, NULL::text FROM live"
-    return _of_live(layout, [exists, *(_ends(edges, side, layout) for edges in layout.edges)])
-
-
 def nodes(layout: Layout) -> str:
     """Id and type, and the number of the table if there are several."""
     several = len(layout.nodes) > 1

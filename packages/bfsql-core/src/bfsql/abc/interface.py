@@ -300,6 +300,14 @@ class BatchGraphDb(GraphDbInterface):
             return node
         raise KeyError(entity_id)
 
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """All edges that leave the entity, by `edges_batch`."""
+        return await _edges_by_batch(self, entity_id, "out")
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """All edges that enter the entity, by `edges_batch`."""
+        return await _edges_by_batch(self, entity_id, "in")
+
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """All the metadata that the store has for the entity, by `metadata_for_nodes_batch`."""
         return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
@@ -308,6 +316,16 @@ class BatchGraphDb(GraphDbInterface):
         """All the metadata that the store has for the edge, by `metadata_for_edges_batch`."""
         triple = (edge[0], edge[1], edge[2])
         return (await self.metadata_for_edges_batch([triple]))[triple]
+
+
+async def _edges_by_batch(
+    db: GraphDbInterface, entity_id: str, direction: EdgeDirection
+) -> list[Edge]:
+    ring = await db.edges_batch([entity_id], direction=direction)
+    edges = list(dict.fromkeys(Edge(*edge) for edge in ring))
+    if not edges:
+        await db.get_node(entity_id)  # raises KeyError if there is no such entity
+    return edges
 
 
 async def each(
