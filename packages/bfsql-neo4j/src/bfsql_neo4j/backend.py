@@ -29,7 +29,7 @@ from bfsql.settings import resolve
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
-from bfsql_neo4j.indexes import EVIDENCE_INDEX
+from bfsql_neo4j.index_queries import EVIDENCE_INDEX
 from bfsql_neo4j.outline import outlined
 from bfsql_neo4j.queries import Statement
 from bfsql_neo4j.rights import reason_it_may_write

@@ -21,7 +21,6 @@ from bfsql.models.merge import UNTYPED
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import Reader, place
 from bfsql_neo4j.indexes import (
-    EVIDENCE_INDEX,
     POLL,
     Index,
     check_state,
@@ -133,7 +132,7 @@ class SchemaMonitor:
             fulltext=fulltext.name if fulltext else None,
             vector=vector.name if vector else None,
             evidence=any(
-                index.name == EVIDENCE_INDEX and index.state == "ONLINE"
+                index.name == index_queries.EVIDENCE_INDEX and index.state == "ONLINE"
                 for index in self._indexes or ()
             ),
             unsearched=_unsearched(schema, fulltext),
@@ -143,7 +142,7 @@ class SchemaMonitor:
         """All indexes; None if the server does not list them."""
         if not self._dialect.procedures:
             return None
-        return read_indexes(await self._reader.one(index_queries.INDEXES, evidence=EVIDENCE_INDEX))
+        return read_indexes(await self._reader.one(index_queries.INDEXES))
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties, and the total number of labels on nodes."""

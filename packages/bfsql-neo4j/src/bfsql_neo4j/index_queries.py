@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterable
 
 from bfsql_neo4j.queries import any_of, quoted
+from bfsql_neo4j.values import DOCUMENTS
+
+EVIDENCE_INDEX = "entity_evidence"
+"""Name of the full-text index that finds the relationships whose evidence is from a document."""
 
 INDEXES = (
     "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, "
-    "owningConstraint, populationPercent, options WHERE entityType = 'NODE' OR name = $evidence "
+    "owningConstraint, populationPercent, options "
+    f"WHERE entityType = 'NODE' OR name = '{EVIDENCE_INDEX}' "
     "RETURN collect([name, type, state, labelsOrTypes, properties, owningConstraint IS NOT NULL, "
     "populationPercent, options])"
 )
 """Indexes over nodes, and the index over evidence."""
-AWAIT_INDEX = "CALL db.awaitIndex($index, $seconds)"
 
 _ANALYZER = re.compile(r"[\w-]+")
 
@@ -48,11 +52,11 @@ def create_fulltext_index(
     return f"{text} OPTIONS {{indexConfig: {{`fulltext.analyzer`: '{analyzer}'}}}}"
 
 
-def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
-    """An index that finds relationships by a whole text in a property's list."""
+def create_evidence_index(types: Iterable[str]) -> str:
+    """The index `EVIDENCE_INDEX` over relationships of these types, by whole ids of documents."""
     return (
-        f"CREATE FULLTEXT INDEX {quoted(index)} FOR ()-[r:{any_of(types)}]-() "
-        f"ON EACH [r.{quoted(name)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
+        f"CREATE FULLTEXT INDEX {quoted(EVIDENCE_INDEX)} FOR ()-[r:{any_of(types)}]-() ON EACH "
+        f"[r.{quoted(DOCUMENTS)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
     )
 
 

@@ -17,10 +17,6 @@ from bfsql_neo4j.settings import Neo4jSettings
 
 VECTOR_INDEX = "entity_vectors"
 """Name of the vector index if the settings name none."""
-EVIDENCE_INDEX = "entity_evidence"
-"""Name of the full-text index that finds the relationships whose evidence is from a document."""
-PATIENCE = 600.0
-"""Seconds to wait until new indexes are populated."""
 POLL = 0.1
 """Seconds between two checks of an index that is being populated."""
 
@@ -63,8 +59,8 @@ def read_indexes(rows: Iterable[Sequence[Any]]) -> list[Index]:
 
 
 async def indexes(session: AsyncSession) -> list[Index]:
-    """All indexes over properties of nodes, by name."""
-    return read_indexes(await _one(session, index_queries.INDEXES, evidence=None))
+    """All indexes over properties of nodes, and the one over evidence, by name."""
+    return read_indexes(await _one(session, index_queries.INDEXES))
 
 
 async def property_keys(session: AsyncSession) -> set[str]:
@@ -238,7 +234,7 @@ async def make(
     session: AsyncSession,
     settings: Neo4jSettings,
     texts: Iterable[str],
-    patience: float = PATIENCE,
+    patience: float = 600.0,
 ) -> None:
     """Run statements that create or drop indexes, and wait until every index is populated.
 
@@ -280,12 +276,12 @@ def _unfinished(
     return next((index for index in have if index.state == "POPULATING"), None)
 
 
-async def _rows(session: AsyncSession, text: str, **parameters: Any) -> list[list[Any]]:
-    return await (await session.run(_literal(text), parameters)).values()
+async def _rows(session: AsyncSession, text: str) -> list[list[Any]]:
+    return await (await session.run(_literal(text))).values()
 
 
-async def _one(session: AsyncSession, text: str, **parameters: Any) -> Any:
-    [[value]] = await _rows(session, text, **parameters)
+async def _one(session: AsyncSession, text: str) -> Any:
+    [[value]] = await _rows(session, text)
     return value
 
 

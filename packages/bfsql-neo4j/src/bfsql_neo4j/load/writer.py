@@ -11,18 +11,9 @@ from neo4j.exceptions import Neo4jError
 from bfsql.loading import Staging
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_neo4j import index_queries, queries
-from bfsql_neo4j.indexes import (
-    EVIDENCE_INDEX,
-    PATIENCE,
-    Index,
-    fulltext_for_load,
-    indexes,
-    make,
-    vectors_lacking,
-)
+from bfsql_neo4j.indexes import Index, fulltext_for_load, indexes, make, vectors_lacking
 from bfsql_neo4j.load.rows import Batch, GraphRows
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.values import DOCUMENTS
 
 # Relationships first, since deleting a hub together with them would be one huge transaction.
 _DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
@@ -99,8 +90,10 @@ class GraphWriter:
 
         await staging.feed(rows.nodes(id_property.__getitem__), write_nodes)
         await staging.feed(rows.relationships(), write_relationships)
-        await self._make_searchable(session, list(id_property))
-        await self._make_documents_findable(session)
+        made = await self._search_indexes(session, list(id_property))
+        if self._report.evidence:
+            made.append(index_queries.create_evidence_index(sorted(self._types)))
+        await make(session, self._settings, made)
 
     async def _wait(self, transaction: Awaitable[T]) -> T:
         """Wait for a transaction, which may have been committed even if it is cut off."""
@@ -133,7 +126,7 @@ class GraphWriter:
             for index in await indexes(session)
             if index.name == self._settings.fulltext_index or self._is_idle(index, id_property)
         ]
-        return [*idle, index_queries.drop_index(EVIDENCE_INDEX)]
+        return [*idle, index_queries.drop_index(index_queries.EVIDENCE_INDEX)]
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
         """Whether it is an index over ids for a label that no longer exists."""
@@ -148,23 +141,12 @@ class GraphWriter:
 
     # --- indexes --------------------------------------------------------------
 
-    async def _make_searchable(self, session: AsyncSession, labels: list[str]) -> None:
-        if labels:
-            made = await fulltext_for_load(session, self._settings, labels)
-            made += await vectors_lacking(session, self._settings, labels)
-            await make(session, self._settings, made)
-
-    async def _make_documents_findable(self, session: AsyncSession) -> None:
-        if not self._report.evidence:
-            return
-        query: Any = index_queries.create_evidence_index(
-            EVIDENCE_INDEX, sorted(self._types), DOCUMENTS
-        )
-        await (await session.run(query)).consume()
-        filled = await session.run(
-            index_queries.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE)
-        )
-        await filled.consume()
+    async def _search_indexes(self, session: AsyncSession, labels: list[str]) -> list[str]:
+        """The statements that create the indexes for searches by name and by meaning."""
+        if not labels:
+            return []
+        made = await fulltext_for_load(session, self._settings, labels)
+        return made + await vectors_lacking(session, self._settings, labels)
 
 
 async def _create_nodes(
