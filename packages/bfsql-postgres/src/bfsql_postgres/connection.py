@@ -314,8 +314,8 @@ class Pool:
         if not log.isEnabledFor(logging.INFO):
             return
         name = _application_name()
-        # The server reports every change of this setting.
-        if connection.get_settings().application_name != name:
+        # The server reports every change of this setting; a proxy before it may not.
+        if getattr(connection.get_settings(), "application_name", None) != name:
             await connection.execute(f"SET application_name = '{name}'")
 
     def _beginning(self, limit: float | None, connection: Any) -> str:

@@ -61,7 +61,8 @@ class Rows:
                     beside = [self._passage(record, item, beside=True) for item in items]
                 values = self._split(RELATIONSHIP, metadata)
                 batch[RELATIONSHIP.name].append((subject, predicate, obj, *values))
-                batch[PASSAGE] += beside
+                if beside:
+                    batch[PASSAGE] += beside
             case NodeRecord(entity_id, entity_type, metadata):
                 _check(entity_id)
                 _check(entity_type)
