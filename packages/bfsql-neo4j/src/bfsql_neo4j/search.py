@@ -178,6 +178,6 @@ def _word(word: str) -> str:
 
 
 def _apart(word: str, least: int = 3, most: int = 24) -> list[tuple[str, str]]:
-    """The ways to split a word of at most `most` letters into two of at least `least` letters."""
+    """The ways to split a word, in its first `most` letters, into two of at least `least`."""
     places = range(least, min(len(word), most) - least + 1)
     return [(word[:place], word[place:]) for place in places] if word.isalpha() else []
