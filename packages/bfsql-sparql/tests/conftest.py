@@ -2,7 +2,6 @@
 
 import asyncio
 import pickle
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -76,14 +75,12 @@ async def look() -> AsyncIterator[Look]:
         yield look
 
 
-@pytest.fixture(params=["files", "rdflib", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
 def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
     """Fills each kind of store with N-Triples, and examines it."""
 
     async def filled(ntriples: str, **settings: Any) -> Looked:
-        if request.param == "rdflib":  # files without the optional oxrdflib
-            request.getfixturevalue("monkeypatch").setitem(sys.modules, "oxrdflib", None)
-        if request.param in ("files", "rdflib"):
+        if request.param == "files":
             file = tmp_path / "data.nt"
             file.write_text(ntriples, encoding="utf-8")
             return await look(data=[str(file)], **settings)

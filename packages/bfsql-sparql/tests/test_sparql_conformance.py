@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 from zipfile import ZipFile
@@ -11,16 +11,15 @@ from zipfile import ZipFile
 import pytest
 
 from bfsql.models import GraphRecord
-from bfsql_sparql import SparqlBackend, files
+from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import Reply
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.suites.conformance import ASKED_AGAIN, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
-from bfsql_testing import BackendSuite, Kind, never
-from bfsql_testing.conformance import EVERYTHING, RULES, storable
-from bfsql_testing.conformance.graphs import village
+from bfsql_testing import Kind, never
+from bfsql_testing.conformance import EVERYTHING, RULES
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
 # the text that represents them in JSON.
@@ -150,27 +149,8 @@ class TestRDF4J(OnAServer):
     store = "rdf4j"
 
 
-class TestFilesByOxigraph(OnAStore):
+class TestFiles(OnAStore):
     store = "files"
-
-
-@by_a_further_engine
-class TestFilesByRdflib(BackendSuite):
-    """The rules for a read-only store, on a few nodes since rdflib is slow."""
-
-    sample_size = 5
-    rule_seconds = 300
-
-    @pytest.fixture(autouse=True)
-    def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch, place: Callable[..., Any]) -> None:
-        monkeypatch.setattr(files, "open_files", partial(files.open_files, oxigraph=False))
-        self.there = place("files")
-
-    @asynccontextmanager
-    async def backend(self) -> AsyncIterator[SparqlBackend]:
-        records = storable(village(), KEPT)
-        async with self.there.filled(records) as backend:
-            yield backend
 
 
 VOCABULARIES = {

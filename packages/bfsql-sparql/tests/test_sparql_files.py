@@ -1,14 +1,19 @@
-"""RDF files in process: every format, both engines, and errors."""
+"""RDF files: every format, errors, and the processes that evaluate the queries."""
 
 import asyncio
 import gzip
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import psutil
 import pyoxigraph
 import pytest
 
@@ -16,7 +21,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Blank, Refused, TooSlow, rows, truth
-from bfsql_sparql.files import Files, fetching, open_files
+from bfsql_sparql.files import Files, fetching
 from bfsql_sparql.settings import SparqlSettings
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -65,16 +70,14 @@ SAME = {
 EVERYTHING = "SELECT ?s ?p ?o { ?s ?p ?o }"
 IN_GRAPHS = "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }"
 
+HOLDER = 1
+"""The process that holds the graph and forks."""
+
 Opens = Callable[..., Awaitable[Files]]
 
 
-@pytest.fixture(params=["oxigraph", "rdflib"])
-def engine(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture
-async def serve(tmp_path: Path, engine: str) -> AsyncIterator[Opens]:
+async def serve(tmp_path: Path) -> AsyncIterator[Opens]:
     """Writes files and opens them; existing paths are opened as they are."""
     opened = []
 
@@ -85,7 +88,7 @@ async def serve(tmp_path: Path, engine: str) -> AsyncIterator[Opens]:
             (tmp_path / name).write_bytes(content)
         data = [*map(str, paths), *(str(tmp_path / name) for name in named)]
         made = SparqlSettings(data=data, **(settings or {}))
-        files = await open_files(made, oxigraph=engine == "oxigraph")
+        files = await Files.open(made)
         opened.append(files)
         return files
 
@@ -161,21 +164,14 @@ async def test_named_graphs_are_kept_and_a_query_without_one_sees_each_statement
 
 
 @pytest.mark.parametrize("name", SAME)
-async def test_rdflib_leaves_literals_as_they_are_written(tmp_path, name, caplog):
+async def test_literals_are_kept_by_value_and_invalid_ones_as_they_are(serve, name):
     text = SAME[name].replace("2020-01-01T00:00:00Z", "0042").replace("dateTime", "integer")
     odd = text.replace("0042", "no number")
-    (tmp_path / name).write_text(text)
-    (tmp_path / f"odd-{name}").write_text(odd)
-    files = await open_files(
-        SparqlSettings(data=[str(tmp_path / name), str(tmp_path / f"odd-{name}")]), oxigraph=False
-    )
-    query = f"SELECT ?o {{ <{EX}a> <{EX}born> ?o }}"
-    assert set(await best(files, query)) == {
-        (Literal("0042", None, f"{XSD}integer"),),
+    files = await serve(**{f"odd-{name}".replace(".", "__"): odd, name.replace(".", "__"): text})
+    assert set(await best(files, f"SELECT ?o {{ <{EX}a> <{EX}born> ?o }}")) == {
+        (Literal("42", None, f"{XSD}integer"),),
         (Literal("no number", None, f"{XSD}integer"),),
     }
-    await files.close()
-    assert not caplog.records
 
 
 async def test_relative_paths_begin_where_the_person_is(serve, tmp_path, monkeypatch):
@@ -218,20 +214,13 @@ async def test_a_store_of_oxigraph_is_served_read_only_with_its_graphs(tmp_path)
     store.flush()
     del store
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    files = await open_files(SparqlSettings(data=[str(folder)]))
+    files = await Files.open(SparqlSettings(data=[str(folder)]))
     assert await best(files) == [(f"{EX}a", f"{EX}p", f"{EX}b")]
     assert await best(files, IN_GRAPHS) == [(f"{EX}g", f"{EX}a", f"{EX}p", f"{EX}b")]
     await files.close()
     assert (
         before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}.items()
     )
-
-
-async def test_a_store_of_oxigraph_without_its_library_names_the_extra(tmp_path):
-    pyoxigraph.Store(str(tmp_path / "store")).flush()
-    settings = SparqlSettings(data=[str(tmp_path / "store")])
-    with pytest.raises(StoreError, match=r'pip install "bfsql-sparql\[oxigraph\]"'):
-        await open_files(settings, oxigraph=False)
 
 
 async def test_a_store_of_oxigraph_is_served_alone(serve, tmp_path):
@@ -243,7 +232,7 @@ async def test_a_store_of_oxigraph_is_served_alone(serve, tmp_path):
 async def test_a_broken_store_of_oxigraph_is_told(tmp_path):
     (tmp_path / "CURRENT").write_text("nonsense")
     with pytest.raises(StoreError, match="cannot be opened as an Oxigraph store"):
-        await open_files(SparqlSettings(data=[str(tmp_path)]))
+        await Files.open(SparqlSettings(data=[str(tmp_path)]))
 
 
 # --- bad input --------------------------------------------------------------
@@ -443,11 +432,21 @@ def crowd(size: int) -> str:
     return "".join(f"<{EX}{a}> <{EX}p> <{EX}{b}> .\n" for a in nodes for b in nodes)
 
 
-async def until_idle(files: Files) -> None:
-    """Wait until the dataset has no running threads."""
-    end = time.monotonic() + 10
-    while any(thread.name.startswith("bfsql-sparql") for thread in threading.enumerate()):
-        assert time.monotonic() < end, "a query goes on although nobody waits for it"
+def running() -> list[psutil.Process]:
+    """The processes that evaluate queries, and the one that holds the graph."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "bfsql_sparql.oxigraph_process" in one.cmdline():  # a zombie has none
+                found.append(one)
+    return found
+
+
+async def until_running(number: int) -> None:
+    """Wait until there are so many such processes."""
+    end = time.monotonic() + 30
+    while len(running()) != number:
+        assert time.monotonic() < end, f"there are {len(running())} processes"
         await asyncio.sleep(0.01)
 
 
@@ -455,9 +454,10 @@ async def test_a_query_over_its_time_is_too_slow_and_ends(serve):
     files = await serve(a__nt=crowd(40))
     with pytest.raises(TooSlow, match=r"more than 0\.2 s"):
         await files.reply(ENDLESS, 0.2)
+    await until_running(HOLDER)
     assert truth((await files.reply("ASK { ?s ?p ?o }")).body)
     await files.close()
-    await until_idle(files)
+    await until_running(0)
 
 
 async def test_the_deadline_of_the_call_is_a_timeout(serve):
@@ -465,8 +465,9 @@ async def test_the_deadline_of_the_call_is_a_timeout(serve):
     with call.scope(seconds=0.2), pytest.raises(TimeoutError) as raised:
         await files.reply(ENDLESS)
     assert not isinstance(raised.value, StoreError)
+    await until_running(HOLDER)
     await files.close()
-    await until_idle(files)
+    await until_running(0)
 
 
 async def test_a_cancelled_query_ends_and_the_loop_was_never_held(serve):
@@ -482,17 +483,28 @@ async def test_a_cancelled_query_ends_and_the_loop_was_never_held(serve):
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert gap < 10  # although the query never ends
+    await until_running(HOLDER)
     await files.close()
-    await until_idle(files)
+    await until_running(0)
 
 
-async def test_rdflib_ends_inside_of_a_join_that_gives_no_row(tmp_path):
-    (tmp_path / "a.nt").write_text(crowd(40))
-    files = await open_files(SparqlSettings(data=[str(tmp_path / "a.nt")]), oxigraph=False)
+async def test_a_query_ends_inside_of_a_join_that_gives_no_row(serve):
+    files = await serve(a__nt=crowd(40))
     with pytest.raises(TooSlow):
         await files.reply(LONG, 0.2)
+    await until_running(HOLDER)
     await files.close()
-    await until_idle(files)
+    await until_running(0)
+
+
+async def test_a_cheap_query_does_not_wait_for_an_expensive_one(serve):
+    files = await serve(a__nt=crowd(40))
+    asking = asyncio.ensure_future(files.reply(LONG))
+    await asyncio.sleep(0.1)
+    for _ in range(10):
+        assert truth((await files.reply("ASK { ?s ?p ?o }")).body)
+    assert not asking.done()
+    asking.cancel()
 
 
 async def test_several_queries_run_at_once_and_a_closed_dataset_answers_none(serve):
@@ -512,16 +524,16 @@ async def test_closing_ends_what_is_under_way(serve):
     await files.close()
     with pytest.raises(StoreUnavailable, match="closed"):
         await asking
-    await until_idle(files)
+    await until_running(0)
 
 
 @pytest.mark.parametrize("name", ["a.nt", "a.ttl"])
-async def test_reading_can_be_cancelled(tmp_path, engine, name):
+async def test_reading_can_be_cancelled(tmp_path, name):
     with (tmp_path / name).open("w") as stream:
         for i in range(400_000):
             stream.write(f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n")
     settings = SparqlSettings(data=[str(tmp_path / name)])
-    opening = asyncio.ensure_future(open_files(settings, oxigraph=engine == "oxigraph"))
+    opening = asyncio.ensure_future(Files.open(settings))
     await asyncio.sleep(0.3)
     assert not opening.done()
     before = time.monotonic()
@@ -529,16 +541,99 @@ async def test_reading_can_be_cancelled(tmp_path, engine, name):
     with pytest.raises(asyncio.CancelledError):
         await opening
     assert time.monotonic() - before < 10
+    await until_running(0)
     end = time.monotonic() + 60
     while any(thread.name.startswith("bfsql-sparql") for thread in threading.enumerate()):
         assert time.monotonic() < end
         await asyncio.sleep(0.01)
 
 
-# --- as an rdflib dataset ---------------------------------------------------
+# --- processes --------------------------------------------------------------
 
 
-async def test_both_engines_are_an_rdflib_dataset_too(serve):
-    files = await serve(a__trig=SAME["a.trig"])
-    assert len(set(files.dataset.triples((None, None, None)))) == 5
-    assert {str(graph.identifier) for graph in files.dataset.graphs()} >= {f"{EX}g"}
+async def test_a_query_whose_process_ends_is_refused_and_the_next_one_is_answered(serve):
+    files = await serve(a__nt=crowd(40))
+    asking = asyncio.ensure_future(files.reply(ENDLESS))
+    await until_running(HOLDER + 1)
+    max(running(), key=lambda one: one.pid).kill()  # as the system does without memory
+    with pytest.raises(Refused, match=r"ended the process .* too much memory") as refused:
+        await asking
+    assert refused.value.status is not None  # the query was understood
+    assert files.changed() is None
+    assert len(await best(files, EVERYTHING + " LIMIT 10")) == 10
+
+
+async def test_a_graph_that_is_lost_with_its_process_counts_as_changed(serve):
+    files = await serve(a__nt=crowd(10))
+    [holder] = running()
+    holder.kill()
+    await until_running(0)
+    with pytest.raises(StoreUnavailable, match="no process could be started"):
+        await files.reply(EVERYTHING)
+    assert files.changed() is not None
+
+
+@pytest.mark.parametrize("what", ["files", "a folder"])
+async def test_without_fork_each_process_opens_the_graph_itself(serve, tmp_path, monkeypatch, what):
+    if what == "a folder":
+        store = pyoxigraph.Store(str(tmp_path / "store"))
+        store.load(crowd(40), format=pyoxigraph.RdfFormat.N_TRIPLES)
+        store.flush()
+        del store
+        files = await serve(tmp_path / "store")
+    else:
+        monkeypatch.delattr(os, "fork")
+        files = await serve(a__nt=crowd(40))
+    for _ in range(2):
+        with pytest.raises(TooSlow):
+            await files.reply(LONG, 0.2)
+        assert len(await best(files)) == 1_600
+    assert len(running()) == 1
+    await files.close()
+    await until_running(0)
+
+
+SERVES = """
+import asyncio, sys
+from bfsql_sparql.files import Files
+from bfsql_sparql.settings import SparqlSettings
+
+async def main():
+    files = await Files.open(SparqlSettings(data=[sys.argv[1]]))
+    await files.reply("ASK {}")
+    print("open", flush=True)
+    await files.reply(sys.argv[2])
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("query", ["ASK {}", LONG, ENDLESS])
+def test_no_process_is_left_behind_by_a_server_that_is_killed(tmp_path, query):
+    (tmp_path / "a.nt").write_text(crowd(40))
+    command = [sys.executable, "-c", SERVES, str(tmp_path / "a.nt"), query]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"open\n"
+        time.sleep(0.2)  # so that the query has begun
+        started = psutil.Process(server.pid).children(recursive=True)
+        assert len(started) == 2
+        server.kill()
+    _, alive = psutil.wait_procs(started, timeout=30)
+    assert not alive
+
+
+def test_no_process_is_left_behind_by_a_server_that_is_killed_while_it_reads(tmp_path):
+    with (tmp_path / "a.nt").open("w") as stream:
+        for i in range(400_000):
+            stream.write(f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n")
+    command = [sys.executable, "-c", SERVES, str(tmp_path / "a.nt"), "ASK {}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        end = time.monotonic() + 30
+        while not (started := psutil.Process(server.pid).children()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        server.kill()
+    _, alive = psutil.wait_procs(started, timeout=30)
+    assert not alive

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -106,12 +105,6 @@ async def test_a_part_is_what_core_would_keep(serve_each: Serve, inverse: dict[s
     await assert_same(
         await serve_each(GRAPH, inverse=inverse, confidence_property=[f"{E}certainty"])
     )
-
-
-async def test_rdflib_answers_them_as_well(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "oxrdflib", None)
-    backend = await serve(GRAPH, confidence_property=[f"{E}certainty"])
-    await assert_same(backend)
 
 
 async def test_a_step_reads_only_the_edges_that_it_names(serve: Serve, texts_of: TextsOf) -> None:

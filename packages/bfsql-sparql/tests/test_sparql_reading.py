@@ -8,7 +8,6 @@ from collections.abc import Mapping as Named
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from bfsql.models.rdf import Prefixes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
-from bfsql_sparql.files import open_files
+from bfsql_sparql.files import Files
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries.graph import iri
 from bfsql_sparql.settings import SparqlSettings
@@ -112,16 +111,16 @@ async def _told(backend: GraphDbInterface, asked: list[str], iri_of: IRI) -> lis
     ]
 
 
-async def _backend(file: Path, *, oxigraph: bool) -> SparqlBackend:
+async def _backend(file: Path) -> SparqlBackend:
     told = SparqlSettings(data=[str(file)], language=["all"])
-    files = await open_files(told, oxigraph=oxigraph)
+    files = await Files.open(told)
     mapping = RdfMapping.of(told, files.prefixes)
     return SparqlBackend(await Store.open(files, mapping, told))
 
 
-async def _same(file: Path, *, oxigraph: bool) -> None:
+async def _same(file: Path) -> None:
     reference = _reference(file)
-    backend = await _backend(file, oxigraph=oxigraph)
+    backend = await _backend(file)
     try:
         full = Prefixes({}).full
         ids = [*reference._types, "http://example.org/unknown"]
@@ -132,13 +131,12 @@ async def _same(file: Path, *, oxigraph: bool) -> None:
         await backend.close()
 
 
-@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
 @settings(max_examples=60, deadline=None)
 @given(triples=st.lists(TRIPLES, min_size=1, max_size=30))
 def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(
-    engine: str, triples: list[tuple[str, str, str]]
+    triples: list[tuple[str, str, str]],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.nt"
         file.write_text("".join(f"{' '.join(triple)} .\n" for triple in triples), encoding="utf-8")
-        asyncio.run(_same(file, oxigraph=engine == "oxigraph"))
+        asyncio.run(_same(file))

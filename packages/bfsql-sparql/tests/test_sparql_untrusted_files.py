@@ -7,13 +7,12 @@ import pytest
 
 from bfsql.errors import StoreError
 from bfsql_sparql.dataset import rows
-from bfsql_sparql.files import open_files
+from bfsql_sparql.files import Files
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_test_support.hostile_files import ABORTS, HONEST, HOSTILE
 from bfsql_test_support.servers.port import free_port
 
 RDF = {what: file for what, file in HOSTILE.items() if not file[0].endswith(("graphml", "gexf"))}
-WITHOUT_OXIGRAPH = "import sys; sys.modules['oxrdflib'] = None; from bfsql.cli import main; main()"
 COMMANDS = {
     "serve": ("serve", "FILE", "--port", "PORT"),
     "explore": ("explore", "FILE", "--no-browser", "--port", "PORT"),
@@ -22,22 +21,16 @@ COMMANDS = {
 }
 
 
-@pytest.fixture(params=["oxigraph", "rdflib"])
-def engine(request):
-    return request.param
-
-
 @pytest.mark.parametrize(
     ("command", "what"),
     [*(("serve", what) for what in ABORTS), *((command, ABORTS[0]) for command in COMMANDS)][1:],
 )
-def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, engine, what, command):
+def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, what, command):
     name, content, words = HOSTILE[what]
     (tmp_path / name).write_bytes(content)
     values = {"FILE": str(tmp_path / name), "PORT": str(free_port())}
-    start = ["-m", "bfsql"] if engine == "oxigraph" else ["-c", WITHOUT_OXIGRAPH]
     done = subprocess.run(
-        [sys.executable, *start, *(values.get(word, word) for word in COMMANDS[command])],
+        [sys.executable, "-m", "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
         timeout=60,
         capture_output=True,
         text=True,
@@ -49,23 +42,19 @@ def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, engine, what, comma
 
 
 @pytest.mark.parametrize("what", RDF)
-async def test_no_engine_sees_a_hostile_file(tmp_path, engine, what):
+async def test_oxigraph_does_not_see_a_hostile_file(tmp_path, what):
     name, content, words = RDF[what]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(StoreError) as refused:
-        await open_files(SparqlSettings(data=[str(tmp_path / name)]), oxigraph=engine == "oxigraph")
+        await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
     assert words in str(refused.value)
 
 
 @pytest.mark.parametrize("what", HONEST)
-async def test_an_honest_file_is_read(tmp_path, engine, what):
+async def test_an_honest_file_is_read(tmp_path, what):
     name, content, value = HONEST[what]
-    if engine == "oxigraph" and content.startswith(b"\xff\xfe"):
-        pytest.skip("oxigraph reads RDF/XML in UTF-8 only")
     (tmp_path / name).write_bytes(content)
-    files = await open_files(
-        SparqlSettings(data=[str(tmp_path / name)]), oxigraph=engine == "oxigraph"
-    )
+    files = await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
     try:
         found = rows((await files.reply("SELECT ?o { ?s ?p ?o }")).body)
     finally:

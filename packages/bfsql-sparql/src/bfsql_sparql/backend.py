@@ -371,9 +371,9 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
             "it), or --data FILE..."
         )
     if settings.data:
-        from bfsql_sparql.files import open_files
+        from bfsql_sparql.files import Files
 
-        return await open_files(settings)
+        return await Files.open(settings)
     if not settings.endpoint:
         raise ConfigurationError(
             "There is nothing to serve. Name a SPARQL endpoint with --endpoint URL (or the "

@@ -1,32 +1,26 @@
-"""RDF files, or the folder of an oxigraph store, as a dataset in this process."""
+"""RDF files, or the folder of an Oxigraph store, queried in processes that this one starts."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
+import os
 import re
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 from bfsql import call
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.sources.files import stamp
-from bfsql.sources.formats import FORMATS
-from bfsql.sources.rdf import prefixes_of
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
+from bfsql_sparql.processes import REFUSED, TOO_LARGE, GraphProcesses, QueryProcess
+from bfsql_sparql.rdf_files import GraphSource, LoadedGraph
 from bfsql_sparql.settings import SparqlSettings
 
-if TYPE_CHECKING:
-    import rdflib
-
 log = logging.getLogger("bfsql")
-
-_RDF = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld")
-_STORE_MARK = "CURRENT"
-"""A file in every folder of oxigraph (and of RocksDB below it)."""
 
 _TOKEN = re.compile(
     r"""<[^<>"{}|^`\\\x00-\x20]*>"""  # an IRI
@@ -42,99 +36,15 @@ _SUSPECT = re.compile(r"service|from|load|\\u", re.IGNORECASE)
 T = TypeVar("T")
 
 
-class Stopped(Exception):
-    """The result is no longer wanted."""
-
-
-class Stop:
-    """A flag that the event loop sets and a thread checks often."""
-
-    __slots__ = ("_set",)
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def set(self) -> None:
-        """Request the thread to end."""
-        self._set = True
-
-    def check(self) -> None:
-        """Return while the work is still wanted.
-
-        Raises:
-            Stopped: It is no longer wanted.
-        """
-        if self._set:
-            raise Stopped
-
-
-class Engine(Protocol):
-    """A dataset in process. Its methods block, and run in threads."""
-
-    @property
-    def dataset(self) -> rdflib.Dataset:
-        """The dataset as rdflib sees it."""
-
-    def read(self, path: Path, format_: str, stop: Stop) -> None:
-        """Add the statements of a file.
-
-        Args:
-            path: The file.
-            format_: Name of its format, one of core's for RDF.
-            stop: Checked while reading.
-
-        Raises:
-            SourceError: A syntax error, with its line where the format has lines.
-            Stopped: The flag was set.
-        """
-
-    def finish(self) -> bool:
-        """Prepare for queries after the last file; return whether there is any statement."""
-
-    def answer(self, query: str, stop: Stop, most: int) -> bytes:
-        """A SELECT or ASK query's answer, in the SPARQL JSON results format.
-
-        Args:
-            query: The whole text.
-            stop: Checked between solutions, and more often where the engine allows.
-            most: Most bytes of the answer.
-
-        Raises:
-            Refused: It is not such a query, or the answer is larger.
-            Stopped: The flag was set.
-        """
-
-
-async def open_files(settings: SparqlSettings, *, oxigraph: bool | None = None) -> Files:
-    """Read the files of the setting `data`, several as one dataset, or open the folder there.
-
-    Cancelling ends the reading.
+class Files(Dataset):
+    """Files that are queried by at most `max_concurrent` processes at once.
 
     Args:
         settings: `data`, `query_timeout`, `max_concurrent` and `max_response_bytes` are used.
             Paths are relative to the working directory.
-        oxigraph: Whether to use oxigraph; None to use it if it is installed.
 
     Raises:
-        StoreError: A path does not exist, is not RDF, has a syntax error (with its line),
-            or is a folder that is not a store.
-    """
-    if oxigraph is None:
-        oxigraph = importlib.util.find_spec("oxrdflib") is not None
-    files = Files(settings)
-    try:
-        await files.load(oxigraph=oxigraph)
-    except BaseException:
-        await files.close()
-        raise
-    return files
-
-
-class Files(Dataset):
-    """Files in process, queried by a few threads.
-
-    Args:
-        settings: As for `open_files`.
+        StoreError: A path does not exist, is not RDF, or is a folder that is not a store.
     """
 
     def __init__(self, settings: SparqlSettings) -> None:
@@ -142,33 +52,61 @@ class Files(Dataset):
         self.prefixes: Mapping[str, str] = {}
         self._paths = [Path(name).expanduser() for name in settings.data]
         self._state = self._now()  # before they are read, so that no change is missed
-        self._engine: Engine | None = None
         self._seconds = settings.query_timeout
-        self._most = settings.max_response_bytes
-        self._stops: set[Stop] = set()
+        self._turns = asyncio.Semaphore(settings.max_concurrent)
+        self._idle: list[QueryProcess[LoadedGraph]] = []
+        self._busy: set[QueryProcess[LoadedGraph]] = set()
+        self._is_closed = False
+        try:
+            source = GraphSource(self._paths, settings.max_response_bytes)
+        except SourceError as error:
+            raise StoreError(str(error)) from error
         self._threads = ThreadPoolExecutor(
-            settings.max_concurrent, thread_name_prefix="bfsql-sparql"
+            settings.max_concurrent + 1, thread_name_prefix="bfsql-sparql"
         )
+        share = source.folder is None and hasattr(os, "fork")
+        self._processes = GraphProcesses(source.load, share=share)
 
-    async def load(self, *, oxigraph: bool) -> None:
-        """Read everything; see `open_files`."""
-        self._engine, self.prefixes, any_ = await self._run(
-            lambda stop: _loaded(self._paths, stop, oxigraph=oxigraph)
-        )
-        if not any_:
-            log.warning("%s contains no statements: every answer will be empty", self.name)
+    @classmethod
+    async def open(cls, settings: SparqlSettings) -> Files:
+        """Read the files, several as one dataset, or open the folder. Cancelling ends the reading.
+
+        Args:
+            settings: As for `Files`.
+
+        Raises:
+            StoreError: As for `Files`; or a file has a syntax error (with its line).
+        """
+        files = cls(settings)
+        try:
+            graph = await files._in_thread(files._processes.load)
+            assert graph is not None
+        except EOFError:
+            await files.close()
+            raise StoreError(
+                f"{files.name}: the process that read it ended before it had finished, probably "
+                "because there was not enough memory."
+            ) from None
+        except BaseException:
+            await files.close()
+            raise
+        files.prefixes = graph.prefixes
+        if graph.is_empty:
+            log.warning("%s contains no statements: every answer will be empty", files.name)
+        return files
 
     def changed(self) -> Hashable | None:
-        """See `Dataset`."""
+        """See `Dataset`; the graph also changes if the process that holds it has ended."""
         now = self._now()
+        if not self._processes.hold_graph:
+            return *now, "lost"
         return None if now == self._state else now
 
     def _now(self) -> tuple[Hashable, ...]:
         return tuple(map(_state, self._paths))
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """See `Dataset`. oxigraph checks the time between rows, rdflib also at each statement."""
-        engine = self._opened
+        """See `Dataset`. A query that is no longer wanted ends with its process."""
         word = fetching(query)
         if word is not None:
             raise Refused(
@@ -177,53 +115,75 @@ class Files(Dataset):
         limit = self._seconds if seconds is None else seconds
         left = call.remaining()
         try:
-            async with asyncio.timeout(limit if left is None else min(limit, left)):
-                return Reply(await self._run(lambda stop: engine.answer(query, stop, self._most)))
+            async with asyncio.timeout(limit if left is None else min(limit, left)), self._turns:
+                return Reply(await self._answer(query))
         except TimeoutError:
             if left is not None and left <= limit:
                 raise
             raise TooSlow(f"{self.name}: a query took more than {limit:g} s.") from None
 
-    @property
-    def dataset(self) -> rdflib.Dataset:
-        """The same statements for programs that use rdflib, whatever the engine.
-
-        Raises:
-            StoreUnavailable: The files are closed.
-        """
-        return self._opened.dataset
-
-    @property
-    def _opened(self) -> Engine:
-        if self._engine is None:
+    async def _answer(self, query: str) -> bytes:
+        if self._is_closed:
             raise StoreUnavailable(f"{self.name}: it is closed.")
-        return self._engine
-
-    async def _run(self, work: Callable[[Stop], T]) -> T:
-        """Run work in a thread; cancelling stops it."""
-        stop = Stop()
-        self._stops.add(stop)
+        process = self._idle.pop() if self._idle else self._started()
+        self._busy.add(process)
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, work, stop)
-        except Stopped:
-            raise StoreUnavailable(f"{self.name}: it was closed.") from None
+            kind, body = await self._in_thread(lambda: process.ask(query))
+        except BaseException as error:
+            process.end()
+            if not self._is_closed:
+                self._threads.submit(process.close)
+            if isinstance(error, EOFError):
+                raise self._ended() from None
+            raise
         finally:
-            stop.set()
-            self._stops.discard(stop)
+            self._busy.discard(process)
+        self._idle.append(process)
+        if kind == REFUSED:
+            raise Refused(body.decode())
+        if kind == TOO_LARGE:
+            raise Refused(body.decode(), HTTPStatus.INSUFFICIENT_STORAGE)
+        return body
+
+    def _started(self) -> QueryProcess[LoadedGraph]:
+        try:
+            return self._processes.start()
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{self.name}: no process could be started for a query ({error}). Try again."
+            ) from error
+
+    def _ended(self) -> StoreError:
+        """The error if a process ended that was not to end."""
+        if self._is_closed:
+            return StoreUnavailable(f"{self.name}: it was closed.")
+        return Refused(
+            f"{self.name}: a query ended the process that evaluated it, probably because it needed "
+            "too much memory.",
+            HTTPStatus.INSUFFICIENT_STORAGE,
+        )
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def close(self) -> None:
-        """See `Dataset`. A running query of oxigraph ends with its next row."""
-        self._engine = None
-        for stop in self._stops:
-            stop.set()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """See `Dataset`."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._processes.end()
+        remaining = [*self._busy, *self._idle]
+        for process in remaining:
+            process.end()
+        closing = [self._processes.close, *(process.close for process in remaining)]
+        await asyncio.gather(*map(self._in_thread, closing))
+        self._threads.shutdown(wait=False)
 
 
 def _state(path: Path) -> Hashable:
     """A value that differs if a file was replaced, written to, or no longer exists.
 
-    The times of a folder change with oxigraph's own work in it.
+    The times of a folder change with Oxigraph's own work in it.
     """
     try:
         inode, *content = stamp(path)
@@ -232,79 +192,11 @@ def _state(path: Path) -> Hashable:
         return error.errno
 
 
-def _loaded(
-    paths: list[Path], stop: Stop, *, oxigraph: bool
-) -> tuple[Engine, dict[str, str], bool]:
-    """The engine with all content, the declared prefixes, and whether there is any content."""
-    try:
-        if any(path.is_dir() for path in paths):
-            return _folder(paths, oxigraph=oxigraph)
-        formats = [_format(path) for path in paths]
-        engine = _engine(oxigraph=oxigraph)
-        prefixes: dict[str, str] = {}
-        for path, format_ in zip(paths, formats, strict=True):
-            prefixes |= {p: ns for p, ns in prefixes_of(path, format_).items() if p not in prefixes}
-            engine.read(path, format_, stop)
-        return engine, prefixes, engine.finish()
-    except SourceError as error:
-        raise StoreError(str(error)) from error
-
-
-def _engine(*, oxigraph: bool) -> Engine:
-    if oxigraph:
-        from bfsql_sparql.oxigraph_engine import OxigraphEngine
-
-        return OxigraphEngine()
-    from bfsql_sparql.rdflib_engine import RdflibEngine
-
-    return RdflibEngine()
-
-
-def _folder(paths: list[Path], *, oxigraph: bool) -> tuple[Engine, dict[str, str], bool]:
-    folder = next(path for path in paths if path.is_dir())
-    if not (folder / _STORE_MARK).is_file():
-        raise SourceError(
-            folder,
-            "this folder is not an Oxigraph store; name a folder that is one, or the RDF files "
-            "themselves",
-        )
-    if len(paths) > 1:
-        raise SourceError(
-            folder, "an Oxigraph store is served on its own; name it without other files or folders"
-        )
-    if not oxigraph:
-        raise SourceError(
-            folder,
-            "opening an Oxigraph store needs a library that is not installed; install it with: "
-            'pip install "bfsql-sparql[oxigraph]"',
-        )
-    from bfsql_sparql.oxigraph_engine import OxigraphEngine
-
-    engine = OxigraphEngine(folder)
-    return engine, {}, engine.finish()
-
-
-def _format(path: Path) -> str:
-    """Name of the RDF format, by the ending of a path."""
-    if not path.exists():
-        raise SourceError(path, "there is no such file or folder; check the path")
-    name = path.name.lower().removesuffix(".gz")
-    for format_ in _RDF:
-        if name.endswith(FORMATS[format_].suffixes):
-            return format_
-    known = ", ".join(" ".join(FORMATS[format_].suffixes) for format_ in _RDF)
-    raise SourceError(
-        path,
-        "the file name has no known RDF extension; rename the file, or convert it. Known "
-        f"extensions: {known}, each also with .gz",
-    )
-
-
 def fetching(query: str) -> str | None:
     """The word that would make a query fetch a document, or None if there is none.
 
-    Both engines fetch documents for a query that contains such a word: `SERVICE` asks another
-    endpoint, `FROM` makes rdflib load what it names. No query of this package contains one.
+    `SERVICE` queries another endpoint, and processors other than Oxigraph load what `FROM` names.
+    No query of this package contains either.
 
     Args:
         query: The whole text. Escapes outside strings and IRIs count, because they

@@ -1,0 +1,166 @@
+"""RDF files as they are given to Oxigraph: known formats, checked, and in UTF-8."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from bfsql.errors import SourceError, StoreError
+from bfsql.sources.files import guarded
+from bfsql.sources.formats import FORMATS
+from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
+from bfsql.sources.rdf import prefixes_of
+from bfsql.sources.rdf_guard import open_guarded
+from bfsql.sources.rdf_parsers import TOO_LONG, quads
+from bfsql.sources.text import encoding_of, open_utf8
+from bfsql.sources.xml_text import XmlText
+from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel
+
+_OXIGRAPH = {
+    "turtle": "TURTLE",
+    "ntriples": "N_TRIPLES",
+    "nquads": "N_QUADS",
+    "trig": "TRIG",
+    "rdfxml": "RDF_XML",
+    "jsonld": "JSON_LD",
+}
+"""Formats by their names in core and in pyoxigraph."""
+
+
+class LoadedGraph(NamedTuple):
+    """What is known of a graph after it was loaded."""
+
+    prefixes: dict[str, str]
+    """The prefixes that the files declare, those of the first file first."""
+    is_empty: bool
+
+
+class GraphSource:
+    """Files that are one graph, or the folder of an Oxigraph store.
+
+    Args:
+        paths: As given; relative to the working directory.
+        max_bytes: Most bytes of an answer to a query on the graph.
+
+    Attributes:
+        folder: The folder, if it is one.
+
+    Raises:
+        SourceError: A path does not exist, is not RDF, or is a folder that is not a store.
+    """
+
+    def __init__(self, paths: Sequence[Path], max_bytes: int) -> None:
+        self.folder = next((path for path in paths if path.is_dir()), None)
+        self._max_bytes = max_bytes
+        if self.folder is None:
+            self._files = [(path, _format(path)) for path in paths]
+            return
+        # A file in every folder of Oxigraph, and of RocksDB below it.
+        if not (self.folder / "CURRENT").is_file():
+            raise SourceError(
+                self.folder,
+                "this folder is not an Oxigraph store; name a folder that is one, or the RDF files "
+                "themselves",
+            )
+        if len(paths) > 1:
+            raise SourceError(
+                self.folder,
+                "an Oxigraph store is served on its own; name it without other files or folders",
+            )
+        self._files = []
+
+    def load(self, channel: Channel) -> LoadedGraph:
+        """Send the graph to a process, and wait until it has loaded it.
+
+        Raises:
+            StoreError: A file cannot be read or has a syntax error, with its line if the format
+                has lines; or the folder cannot be opened.
+            EOFError: The process has ended.
+        """
+        prefixes: dict[str, str] = {}
+        try:
+            for path, format_ in self._files:
+                for prefix, namespace in prefixes_of(path, format_).items():
+                    prefixes.setdefault(prefix, namespace)
+                _send(channel, path, format_)
+            if self.folder is not None:
+                channel.send(FOLDER, os.fsencode(self.folder))
+                kind, reason = channel.receive()
+                if kind == REFUSED:
+                    raise StoreError(
+                        f"{self.folder} cannot be opened as an Oxigraph store: {reason.decode()}"
+                    )
+            channel.send(LOADED, str(self._max_bytes).encode())
+            return LoadedGraph(prefixes, is_empty=channel.receive()[1] == EMPTY)
+        except SourceError as error:
+            raise StoreError(str(error)) from error
+        except OSError as error:
+            raise EOFError from error
+
+
+def _format(path: Path) -> str:
+    """Name of the RDF format, by the ending of a path."""
+    if not path.exists():
+        raise SourceError(path, "there is no such file or folder; check the path")
+    name = path.name.lower().removesuffix(".gz")
+    for format_ in _OXIGRAPH:
+        if name.endswith(FORMATS[format_].suffixes):
+            return format_
+    known = ", ".join(" ".join(FORMATS[format_].suffixes) for format_ in _OXIGRAPH)
+    raise SourceError(
+        path,
+        "the file name has no known RDF extension; rename the file, or convert it. Known "
+        f"extensions: {known}, each also with .gz",
+    )
+
+
+def _send(channel: Channel, path: Path, format_: str) -> None:
+    """Send a file, and wait until it is loaded.
+
+    Raises:
+        SourceError: It cannot be read, or has a syntax error.
+        EOFError: The process has ended.
+    """
+    head = {"format": _OXIGRAPH[format_], "base_iri": path.absolute().as_uri()}
+    with suppress(OSError):  # if the process refuses the file before its end
+        channel.send(FILE, json.dumps(head).encode())
+        for chunk in guarded(path, _chunks(path, format_)):
+            channel.send(CHUNK, chunk)
+    kind, body = channel.receive()
+    if kind == REFUSED:
+        fault = json.loads(body)
+        if fault["line"] is None:
+            for _ in quads(path, format_):  # core's reader finds the line
+                pass
+        raise SourceError(path, fault["reason"] or TOO_LONG, fault["line"])
+
+
+def _chunks(path: Path, format_: str) -> Iterator[bytes]:
+    """The bytes of a file for Oxigraph, in UTF-8; an empty piece is the end.
+
+    Raises:
+        SourceError: It exceeds a limit on untrusted files, or is not text.
+    """
+    encoding = "utf-8" if format_ == "rdfxml" else encoding_of(path, None)
+    if format_ == "jsonld":
+        with open_utf8(path, encoding) as stream:
+            content = stream.read()
+        try:
+            document = from_json(content)
+        except ValueError:
+            for _ in quads(path, format_):  # core's reader finds the line
+                pass
+        check_json_ld(path, document)
+        yield to_json(with_local_contexts(path, document))
+    else:
+        with open_guarded(path, format_, encoding) as stream:
+            source = XmlText(stream) if format_ == "rdfxml" else stream
+            while chunk := source.read(1 << 16):
+                yield chunk
+    yield b""
