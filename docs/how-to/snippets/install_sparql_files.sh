@@ -1,1 +1,1 @@
-pip install bfsql-core "bfsql-sparql[oxigraph]"
+pip install bfsql-core bfsql-sparql

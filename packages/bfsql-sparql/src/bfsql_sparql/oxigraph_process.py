@@ -103,14 +103,17 @@ class _Source:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._rest = b""
+        self._bytes = bytearray()
         self._is_whole = False
 
     def read(self, size: int) -> bytes:
-        if not self._rest and not self._is_whole:
-            _, self._rest = self._channel.receive()
-            self._is_whole = not self._rest
-        piece, self._rest = self._rest[:size], self._rest[size:]
+        # As many as Oxigraph wants: it reads the beginning of a long literal again each time.
+        while len(self._bytes) < size and not self._is_whole:
+            _, chunk = self._channel.receive()
+            self._bytes += chunk
+            self._is_whole = not chunk
+        piece = bytes(self._bytes[:size])
+        del self._bytes[:size]
         return piece
 
 
