@@ -274,6 +274,15 @@ async def test_a_syntax_error_in_line_7_is_named(serve, name, text):
         await serve(**{name: text})
 
 
+@pytest.mark.parametrize("name", ["a__nt", "a__ttl"])
+async def test_a_syntax_error_early_in_a_large_file_is_named(serve, name, capfd):
+    lines = [f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n" for i in range(200_000)]
+    lines[2] = f"<{EX}a> nonsense .\n"
+    with pytest.raises(StoreError, match=rf"{name.replace('__', '.')}, line 3: bad syntax"):
+        await serve(**{name: "".join(lines)})
+    assert "Traceback" not in capfd.readouterr().err
+
+
 async def test_text_that_ends_too_early_is_told(serve):
     with pytest.raises(StoreError, match=r"a\.trig, line \d+: bad syntax"):
         await serve(a__trig=f"<{EX}g> {{ <{EX}a> <{EX}p> <{EX}b> .\n")

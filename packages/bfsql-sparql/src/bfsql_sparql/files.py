@@ -17,7 +17,7 @@ from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.sources.files import stamp
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
 from bfsql_sparql.processes import REFUSED, TOO_LARGE, GraphProcesses, QueryProcess
-from bfsql_sparql.rdf_files import GraphSource, LoadedGraph
+from bfsql_sparql.rdf_files import GraphSource
 from bfsql_sparql.settings import SparqlSettings
 
 log = logging.getLogger("bfsql")
@@ -54,8 +54,8 @@ class Files(Dataset):
         self._state = self._now()  # before they are read, so that no change is missed
         self._seconds = settings.query_timeout
         self._turns = asyncio.Semaphore(settings.max_concurrent)
-        self._idle: list[QueryProcess[LoadedGraph]] = []
-        self._busy: set[QueryProcess[LoadedGraph]] = set()
+        self._idle: list[QueryProcess] = []
+        self._busy: set[QueryProcess] = set()
         self._is_closed = False
         try:
             source = GraphSource(self._paths, settings.max_response_bytes)
@@ -145,7 +145,7 @@ class Files(Dataset):
             raise Refused(body.decode(), HTTPStatus.INSUFFICIENT_STORAGE)
         return body
 
-    def _started(self) -> QueryProcess[LoadedGraph]:
+    def _started(self) -> QueryProcess:
         try:
             return self._processes.start()
         except OSError as error:

@@ -57,7 +57,7 @@ class _Graph:
         max_bytes: Most bytes of an answer.
 
     Raises:
-        EOFError: The other side is closed, as it is after a refused file.
+        EOFError: The other side is closed, or there is no graph, because a part was refused.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -67,6 +67,8 @@ class _Graph:
         while kind != LOADED:
             reply = self._open(body.decode()) if kind == FOLDER else self._load(body, channel)
             channel.send(*reply)
+            if reply[0] == REFUSED:
+                raise EOFError
             kind, body = channel.receive()
         if not self.is_union and list(self.store.named_graphs()):
             self.store.update(_UNITE)
@@ -88,9 +90,10 @@ class _Graph:
         fault: dict[str, Any] = {"reason": None, "line": None}
         try:
             self.store.bulk_load(source, format=format_, base_iri=file["base_iri"])
-        except SyntaxError as error:
-            fault["reason"] = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
-            fault["line"] = error.lineno
+        except (SyntaxError, ValueError) as error:
+            reason = getattr(error, "msg", None) or str(error)
+            fault["reason"] = f"bad syntax: {reason.rpartition(': ')[2]}"
+            fault["line"] = getattr(error, "lineno", None)
         except MemoryError:  # its limit on one term, not the end of the memory
             pass
         else:
@@ -166,7 +169,7 @@ def _limit_memory() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
-def _answer(graph: _Graph, query: str) -> tuple[bytes, bytes]:
+def _answer(graph: _Graph, query: str) -> tuple[bytes, bytes | bytearray]:
     """The answer to a SELECT or ASK query, in the SPARQL JSON results format; or a refusal."""
     try:
         results = graph.store.query(query, use_default_graph_as_union=graph.is_union)
@@ -174,13 +177,13 @@ def _answer(graph: _Graph, query: str) -> tuple[bytes, bytes]:
             return REFUSED, b"Only SELECT and ASK queries are supported."
         sink: Any = _Sink(graph.max_bytes)
         results.serialize(sink, format=pyoxigraph.QueryResultsFormat.JSON)
-        return OK, bytes(sink.body)
     except OverflowError as error:
         return TOO_LARGE, str(error).encode()
     except MemoryError:
         os._exit(1)
     except Exception as error:  # noqa: BLE001 - it raises what its parts raise
         return REFUSED, f"Oxigraph rejected the query: {error}".encode()
+    return OK, sink.body
 
 
 class _Sink:

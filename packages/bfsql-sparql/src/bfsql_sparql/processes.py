@@ -17,9 +17,10 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, BinaryIO
 
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from bfsql_sparql.rdf_files import LoadedGraph
 
 FILE, CHUNK, FOLDER, LOADED, QUERY = b"f", b"c", b"d", b"l", b"q"
 """The kinds of requests: a file, its bytes, a folder; the end of the graph; a query."""
@@ -43,7 +44,7 @@ class Channel:
         self._reader = reader
         self._writer = writer
 
-    def send(self, kind: bytes, body: bytes) -> None:
+    def send(self, kind: bytes, body: bytes | bytearray) -> None:
         """Send a message.
 
         Raises:
@@ -75,7 +76,7 @@ class Channel:
         return data
 
 
-class QueryProcess(Generic[R]):
+class QueryProcess:
     """A process that evaluates one query at a time. Its methods block, except for `end`.
 
     Args:
@@ -90,7 +91,7 @@ class QueryProcess(Generic[R]):
         channel: Channel,
         end: Callable[[], object],
         release: Callable[[], object],
-        load: Callable[[Channel], R] | None = None,
+        load: Callable[[Channel], LoadedGraph] | None = None,
     ) -> None:
         self._channel = channel
         self._end = end
@@ -98,7 +99,7 @@ class QueryProcess(Generic[R]):
         self._load = load
         self._lock = threading.Lock()
 
-    def load(self) -> R | None:
+    def load(self) -> LoadedGraph | None:
         """Give it the graph, and return what the function says that does so.
 
         Raises:
@@ -137,7 +138,7 @@ class QueryProcess(Generic[R]):
             self._release()
 
 
-class GraphProcesses(Generic[R]):
+class GraphProcesses:
     """The processes that evaluate queries on one graph.
 
     Args:
@@ -148,7 +149,7 @@ class GraphProcesses(Generic[R]):
         hold_graph: Whether the graph is still held by a process, as far as is known.
     """
 
-    def __init__(self, load: Callable[[Channel], R], *, share: bool) -> None:
+    def __init__(self, load: Callable[[Channel], LoadedGraph], *, share: bool) -> None:
         self._load = load
         self._control = control = None
         if share:
@@ -157,11 +158,11 @@ class GraphProcesses(Generic[R]):
         self._unused = [] if self._control else [self._first]
         self.hold_graph = True
 
-    def load(self) -> R | None:
+    def load(self) -> LoadedGraph | None:
         """Load the graph; as `QueryProcess.load`."""
         return self._first.load()
 
-    def start(self) -> QueryProcess[R]:
+    def start(self) -> QueryProcess:
         """A process for queries; this does not block.
 
         Raises:
@@ -190,7 +191,7 @@ class GraphProcesses(Generic[R]):
         if self._control is not None:
             self._control.close()
 
-    def _spawned(self, control: socket.socket | None = None) -> QueryProcess[R]:
+    def _spawned(self, control: socket.socket | None = None) -> QueryProcess:
         """A process that loads the graph itself, and forks if it has a socket for that."""
         # With -P no file in the working directory takes the place of a module.
         command = [sys.executable, "-P", "-m", "bfsql_sparql.oxigraph_process"]

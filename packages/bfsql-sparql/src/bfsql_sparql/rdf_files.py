@@ -136,8 +136,7 @@ def _send(channel: Channel, path: Path, format_: str) -> None:
     if kind == REFUSED:
         fault = json.loads(body)
         if fault["line"] is None:
-            for _ in quads(path, format_):  # core's reader finds the line
-                pass
+            _read_by_core(path, format_)
         raise SourceError(path, fault["reason"] or TOO_LONG, fault["line"])
 
 
@@ -154,8 +153,8 @@ def _chunks(path: Path, format_: str) -> Iterator[bytes]:
         try:
             document = from_json(content)
         except ValueError:
-            for _ in quads(path, format_):  # core's reader finds the line
-                pass
+            _read_by_core(path, format_)
+            raise
         check_json_ld(path, document)
         yield to_json(with_local_contexts(path, document))
     else:
@@ -164,3 +163,13 @@ def _chunks(path: Path, format_: str) -> Iterator[bytes]:
             while chunk := source.read(1 << 16):
                 yield chunk
     yield b""
+
+
+def _read_by_core(path: Path, format_: str) -> None:
+    """Read a file that has an error by core's reader, which knows the line of more of them.
+
+    Raises:
+        SourceError: The error.
+    """
+    for _ in quads(path, format_):
+        pass
