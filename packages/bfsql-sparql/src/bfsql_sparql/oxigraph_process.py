@@ -10,13 +10,13 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, NoReturn
 
 import pyoxigraph
@@ -141,18 +141,18 @@ def _forked(control: socket.socket) -> Channel:
 
 def _serve(channel: Channel, graph: _Graph) -> NoReturn:
     _limit_memory()
-    queries: SimpleQueue[bytes] = SimpleQueue()
-
-    def receive() -> None:
-        try:
-            while True:
-                queries.put(channel.receive()[1])
-        except (EOFError, OSError):
-            os._exit(0)
-
-    threading.Thread(target=receive, daemon=True).start()
+    if hasattr(select, "poll"):  # elsewhere the end is noticed after the query
+        threading.Thread(target=_end_with, args=(channel,), daemon=True).start()
     while True:
-        channel.send(*_answer(graph, queries.get().decode()))
+        channel.send(*_answer(graph, channel.receive()[1].decode()))
+
+
+def _end_with(channel: Channel) -> None:
+    """End the process as soon as the other side closes the channel."""
+    closed = select.poll()
+    closed.register(channel.fileno(), 0)  # errors and the end are reported in any case
+    closed.poll()
+    os._exit(0)
 
 
 def _limit_memory() -> None:

@@ -63,6 +63,10 @@ class Channel:
         kind, size = _HEAD.unpack(self._exactly(_HEAD.size))
         return kind, self._exactly(size)
 
+    def fileno(self) -> int:
+        """The descriptor from which the messages of the other side are read."""
+        return self._reader.fileno()
+
     def close(self) -> None:
         """Close both streams."""
         for stream in (self._writer, self._reader):
