@@ -48,8 +48,6 @@ T = TypeVar("T")
 
 COUNTED = 1_000_000
 """Up to this number of nodes and edges all are counted if there is time."""
-SAMPLE = 5_000
-"""Nodes and edges in the outline's sample of a large graph."""
 
 
 def _when_open(
@@ -222,9 +220,9 @@ class SparqlBackend(BatchGraphDb):
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Literals and other types by id, by one query; with `keys`, only of their properties."""
-        wrapper = self._ids_by_iri(ids)
-        found = await self._nodes.metadata(list(wrapper), keys)
-        by_id = {id_: metadata for node, metadata in found.items() for id_ in wrapper.get(node, ())}
+        ids_of = self._ids_by_iri(ids)
+        found = await self._nodes.metadata(list(ids_of), keys)
+        by_id = {id_: metadata for node, metadata in found.items() for id_ in ids_of.get(node, ())}
         return by_id if keys is None else only(by_id, keys)
 
     @_when_open
@@ -236,8 +234,8 @@ class SparqlBackend(BatchGraphDb):
         The existence of an edge is checked for up to a hundred edges: more come from a ring, and
         checking again what the ring has shown would double the cost.
         """
-        wrapper = [(edge[0], edge[1], edge[2]) for edge in edges]
-        found = await self._edge_metadata.of(wrapper, keys)
+        triples = [(edge[0], edge[1], edge[2]) for edge in edges]
+        found = await self._edge_metadata.of(triples, keys)
         return found if keys is None else only(found, keys)
 
     @_when_open
@@ -263,7 +261,7 @@ class SparqlBackend(BatchGraphDb):
                 edges, more_edges = await self._edges.some(MOST_EDGES)
             counts = None
             if sampled := more_nodes or more_edges:  # other calls wait for their turn too
-                nodes, edges = nodes[:SAMPLE], edges[:SAMPLE]
+                nodes, edges = nodes[:5_000], edges[:5_000]
                 counts = await counted_in_time(self._counts(), seconds)
             of_nodes, of_edges = counts or (None, None)
             async with asyncio.timeout(seconds):
@@ -309,18 +307,15 @@ class SparqlBackend(BatchGraphDb):
 
     def _ids_by_iri(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """The requested IRIs, each with the ids that mean it."""
-        wrapper: dict[str, list[str]] = {}
+        ids_of: dict[str, list[str]] = {}
         for id_ in dict.fromkeys(ids):
             iri = self._iri(id_)
             if iri is not None:
-                wrapper.setdefault(iri, []).append(id_)
-        return wrapper
+                ids_of.setdefault(iri, []).append(id_)
+        return ids_of
 
     async def _one_way(self, entity_id: str, direction: Direction) -> list[Edge]:
-        node = self._iri(entity_id)
-        if node is None:
-            raise KeyError(entity_id)
-        found = await self._edges.one_way(node, direction)
+        found = dict.fromkeys(await self.edges_batch([entity_id], direction=direction))
         if not found:
             await self.get_node(entity_id)
         return [Edge(*edge) for edge in found]

@@ -17,8 +17,6 @@ from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries.graph import iri, of_any, text, within
 
-LONGEST = 500
-"""Most characters of a text that is passed to a service unchanged."""
 _SHORTER = "BIND(-STRLEN(STR(?label)) AS ?score)"
 _WORD = re.compile(r"[^\W_]+")
 _STEM = 4  # leading letters that Virtuoso requires before a wildcard
@@ -35,7 +33,7 @@ class SearchTerms(NamedTuple):
     """The text and words to search for."""
 
     text: str
-    """The text as typed, without surrounding space."""
+    """The beginning of the text as typed, without surrounding space."""
     words: tuple[str, ...]
     """Its words, at least one."""
     limit: int
@@ -45,7 +43,7 @@ class SearchTerms(NamedTuple):
 def search_terms(typed: str, limit: int) -> SearchTerms | None:
     """The terms to search for, None if the text has no words."""
     words = tuple(_WORD.findall(typed.lower())[:16])
-    return SearchTerms(typed.strip()[:LONGEST], words, limit) if words else None
+    return SearchTerms(typed.strip()[:500], words, limit) if words else None
 
 
 # --- full-text searches -----------------------------------------------------

@@ -8,14 +8,7 @@ from typing import TypeAlias
 
 from bfsql import call
 from bfsql.models import Omission, Triple
-from bfsql_sparql.batches import (
-    NOWHERE,
-    Batches,
-    Question,
-    Windows,
-    counted,
-    read_windows,
-)
+from bfsql_sparql.batches import NOWHERE, Batches, Question, Windows, counted, read_windows
 from bfsql_sparql.dataset import gather_or_cancel, links
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.queries.graph import Direction, Side
@@ -87,10 +80,6 @@ class Edges:
         found = links(reply.body)[0]
         return self._as_edges(found), reply.cut is not None or len(found) > most
 
-    async def one_way(self, node: str, direction: Direction) -> list[Triple]:
-        """The edges that leave or enter a node, each once."""
-        return list(dict.fromkeys(await self.around([node], None, direction)))
-
     async def _edges(self, nodes: Sequence[str], side: Side) -> list[Triple]:
         mapping, limit, direction = self._mapping, self._limit, side.direction
         question: Question[str, Links] = Question(
@@ -133,15 +122,15 @@ class Edges:
             node, direction, number, "the time was up"
         )
         blank = texts.degree(node, side, mapping, blank=True)
-        read = await read_windows(self._dataset, windows, self._most, late)
+        read, missing = await read_windows(self._dataset, windows, self._most, late)
         if number := await counted(self._dataset, blank):
             self._omit(node, direction, number, BLANK)
-        if read.missing:
-            why = BOUND if len(read.rows) >= self._most else "the endpoint did not return them"
-            self._omit(node, direction, read.missing, why)
+        if missing:
+            why = BOUND if len(read) >= self._most else "the endpoint did not return them"
+            self._omit(node, direction, missing, why)
         if direction == "out":
-            return [(node, predicate, end) for predicate, end, _ in read.rows]
-        return [(end, predicate, node) for predicate, end, _ in read.rows]
+            return [(node, predicate, end) for predicate, end, _ in read]
+        return [(end, predicate, node) for predicate, end, _ in read]
 
     def _omit(self, node: str, direction: Direction, number: int, reason: str) -> None:
         id_, lasting = self._mapping.ids.id(node), reason == BLANK

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import Failure, HttpReply, NoReply, Retryable, hide_secrets
+from bfsql.masking import shorten
 from bfsql_sparql.dataset import Refused, TooSlow
 from bfsql_sparql.dialects import TIME_UP, TIME_UP_HEADERS
 
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 
 _NEAR = 0.8
 """Share of the time limit after which a failure is attributed to the limit."""
-_LONG = 5.0
-"""Seconds after which a gateway that gives up, or an answer that ends in the middle, means that
-an undisclosed limit of the endpoint was reached.
-"""
-_SHOWN = 300
-"""Characters of a server's own words that a sentence quotes."""
 _HTML = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
 _ECHO = "SPARQL-QUERY:"
 """Blazegraph repeats the query before the error itself."""
@@ -236,7 +231,9 @@ def _says_time_up(body: bytes) -> bool:
 
 
 def _late(seconds: float, limit: float) -> bool:
-    return seconds >= min(_NEAR * limit, _LONG)
+    # After 5 s, a gateway that gives up, or an answer that ends in the middle, means that an
+    # undisclosed limit of the endpoint was reached.
+    return seconds >= min(_NEAR * limit, 5.0)
 
 
 def _is_whole(body: bytes) -> bool:
@@ -261,8 +258,7 @@ def _error_line(body: bytes, secrets: tuple[str, ...]) -> str:
     lines = [line for line in map(_clean, text.splitlines()) if line]
     if lines and lines[0].startswith(_ECHO):
         lines = [line for line in lines if "Exception" in line] or lines
-    first = lines[0] if lines else ""
-    return f"{first[:_SHOWN]}..." if len(first) > _SHOWN else first.rstrip(".")
+    return shorten(lines[0].rstrip("."), 300) if lines else ""
 
 
 def _message(text: str) -> str:

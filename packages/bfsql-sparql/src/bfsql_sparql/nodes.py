@@ -15,9 +15,6 @@ from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.store import Store
 
-MOST_VALUES = 100_000
-"""Most values of one node that are read."""
-
 
 class Nodes:
     """Reads nodes; they are IRIs, without duplicates.
@@ -129,12 +126,12 @@ class Nodes:
             decode=rows,
             end=lambda row: getattr(row[2], "text", ""),
         )
-        read = await read_windows(self._dataset, windows, MOST_VALUES, lambda _: None)
-        if read.missing:
+        read, missing = await read_windows(self._dataset, windows, most=100_000)
+        if missing:
             id_ = self._mapping.ids.id(node)
             reason = "some of its property values, because it has too many"
-            call.omitted(Omission(id_, "out", read.missing, reason))
-        return [(node, *row[:2]) for row in read.rows] or part.rows
+            call.omitted(Omission(id_, "out", missing, reason))
+        return [(node, *row[:2]) for row in read] or part.rows
 
     def _metadata(self, properties: dict[str, list[Term]]) -> Metadata | None:
         """The metadata of one node; None if it is omitted with the ontology."""
@@ -144,15 +141,11 @@ class Nodes:
         first, *others = self._ranking.of_node(_iris(marks), _iris(types))
         if not self._counts(first):
             return None
-        literals = {
-            name: those
-            for name, values in properties.items()
-            if (
-                those := preferred_texts(
-                    [one for one in values if isinstance(one, Literal)], mapping
-                )
-            )
-        }
+        literals = {}
+        for name, values in properties.items():
+            texts_of = [one for one in values if isinstance(one, Literal)]
+            if texts_of:
+                literals[name] = preferred_texts(texts_of, mapping)
         derived = self._take_names(literals) | self._take_description(literals)
         if others:
             derived["other_types"] = sorted_union(map(mapping.ids.id, others))
@@ -220,14 +213,10 @@ def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
 
 
 def labels(by_property: Mapping[str, Sequence[Literal]], mapping: RdfMapping) -> list[str]:
-    """All labels of a node, its name first.
+    """All labels of a node, from the texts of each property, its name first.
 
     The name is in a wanted language, if any label is. It is from the best property with such
     a label, and in the best language there; among equals it is the first by code point.
-
-    Args:
-        by_property: The retained texts of each property.
-        mapping: How to read triples.
     """
 
     def is_foreign(text: Literal) -> bool:
@@ -244,12 +233,7 @@ def labels(by_property: Mapping[str, Sequence[Literal]], mapping: RdfMapping) ->
 def names(
     found: Iterable[tuple[str, Literal]], mapping: RdfMapping
 ) -> tuple[str | None, list[str]]:
-    """The name of a node, and all other names in order.
-
-    Args:
-        found: Properties, labels and aliases among them, with their values.
-        mapping: How to read triples.
-    """
+    """The name of a node and all other names in order, from its properties with their values."""
     by_property: dict[str, set[Literal]] = {name: set() for name in mapping.names}
     for name, value in found:
         if name in by_property:

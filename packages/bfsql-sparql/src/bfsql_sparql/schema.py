@@ -11,7 +11,7 @@ from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.sources.rdf_guard import check_document
 from bfsql_sparql.dataset import Dataset, Row, TimeBudget
-from bfsql_sparql.mapping import CLASSES, UNTYPED
+from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
 from bfsql_sparql.queries import schema as texts
 from bfsql_sparql.settings import hint
 from bfsql_sparql.store import Store
@@ -22,10 +22,6 @@ COMPARED = 1_000
 """Number of types up to which those that are never a main type are excluded."""
 SAMPLE = 20_000
 """Statements that a sample reads."""
-AROUND = 500
-"""Nodes near the seeds that a sample reads."""
-LARGEST = 4_000_000
-"""Most bytes of a service description that are read; rdflib takes seconds for as many."""
 
 Partition: typing.TypeAlias = typing.Literal["class", "property"]
 """The units into which the vocabulary VoID divides a dataset."""
@@ -95,12 +91,7 @@ class Schema:
         mapping = self._mapping
         whole = await self._whole(texts.types(mapping, MOST + 1), budget)
         if whole is None:
-            sample = await self._sampled(
-                budget,
-                texts.some_types(mapping, SAMPLE),
-                lambda seeds: texts.types_around(mapping, seeds, AROUND),
-                "class",
-            )
+            sample = await self._sampled(budget, texts.some_types, texts.types_around, "class")
             return Listing(self._nodes(sample), whole=False)
         # One after the other, because each may need the whole memory of the store.
         best = await self._best(whole, budget)
@@ -117,13 +108,9 @@ class Schema:
         names = whole
         if names is None:
             names = await self._sampled(
-                budget,
-                texts.some_predicates(mapping, SAMPLE),
-                lambda seeds: texts.predicates_around(mapping, seeds, AROUND),
-                "property",
+                budget, texts.some_predicates, texts.predicates_around, "property"
             )
-        inverse = mapping.inverse
-        walked = frozenset(inverse.get(name, name) for name in names)
+        walked = frozenset(mapping.inverse.get(name, name) for name in names)
         return Listing(walked, whole=whole is not None)
 
     async def _whole(self, query: str, budget: TimeBudget) -> frozenset[str] | None:
@@ -157,22 +144,22 @@ class Schema:
     async def _sampled(
         self,
         budget: TimeBudget,
-        some: str,
-        around: Callable[[Sequence[str]], str],
+        some: Callable[[RdfMapping, int], str],
+        around: Callable[[RdfMapping, Sequence[str], int], str],
         partition: Partition,
     ) -> frozenset[str]:
         """Names from a part of the data, from around the seeds, and from published descriptions."""
         mapping, left = self._mapping, budget.seconds_left
         half = left() / 2
         first, kept, described, start = await asyncio.gather(
-            self._dataset.select(some, half),
+            self._dataset.select(some(mapping, SAMPLE), half),
             self._dataset.select(texts.published(partition, MOST), half),
             _described(self._dataset, partition, half),
             self._start(half),
         )
         names = _names(first.rows if first else ())
         more_names = (described | _names(kept.rows if kept else ())) - names
-        more = [around(start)] if start else []
+        more = [around(mapping, start, 500)] if start else []  # at most 500 nodes near them
         if partition == "property":
             # Published names include those of literals; only followed ones are wanted.
             more += [texts.of_edges(mapping, sorted(more_names)[:COMPARED])] if more_names else []
@@ -200,14 +187,16 @@ def _names(found: Iterable[Row]) -> frozenset[str]:
     return frozenset(row[0] for row in found if isinstance(row[0], str) and is_iri(row[0]))
 
 
-async def _described(dataset: Dataset, partition: Partition, seconds: float) -> frozenset[str]:
+async def _described(
+    dataset: Dataset, partition: Partition, seconds: float, most: int = 4_000_000
+) -> frozenset[str]:
     """The classes or properties that the store's service description names; none without one.
 
     The standard has it at the endpoint's own address, for a GET without a query; the vocabulary
-    VoID names the classes and properties there.
+    VoID names the classes and properties there. rdflib takes seconds for `most` bytes.
     """
     document = await dataset.description(seconds) if seconds > 0 else None
-    if document is None or len(document) > LARGEST:
+    if document is None or len(document) > most:
         return frozenset()
     return await asyncio.to_thread(_objects, document, WELL_KNOWN["void"] + partition)
 

@@ -27,16 +27,10 @@ LIMIT = 20
 """Most candidates of a search."""
 LOOKED_AT = 200
 """Nodes that a look returns; the best of them are ranked here."""
-FEW = 40
-"""Nodes of a look at a store that cuts larger answers."""
-MANY = 2_000
-"""Nodes of a second look, if most of the first were of other types."""
 LONGEST = 1_000
 """Most characters of a text that is searched in names."""
 LONGEST_LOCAL = 200
 """Most characters of a text that may be the last part of an id."""
-LONGEST_ACCENTED = 60
-"""Most characters of a text that is made a regular expression."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
 _LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
 
@@ -197,11 +191,11 @@ class EntitySearch:
         """
         rows = await self._rows(look(LOOKED_AT))
         if rows is not None and rows.cut:
-            rows = await self._rows(look(FEW)) or rows
+            rows = await self._rows(look(40)) or rows
         elif rows is not None and self._types:
             nodes = {row[0] for row in rows.rows}
             if len(nodes) >= LOOKED_AT and self._take(rows.rows) < LIMIT:
-                rows = await self._rows(look(MANY)) or rows
+                rows = await self._rows(look(2_000)) or rows
         self._unfinished |= needed and rows is None
         self._take(rows.rows if rows else ())
         return bool(rows and rows.rows)
@@ -278,14 +272,14 @@ def _unbroken(text: str) -> list[str]:
     return list(dict.fromkeys(word[start : start + size] for start in starts))
 
 
-def _any_accents(text: str) -> str | None:
+def _any_accents(text: str, longest: int = 60) -> str | None:
     """A regular expression for a text with and without accents, as XPath has them.
 
-    None if no letter of it has accents, or it is too long.
+    None if no letter of it has accents, or it is longer than `longest`.
     """
     plain = without_accents(text)
     letters = [_accented().get(letter, "") for letter in plain.lower()]
-    if len(plain) > LONGEST_ACCENTED or not any(letters):
+    if len(plain) > longest or not any(letters):
         return None
     return "".join(
         f"[{letter}{others}]" if others else _SPECIAL.sub(r"\\\g<0>", letter)

@@ -15,17 +15,13 @@ import tempfile
 import time
 import uuid
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from pathlib import Path
 
 from bfsql.loading.folders import working_folder
 from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.queries.graph import iri
-
-OLDEST = 86_400.0
-"""Seconds after which a load of another machine is over."""
-PATIENCE = 10.0
-"""Most seconds for a search for marks."""
 
 _OWNER = "urn:bfsql:/owner"
 _FOLDERS = "bfsql-sparql-load-"
@@ -34,34 +30,22 @@ _NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def load_lock(number: str) -> AbstractContextManager[Path]:
-    """A lock that shows that a load is running, as long as its process lives.
-
-    Args:
-        number: The UUID of the load.
-    """
+    """A lock that shows that the load with this UUID is running, as long as its process lives."""
     return working_folder(Path(tempfile.gettempdir()), _FOLDERS, number)
 
 
 def mark(place: str) -> str:
-    """The line that marks a load.
-
-    Args:
-        place: The IRI of its graph.
-    """
+    """The line that marks a load, by the IRI of its graph."""
     return f'{iri(place)} {iri(_OWNER)} "{_machine()} {int(time.time())}" .\n'
 
 
 async def abandoned_graphs(dataset: Dataset, prefix: str) -> list[str]:
-    """The graphs of loads that are over.
-
-    Args:
-        dataset: Answers queries.
-        prefix: Prefix of the names of such graphs; the UUID of the load follows.
+    """The graphs of loads that are over; their names begin with `prefix`, and a UUID follows.
 
     Raises:
         StoreError: The store cannot be queried.
     """
-    found = await dataset.select(_MARKS, PATIENCE)
+    found = await dataset.select(_MARKS, 10.0)
     over: list[str] = []
     for graph, load, owner in found.rows if found else ():
         # Only graphs with names of loads are dropped, whatever the mark says.
@@ -77,7 +61,7 @@ def _is_over(number: str, owner: str) -> bool:
     machine, _, began = owner.partition(" ")
     if machine == _machine():
         return not Path(tempfile.gettempdir(), f"{_FOLDERS}{number}").exists()
-    return began.isdecimal() and time.time() - int(began) > OLDEST
+    return began.isdecimal() and time.time() - int(began) > timedelta(days=1).total_seconds()
 
 
 def _machine() -> str:

@@ -34,8 +34,6 @@ IN_TEMPLATE = 800
 """Most statements where they cannot be given as data and the text becomes a program."""
 CHARACTERS = 2_000_000
 """Approximate limit of characters in one update, unless one node or edge has more."""
-PATIENCE = 3_600.0
-"""Seconds that the last update may take: it moves everything at once."""
 CLEANING = 60.0
 """Most seconds for removing the leftovers of a load."""
 
@@ -262,7 +260,7 @@ class _Load:
             put = writer.add(self._place, self._target) if wrote else ""
         self._finishing = True
         last = filter(None, (put, *map(writer.drop, sorted(self._wrote))))
-        await self._update(" ;\n".join(last), PATIENCE)
+        await self._update(" ;\n".join(last), 3_600.0)  # it moves everything at once
         self._finishing = False
         self._finished = True
         self._wrote.clear()

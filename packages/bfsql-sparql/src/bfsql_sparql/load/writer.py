@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 _XSD = WELL_KNOWN["xsd"]
-_INT32 = 2**31
 
 
 class StatementWriter:
@@ -196,7 +195,7 @@ def _scalar(value: Any) -> Literal | None:
     match value:
         case bool():
             return Literal(str(value).lower(), None, f"{_XSD}boolean")
-        case int() if -_INT32 <= value < _INT32:
+        case int() if -(2**31) <= value < 2**31:
             return Literal(str(value), None, f"{_XSD}integer")
         case float() if float(f"{value:g}") == value:
             return Literal(repr(value), None, f"{_XSD}double")

@@ -36,7 +36,11 @@ Lead: TypeAlias = typing.Literal["s", "o"]
 """The end of an edge by which its statement is found."""
 
 NAMED = 4
-"""Number of predicates up to which each has a pattern of its own in the query of a ring."""
+"""Number of predicates up to which each has a pattern of its own in the query of a ring.
+
+The one edge of a predicate at a node with 20,000 others takes Oxigraph 0.03 ms instead of 7 ms.
+With more patterns, each of which repeats the nodes, servers refuse the query for its length.
+"""
 
 _ESCAPES = str.maketrans(
     {
@@ -167,24 +171,9 @@ def conditions(parts: Iterable[str]) -> str:
     return " && ".join(filter(None, parts)) or "true"
 
 
-def number_of(query: str) -> str:
-    """The query for the number of rows of another query: one row, which no limit can cut."""
-    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {query} }}"
-
-
-def number_of_nodes(mapping: RdfMapping) -> str:
-    """The query for the number of nodes in the whole graph."""
-    leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
-    said = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
-    return (
-        f"SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {{ {said} }} UNION "
-        f"{{ {edge('other', 'by', 's', mapping)} }} }}"
-    )
-
-
-def number_of_edges(mapping: RdfMapping) -> str:
-    """The query for the number of edges in the whole graph."""
-    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {edge('s', 'p', 'o', mapping)} }}"
+def number_of(pattern: str) -> str:
+    """The query for the number of rows of a pattern or a query: one row, which no limit cuts."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {pattern} }}"
 
 
 def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
@@ -198,14 +187,29 @@ def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     return f"({place} AS ?at)", begin, f"ORDER BY {place} LIMIT {limit}"
 
 
+# --- the whole graph --------------------------------------------------------
+
+
+def any_node(mapping: RdfMapping) -> str:
+    """A pattern for all nodes, as `?s`; each comes several times."""
+    leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
+    described = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
+    return f"{{ {described} }} UNION {{ {edge('other', 'by', 's', mapping)} }}"
+
+
+def number_of_nodes(mapping: RdfMapping) -> str:
+    """The number of nodes."""
+    return f"SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {any_node(mapping)} }}"
+
+
+def number_of_edges(mapping: RdfMapping) -> str:
+    """The number of edges."""
+    return number_of(edge("s", "p", "o", mapping))
+
+
 def some_nodes(mapping: RdfMapping, limit: int) -> str:
     """The first `limit` nodes that the store returns."""
-    leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
-    said = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
-    return (
-        f"SELECT DISTINCT ?s WHERE {{ {{ {said} }} UNION {{ {edge('other', 'by', 's', mapping)} }} "
-        f"}} LIMIT {limit}"
-    )
+    return f"SELECT DISTINCT ?s WHERE {{ {any_node(mapping)} }} LIMIT {limit}"
 
 
 def some_edges(mapping: RdfMapping, limit: int) -> str:
@@ -250,10 +254,8 @@ def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: i
 
 def degree(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
     """Number of edges of one node, or of its triples that are no edges because of a blank node."""
-    return (
-        "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?end WHERE "
-        f"{{ {_edges_of(node, side, mapping, blank=blank)} }} }}"
-    )
+    edges = _edges_of(node, side, mapping, blank=blank)
+    return number_of(f"SELECT DISTINCT ?p ?end WHERE {{ {edges} }}")
 
 
 def _edges_of(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
@@ -323,10 +325,7 @@ def properties_window(node: str, mapping: RdfMapping, names: Names, after: str, 
 
 def number_of_properties(node: str, mapping: RdfMapping, names: Names) -> str:
     """The number of literals and types of a node."""
-    return (
-        "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?o WHERE "
-        f"{{ {_values_of(iri(node), mapping, names)} }} }}"
-    )
+    return number_of(f"SELECT DISTINCT ?p ?o WHERE {{ {_values_of(iri(node), mapping, names)} }}")
 
 
 def _values_of(node: str, mapping: RdfMapping, names: Names) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.mapping import OBJECT, PREDICATE, REIFIES, SUBCLASS, SUBJECT
 from bfsql_sparql.queries.graph import (
+    any_node,
     begins,
     conditions,
     edge,
@@ -55,14 +56,10 @@ def marked_types(mapping: RdfMapping, limit: int) -> str:
 def untyped(mapping: RdfMapping) -> str:
     """Whether there is a node without a type.
 
-    MINUS would be equivalent, but rdflib and RDF4J compare each node with each type for it.
+    MINUS would be equivalent, but RDF4J compares each node with each type for it.
     """
-    condition = f"{is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o))"
-    subject = f"{within(mapping, '?s ?p ?o .')} FILTER({condition})"
-    return (
-        f"ASK {{ {{ {subject} }} UNION {{ {edge('x', 'p', 's', mapping)} }} "
-        f"FILTER NOT EXISTS {{ {typed('s', 'type', mapping)} }} }}"
-    )
+    untyped = f"FILTER NOT EXISTS {{ {typed('s', 'type', mapping)} }}"
+    return f"ASK {{ {any_node(mapping)} {untyped} }}"
 
 
 def predicates(mapping: RdfMapping, limit: int) -> str:
