@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
 from bfsql_sparql.dataset import Dataset, NoResults, Refused, Row, TooSlow, gather_or_cancel, rows
@@ -74,13 +74,13 @@ def rows_question(
     return Question(text, rows, len, NOWHERE, whole)
 
 
-class Batches:
-    """Queries many keys, a few queries at once.
+def has_row_each(keys: Sequence[Any], found: list[Row]) -> bool:
+    """Whether there is one row for each key, which its first column tells apart."""
+    return len(found) == len(keys) == len({row[0] for row in found})
 
-    Args:
-        dataset: The store.
-        settings: `batch_size`, `page_size` and `max_concurrent` are used.
-    """
+
+class Batches:
+    """Queries many keys, a few queries at once."""
 
     def __init__(self, dataset: Dataset, settings: SparqlSettings) -> None:
         self._dataset = dataset

@@ -61,11 +61,8 @@ class Refused(StoreError):
     """The store rejected the query.
 
     A smaller one may succeed: stores reject queries that are too long, too expensive or contain
-    too many values in the same way as invalid ones.
-
-    Args:
-        message: The sentence for the operator.
-        status: The HTTP status, or None in process.
+    too many values in the same way as invalid ones. `status` is that of HTTP; None if files are
+    queried with a query that is not understood.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -134,16 +131,7 @@ class Dataset(ABC):
         return await self._read(query, seconds, lambda reply: truth(reply.body))
 
     async def select(self, query: str, seconds: float) -> Rows | None:
-        """The solutions of a SELECT; None if the store refuses it or is too slow.
-
-        Args:
-            query: The whole text.
-            seconds: Time limit; with 0 or less the query is not sent and the answer is None.
-
-        Raises:
-            TimeoutError: The call's deadline has passed.
-            StoreError: The store is unavailable, or cannot be used.
-        """
+        """The solutions of a SELECT; arguments and errors are those of `ask`."""
         return await self._read(
             query, seconds, lambda reply: Rows(rows(reply.body), reply.cut is not None)
         )
@@ -157,11 +145,7 @@ class Dataset(ABC):
             return None
 
     async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
-        """The description that the store publishes beside its data, as Turtle, if there is one.
-
-        Args:
-            seconds: Time limit.
-        """
+        """The description that the store publishes beside its data, as Turtle, if there is one."""
         return None
 
     @abstractmethod

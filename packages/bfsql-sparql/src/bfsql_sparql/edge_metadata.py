@@ -16,7 +16,7 @@ from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, merged_from, sorted_union
 from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
-from bfsql_sparql.batches import NOWHERE, Batches, Question, rows_question
+from bfsql_sparql.batches import NOWHERE, Batches, Question, has_row_each, rows_question
 from bfsql_sparql.dataset import Blank, Row, Term, gather_or_cancel, rows
 from bfsql_sparql.mapping import TYPE, RdfMapping
 from bfsql_sparql.queries import graph as texts
@@ -45,12 +45,7 @@ Records: TypeAlias = dict[Triple, list[dict[str, Any]]]
 
 
 class EdgeMetadata:
-    """Reads the metadata of edges, from statements about them.
-
-    Args:
-        store: The store, whose setting `page_size` is used.
-        batches: Determines the size of its queries.
-    """
+    """Reads the metadata of edges, from statements about them."""
 
     def __init__(self, store: Store, batches: Batches) -> None:
         forms = store.capabilities.statements
@@ -93,11 +88,7 @@ class EdgeMetadata:
         return metadata
 
     async def evidence(self, node: str) -> list[dict[str, Any]] | None:
-        """All evidence that touches a node or that it supplied as a document; None if unknown.
-
-        Args:
-            node: An IRI.
-        """
+        """All evidence that touches a node or that it supplied as a document; None if unknown."""
         if self._mapping.inverse or "wikibase" in self.forms:
             return None
         found = await gather_or_cancel(
@@ -219,9 +210,7 @@ class EdgeMetadata:
         self, triples: Sequence[Triple], text: Callable[[Sequence[Triple]], str]
     ) -> list[tuple[Triple, Sequence[Term | None]]]:
         """The rows of a query about triples, with the triple instead of its position."""
-        question = Question(
-            text=text, decode=rows, count=len, harmless=(NOWHERE,) * 3, whole=_has_each
-        )
+        question = Question(text, rows, len, (NOWHERE,) * 3, has_row_each)
         found: list[tuple[Triple, Sequence[Term | None]]] = []
         for part in await self._batches.read(triples, question):
             if part.cut:
@@ -292,9 +281,7 @@ def _grouped(
     return by_statement
 
 
-def _by_triple(
-    records: Iterable[tuple[Triple, dict[str, Any]]],
-) -> Records:
+def _by_triple(records: Iterable[tuple[Triple, dict[str, Any]]]) -> Records:
     found: Records = defaultdict(list)
     for triple, record in records:
         found[triple].append(record)
@@ -303,10 +290,6 @@ def _by_triple(
 
 def _position(row: Row) -> int:
     return int(getattr(row[0], "text", 0))
-
-
-def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
-    return len(found) == len(triples) == len({row[0] for row in found})
 
 
 # --- Wikibase ---------------------------------------------------------------

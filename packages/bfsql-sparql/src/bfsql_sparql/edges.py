@@ -24,12 +24,7 @@ Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 
 
 class Edges:
-    """Reads the edges of a ring, by one query per direction (chapter 8: "the batch").
-
-    Args:
-        store: The store, whose settings `page_size` and `max_edges` are used.
-        batches: Determines the size of its queries.
-    """
+    """Reads the edges of a ring, by one query per direction (chapter 8: "the batch")."""
 
     def __init__(self, store: Store, batches: Batches) -> None:
         self._dataset = store.dataset

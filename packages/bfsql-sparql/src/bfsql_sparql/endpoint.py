@@ -68,9 +68,6 @@ _NOT_DONE = (429, 503)
 class Endpoint(Dataset):
     """An endpoint that takes queries by POST, and answers in JSON.
 
-    Args:
-        settings: Its address, and how to query it.
-
     Raises:
         ConfigurationError: Settings that cannot be used.
     """
@@ -318,13 +315,7 @@ def _reply(query: str, reply: HttpReply) -> Reply:
 
 
 def _is_cut_at(limit: int, query: str, body: bytes) -> bool:
-    """Whether an answer ends at the server's row limit, and not at the query's.
-
-    Args:
-        limit: The most rows that the server returns.
-        query: The query.
-        body: A whole document.
-    """
+    """Whether a whole answer ends at the server's row limit, and not at the query's."""
     own = _LIMIT.search(query)
     if own is not None and int(own[1]) <= limit:
         return False

@@ -61,14 +61,7 @@ class TimedReply(NamedTuple):
 
 
 class Failures:
-    """The sentences about one endpoint.
-
-    Args:
-        name: Its name in the sentences.
-        login: Its login, whose secrets no sentence repeats.
-        settings: The limits that the sentences name.
-        endings: Typical endings of addresses of its kind, in words.
-    """
+    """The sentences about one endpoint; none of them repeats a secret of its login."""
 
     def __init__(self, name: str, login: Login, settings: SparqlSettings, endings: str) -> None:
         self.name = name

@@ -286,9 +286,7 @@ class TypeRanking:
     def of_node(self, marks: Collection[str], types: Iterable[str]) -> list[str]:
         """All types of a node, the main one first; `owl:Thing` if there is none.
 
-        Args:
-            marks: The type that the loader marked, if any.
-            types: All types.
+        A type that the loader marked comes first.
         """
         types = tuple(types)
         if len(types) == 1 and not marks:  # most nodes

@@ -9,7 +9,14 @@ from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf import Literal, in_languages, value_of
-from bfsql_sparql.batches import Batches, BatchReply, Windows, read_windows, rows_question
+from bfsql_sparql.batches import (
+    Batches,
+    BatchReply,
+    Windows,
+    has_row_each,
+    read_windows,
+    rows_question,
+)
 from bfsql_sparql.dataset import Row, Term, rows
 from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
 from bfsql_sparql.queries import graph as texts
@@ -17,12 +24,7 @@ from bfsql_sparql.store import Store
 
 
 class Nodes:
-    """Reads nodes; they are IRIs, without duplicates.
-
-    Args:
-        store: The store, whose setting `page_size` is used.
-        batches: Determines the size of its queries.
-    """
+    """Reads nodes; they are IRIs, without duplicates."""
 
     def __init__(self, store: Store, batches: Batches) -> None:
         self._dataset = store.dataset
@@ -77,7 +79,7 @@ class Nodes:
     async def _existing(self, nodes: Sequence[str]) -> list[str]:
         """The given nodes that exist; only those without a type need a query."""
         question = rows_question(
-            lambda some: texts.existing_nodes(some, self._mapping, self._limit), whole=_has_each
+            lambda some: texts.existing_nodes(some, self._mapping, self._limit), has_row_each
         )
         found = {row[0] for part in await self._batches.read(nodes, question) for row in part.rows}
         return [node for node in nodes if node in found]
@@ -141,27 +143,17 @@ class Nodes:
         first, *others = self._ranking.of_node(_iris(marks), _iris(types))
         if not self._counts(first):
             return None
-        literals = {}
-        for name, values in properties.items():
-            texts_of = [one for one in values if isinstance(one, Literal)]
-            if texts_of:
-                literals[name] = preferred_texts(texts_of, mapping)
-        derived = self._take_names(literals) | self._take_description(literals)
+        literals = texts_of(properties, mapping)
+        name, synonyms = take_names(literals, mapping)
+        derived: dict[str, Any] = {} if name is None else {"name": name}
+        if synonyms:
+            derived["synonyms"] = sorted_union(synonyms)
+        derived |= self._take_description(literals)
         if others:
             derived["other_types"] = sorted_union(map(mapping.ids.id, others))
         # A property of such a name precedes values derived from others: the loader wrote it because
         # the others could not express the value.
         return derived | {mapping.ids.id(name): merged(all_) for name, all_ in literals.items()}
-
-    def _take_names(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
-        """Remove labels and aliases, and return the best label and all other names."""
-        mapping = self._mapping
-        by_property = {name: literals.pop(name) for name in mapping.labels if name in literals}
-        aliases = [str(value_of(one)) for name in mapping.aliases for one in literals.pop(name, ())]
-        found = labels(by_property, mapping)
-        named = {"name": found[0]} if found else {}
-        synonyms = [*aliases, *(label for label in found if label != found[0])]
-        return named | ({"synonyms": sorted_union(synonyms)} if synonyms else {})
 
     def _take_description(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
         """Remove and return the best description; others stay under their properties."""
@@ -187,20 +179,48 @@ def _iris(terms: Iterable[Term]) -> Collection[str]:
     return [term for term in terms if isinstance(term, str)]
 
 
-def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
-    """Whether each node has a row."""
-    return len({row[0] for row in found}) == len(nodes)
+# --- texts and names --------------------------------------------------------
 
 
-# --- names ------------------------------------------------------------------
+def texts_of(
+    properties: Mapping[str, Sequence[Term]], mapping: RdfMapping
+) -> dict[str, list[Literal]]:
+    """The literals of each property that has any; of texts, those in the wanted languages.
+
+    If a property has none in these languages, all its texts are included.
+    """
+    found = {}
+    for name, values in properties.items():
+        literals = [one for one in values if isinstance(one, Literal)]
+        wanted = literals
+        if mapping.languages and any(one.language for one in literals):
+            wanted = [one for one in literals if in_languages(one, mapping.languages)] or literals
+        if wanted:
+            found[name] = wanted
+    return found
 
 
-def preferred_texts(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
-    """A property's texts in the wanted languages, or all of them if there are none."""
-    languages = mapping.languages
-    if not languages or not any(one.language for one in texts):
-        return texts
-    return [one for one in texts if in_languages(one, languages)] or texts
+def take_names(
+    literals: dict[str, list[Literal]], mapping: RdfMapping
+) -> tuple[str | None, list[str]]:
+    """Remove the labels and aliases of a node, and return its name and all other names.
+
+    The name is in a wanted language, if any label is. It is from the best property with such
+    a label, and in the best language there; among equals it is the first by code point.
+    """
+
+    def is_foreign(text: Literal) -> bool:
+        return text.language is not None and not in_languages(text, mapping.languages)
+
+    ranked = sorted(
+        (is_foreign(one), at, preference(one, mapping), str(value_of(one)))
+        for at, name in enumerate(mapping.labels)
+        for one in literals.pop(name, ())
+    )
+    labels = [label for *_, label in ranked]
+    aliases = [str(value_of(one)) for name in mapping.aliases for one in literals.pop(name, ())]
+    best = labels[0] if labels else None
+    return best, [*aliases, *(label for label in labels if label != best)]
 
 
 def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
@@ -210,37 +230,3 @@ def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
     ranks = (at for at, language in enumerate(mapping.preferred) if in_languages(text, (language,)))
     rank = next(ranks, len(mapping.preferred) + 1)
     return rank, text.language.casefold(), text.text
-
-
-def labels(by_property: Mapping[str, Sequence[Literal]], mapping: RdfMapping) -> list[str]:
-    """All labels of a node, from the texts of each property, its name first.
-
-    The name is in a wanted language, if any label is. It is from the best property with such
-    a label, and in the best language there; among equals it is the first by code point.
-    """
-
-    def is_foreign(text: Literal) -> bool:
-        return text.language is not None and not in_languages(text, mapping.languages)
-
-    ranked = [
-        (is_foreign(one), at, preference(one, mapping), str(value_of(one)))
-        for at, name in enumerate(mapping.labels)
-        for one in by_property.get(name, ())
-    ]
-    return [label for *_, label in sorted(ranked)]
-
-
-def names(
-    found: Iterable[tuple[str, Literal]], mapping: RdfMapping
-) -> tuple[str | None, list[str]]:
-    """The name of a node and all other names in order, from its properties with their values."""
-    by_property: dict[str, set[Literal]] = {name: set() for name in mapping.names}
-    for name, value in found:
-        if name in by_property:
-            by_property[name].add(value)
-    texts_of = {
-        name: preferred_texts(list(values), mapping) for name, values in by_property.items()
-    }
-    every = {str(value_of(one)) for texts_ in texts_of.values() for one in texts_}
-    best = next(iter(labels(texts_of, mapping)), None)
-    return best, sorted(every - {best})

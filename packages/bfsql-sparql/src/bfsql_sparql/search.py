@@ -8,18 +8,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import NameQuery, allowed_errors, words_of
 from bfsql.models.merge import fold, without_accents
-from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
+from bfsql.models.rdf import WELL_KNOWN, is_iri
 from bfsql.models.records import EntityStub, Omission
 from bfsql_sparql.dataset import Row, Rows, Term, TimeBudget, gather_or_cancel
 from bfsql_sparql.dialects import DIALECTS, search_terms
-from bfsql_sparql.mapping import CLASSES
-from bfsql_sparql.nodes import names
+from bfsql_sparql.mapping import CLASSES, RdfMapping
+from bfsql_sparql.nodes import take_names, texts_of
 from bfsql_sparql.queries import search as texts
 from bfsql_sparql.store import Store
 
@@ -34,8 +35,8 @@ LONGEST_LOCAL = 200
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
 _LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
 
-Look = Callable[[int], str]
-"""Makes a pattern for at most a number of nodes."""
+Pattern = Callable[[Any, Sequence[str], RdfMapping, int], str]
+"""Makes a pattern from what is searched, types, the mapping, and the maximum of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,7 @@ class EntitySearch:
         spelled = dict.fromkeys(
             (text, text.lower(), text.upper(), text.title(), text[:1].upper() + text[1:])
         )
-        return await self._look(
-            lambda limit: texts.named(spelled, self._types, self._mapping, limit),
-            needed=False,
-        )
+        return await self._look(texts.named, spelled, needed=False)
 
     async def _called(self) -> bool:
         """Search names with the words of the text, or containing the text."""
@@ -134,10 +132,7 @@ class EntitySearch:
         wanted = search_terms(self._text, LOOKED_AT)
         if wanted is None:
             return False
-        found = search(wanted, self._mapping)
-        return await self._look(
-            lambda limit: texts.by_words(found, self._types, self._mapping, limit), needed=False
-        )
+        return await self._look(texts.by_words, search(wanted, self._mapping), needed=False)
 
     async def _otherwise(self) -> None:
         """More expensive looks, used if the others found nothing."""
@@ -145,19 +140,14 @@ class EntitySearch:
             await self._containing()
         expression = _any_accents(self._text)
         if not self._nodes and expression:
-            await self._look(
-                lambda limit: texts.alike(expression, self._types, self._mapping, limit)
-            )
+            await self._look(texts.alike, expression)
         text = self._text.lower()
         parts = dict.fromkeys(
             (quote(text, safe="").lower(), *filter(_in_iri, (text, text.replace(" ", "_"))))
         )
         for only_typed in (True, False):
             if not self._nodes:
-                with_id = partial(
-                    texts.with_id, parts, self._types, self._mapping, only_typed=only_typed
-                )
-                await self._look(with_id)
+                await self._look(partial(texts.with_id, only_typed=only_typed), parts)
         if not self._nodes:
             await self._spelt_alike()
 
@@ -165,11 +155,7 @@ class EntitySearch:
         """Search names with a part of the text that is free of typing errors."""
         parts = _unbroken(self._text.lower())
         if parts:
-            length = len(self._text)
-            await self._look(
-                lambda limit: texts.with_parts(parts, length, self._types, self._mapping, limit),
-                needed=False,
-            )
+            await self._look(partial(texts.with_parts, length=len(self._text)), parts, needed=False)
             wanted = NameQuery(self._text)
             self._nodes = {
                 node: one
@@ -178,17 +164,15 @@ class EntitySearch:
             }
 
     async def _containing(self) -> bool:
-        text = self._text.lower()
-        return await self._look(
-            lambda limit: texts.containing(text, self._types, self._mapping, limit)
-        )
+        return await self._look(texts.containing, self._text.lower())
 
-    async def _look(self, look: Look, *, needed: bool = True) -> bool:
+    async def _look(self, pattern: Pattern, text: Any, *, needed: bool = True) -> bool:
         """Look once, again for fewer nodes if the answer was cut, and for more if few fit.
 
         Returns:
             Whether anything was found.
         """
+        look = partial(pattern, text, self._types, self._mapping)
         rows = await self._rows(look(LOOKED_AT))
         if rows is not None and rows.cut:
             rows = await self._rows(look(40)) or rows
@@ -224,8 +208,11 @@ class EntitySearch:
         marks = [v for p, v in values if p == mapping.primary and isinstance(v, str)]
         types = [v for p, v in values if p in mapping.types and isinstance(v, str)]
         best = self._capabilities.ranking.of_node(marks, types)[0]
-        texts_of = [(str(p), v) for p, v in values if isinstance(v, Literal)]
-        name, others = names(texts_of, mapping)
+        properties: dict[str, list[Term]] = defaultdict(list)
+        for property_, value in dict.fromkeys(values):
+            if value is not None:
+                properties[str(property_)].append(value)
+        name, others = take_names(texts_of(properties, mapping), mapping)
         return Candidate(EntityStub(ids.id(node), ids.id(best), name), others)
 
     def _rank(self, candidate: Candidate) -> tuple[int, int, str]:

@@ -31,12 +31,7 @@ _EVERYTHING = {
 
 
 class ExistingGraph:
-    """The content of the graph that a load fills.
-
-    Args:
-        dataset: Answers queries; closed with this object.
-        settings: Settings that read the whole graph, and nothing else.
-    """
+    """The content of the graph that a load fills; its settings leave nothing out."""
 
     def __init__(self, dataset: Dataset, settings: SparqlSettings) -> None:
         self._dataset = dataset

@@ -114,14 +114,7 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
 
 
 class _Load:
-    """One load and its progress.
-
-    Args:
-        settings: With their preset applied.
-        mapping: The mapping of these settings.
-        target: The name that updates use for the graph to load into.
-        options: What happens to its content.
-    """
+    """One load and its progress; `target` is the graph to load into, as updates name it."""
 
     def __init__(
         self, settings: SparqlSettings, mapping: RdfMapping, target: str, options: LoadOptions
@@ -238,9 +231,7 @@ class _Load:
     async def fill(self, groups: Iterator[Lines], staging: Staging) -> None:
         """Write all statements into the graph of this load.
 
-        Args:
-            groups: Made in a thread, a batch ahead of the one being written.
-            staging: The source of the groups.
+        The groups are made in a thread, a batch ahead of the one being written.
         """
         total = max(1, staging.report.nodes + staging.report.edges)
 

@@ -44,12 +44,7 @@ _XSD = WELL_KNOWN["xsd"]
 
 
 class StatementWriter:
-    """Makes statements of merged nodes and edges.
-
-    Args:
-        mapping: How the statements will be read.
-        settings: `write_statements` determines the form of metadata of edges.
-    """
+    """Makes statements of merged nodes and edges, as the mapping will read them."""
 
     def __init__(self, mapping: RdfMapping, settings: SparqlSettings) -> None:
         self._mapping = mapping
@@ -169,9 +164,6 @@ def _literals_of(value: Any) -> list[Literal]:
 
     A list becomes several where nothing is lost by it: a set of values has no order, no
     duplicates, no length below two and, since stores convert, not two types of numbers.
-
-    Args:
-        value: Plain JSON, as `bfsql.loading` gives it.
     """
     if isinstance(value, list) and _is_several(value) and len(set(map(type, value)) - {str}) <= 1:
         several = [_scalar(item) for item in value]
@@ -222,13 +214,10 @@ def named(graph: str) -> str:
 
 
 def insert(graph: str, statements: Iterable[str], *, as_data: bool) -> str:
-    """Adds statements to a named graph.
+    """Adds statements, as lines of N-Triples, to a named graph.
 
-    Args:
-        graph: Its IRI.
-        statements: Lines of N-Triples; a blank node is one within this update.
-        as_data: Whether as data, which most stores read several times faster, or as a
-            template, in which all of them take blank nodes.
+    Most stores read data several times faster than a template, in which all of them take blank
+    nodes.
     """
     added = f"{{ {named(graph)} {{\n{''.join(statements)}}} }}"
     return f"INSERT DATA {added}" if as_data else f"INSERT {added} WHERE {{}}"

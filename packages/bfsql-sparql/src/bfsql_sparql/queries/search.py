@@ -83,7 +83,7 @@ def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int
 
 
 def with_parts(
-    parts: Iterable[str], length: int, types: Sequence[str], mapping: RdfMapping, limit: int
+    parts: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int, *, length: int
 ) -> str:
     """A pattern for nodes whose label or alias contains one of some texts in lower case.
 
