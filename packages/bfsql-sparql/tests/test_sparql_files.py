@@ -602,6 +602,26 @@ async def test_without_fork_each_process_opens_the_graph_itself(serve, tmp_path,
     await until_running(0)
 
 
+MEMORY = """
+import os
+from bfsql_sparql import oxigraph_process
+oxigraph_process._memory = lambda _: 200_000_000
+oxigraph_process._limit_memory()
+bytearray(50_000_000)
+print("enough", flush=True)
+bytearray(150_000_000)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit exists on Linux only")
+def test_the_memory_of_a_query_is_limited_beyond_that_of_the_graph():
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "enough\n"
+    assert "MemoryError" in done.stderr
+
+
 SERVES = """
 import asyncio, sys
 from bfsql_sparql.files import Files

@@ -156,17 +156,26 @@ def _end_with(channel: Channel) -> None:
 
 
 def _limit_memory() -> None:
-    """End this process if a query needs more than half of the machine's memory; on Linux.
+    """End this process if a query needs more than half of the memory there is; on Linux.
 
     If another process needs it first, the system ends this one and not the server.
     """
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        in_use = int(Path("/proc/self/statm").read_text("ascii").split()[5])
-        most = (in_use + os.sysconf("SC_PHYS_PAGES") // 2) * resource.getpagesize()
+        page = resource.getpagesize()
+        in_use = int(Path("/proc/self/statm").read_text("ascii").split()[5]) * page
+        most = in_use + _memory(os.sysconf("SC_PHYS_PAGES") * page) // 2
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+
+
+def _memory(physical: int) -> int:
+    """Bytes of memory that the server may have, of those in the machine."""
+    with suppress(OSError, ValueError):  # ValueError if its control group has no limit
+        group = Path("/proc/self/cgroup").read_text("utf-8").rpartition("::")[2].strip()
+        return min(physical, int(Path(f"/sys/fs/cgroup{group}/memory.max").read_text("ascii")))
+    return physical
 
 
 def _answer(graph: _Graph, query: str) -> tuple[bytes, bytes | bytearray]:
