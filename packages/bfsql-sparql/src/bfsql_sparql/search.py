@@ -175,11 +175,11 @@ class EntitySearch:
         look = partial(pattern, text, self._types, self._mapping)
         rows = await self._rows(look(LOOKED_AT))
         if rows is not None and rows.cut:
-            rows = await self._rows(look(40)) or rows
+            rows = await self._rows(look(LIMIT * 2)) or rows
         elif rows is not None and self._types:
             nodes = {row[0] for row in rows.rows}
             if len(nodes) >= LOOKED_AT and self._take(rows.rows) < LIMIT:
-                rows = await self._rows(look(2_000)) or rows
+                rows = await self._rows(look(LOOKED_AT * 10)) or rows
         self._unfinished |= needed and rows is None
         self._take(rows.rows if rows else ())
         return bool(rows and rows.rows)
