@@ -187,7 +187,8 @@ class Reading:
     def completed(self, report: LoadReport) -> LoadReport:
         """The report with the findings from reading the files."""
         filters = (self.records, self.removed)
-        statements = sum(account.nodes for account in self._accounts if account.format in RDF)
+        rdf = [account for account in self._accounts if account.format in RDF]
+        statements = sum(account.nodes - account.joined_nodes for account in rdf)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
         return replace(
             report,

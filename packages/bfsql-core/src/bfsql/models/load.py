@@ -99,7 +99,9 @@ class SourceAccount:
     notes: list[str] = field(default_factory=list)
     """What was left out or interpreted as something else, one sentence each."""
     nodes: int = 0
-    """Number of node records yielded."""
+    """Number of node records yielded; of RDF, number of statements about nodes."""
+    joined_nodes: int = 0
+    """Number of these statements that were added to the record of another one."""
     edges: int = 0
     """Number of edge records yielded."""
     evidence: int = 0

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from pydantic_core import from_json
 from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.fields import Unusable, identifier, sound
+from bfsql.sources.fields import Unusable
 from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions, check_library
 from bfsql.sources.text import encoding_of, lines, open_utf8
@@ -45,7 +46,6 @@ _SYNONYMS = {
     WELL_KNOWN["schema"] + "alternateName",
     "https://schema.org/alternateName",
 }
-_REMEMBERED = 1 << 16
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
 _XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -54,13 +54,7 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 def open_rdf(
     path: Path, format_: str, options: SourceOptions, account: SourceAccount
 ) -> GraphStream:
-    """The records of an RDF file.
-
-    Args:
-        path: The file.
-        format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        options: `prefixes` (all prefixes that apply) and `languages`.
-        account: Notes what was left out.
+    """The records of a file in one of the RDF formats.
 
     Raises:
         SourceError: The library for RDF is not installed; later, a syntax
@@ -71,26 +65,31 @@ def open_rdf(
 
     if format_ != "rdfxml":
         account.encoding = encoding_of(path, options.encoding)
-    found = quads(path, format_, encoding=account.encoding)
-    return _records(path, found, _Graph(options), account)
+    return _records(path, quads(path, format_, encoding=account.encoding), options, account)
 
 
 def _records(
-    path: Path, found: Iterator[Quad | Refusal], graph: _Graph, account: SourceAccount
+    path: Path, found: Iterator[Quad | Refusal], options: SourceOptions, account: SourceAccount
 ) -> GraphStream:
+    records = _Records(options, account)
     blank = 0
     for quad in found:
         if isinstance(quad, Refusal):
             yield quad
             continue
         subject, predicate, object_, _ = quad
-        if subject is None or object_ is None:
+        if type(subject) is not str or object_ is None:
             blank += 1
-        else:
-            try:
-                yield from graph.records(subject, predicate, object_)
-            except Unusable as reason:
-                yield Refusal(path, None, str(reason))
+            continue
+        try:
+            records.add(subject, predicate, object_)
+        except Unusable as reason:
+            yield Refusal(path, None, str(reason))
+        if records.ready:
+            yield from records.ready
+            records.ready.clear()
+    records.finish_node()
+    yield from records.ready
     if blank:
         noun = (
             "statement with a blank node was" if blank == 1 else "statements with blank nodes were"
@@ -98,59 +97,107 @@ def _records(
         account.notes.append(f"{blank:,} {noun} left out")
 
 
-class _Graph:
-    """Turns statements into records."""
+@dataclass(slots=True)
+class _Node:
+    """A node whose record is not complete yet."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    id: str
+    entity_type: str
+    metadata: dict[str, Any]
+
+
+class _Records:
+    """Turns statements without blank nodes into records.
+
+    Consecutive statements that give a node its type and values become one record, if merging a
+    record of each has the same result. A load of Turtle then takes two thirds of the time.
+
+    Attributes:
+        ready: Records that are complete.
+    """
+
+    def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
+        self.ready: list[GraphRecord] = []
         prefixes = options.prefixes
         self._short = _bracketed if prefixes is None else Prefixes(prefixes).short
         self._languages = options.languages
         self._default_type = options.default_type
-        self._said: set[str] = set()
+        self._account = account
+        self._seen: set[str] = set()
+        self._node: _Node | None = None
 
-    def records(self, subject: object, predicate: object, object_: object) -> Iterator[GraphRecord]:
-        """The records of one statement without blank nodes.
+    def add(self, subject: str, predicate: str, object_: str | Literal) -> None:
+        """Add a statement.
 
         Raises:
-            Unusable: An id in it contains a lone surrogate, or there is a literal
-                in place of an IRI.
+            Unusable: An IRI in it is empty.
         """
-        id_, relation = self._id(subject, "subject"), self._id(predicate, "predicate")
+        id_ = self._id(subject, "subject")
         if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
-                yield NodeRecord(
-                    id_, self._default_type, self._metadata(predicate, relation, object_)
-                )
-                self._remember(id_)
+                key, value = self._field(predicate, object_)
+                self._describe(id_, self._default_type, {key: value})
         elif predicate == _TYPE:
-            yield NodeRecord(id_, self._id(object_, "object"))
+            self._describe(id_, self._id(object_, "object"), {})
+        else:
+            relation, other = self._id(predicate, "predicate"), self._id(object_, "object")
+            for end in (id_, other):
+                if end not in self._seen:
+                    self.ready.append(NodeRecord(end, self._default_type))
+                    self._remember(end)
+            self.ready.append(EdgeRecord(id_, relation, other))
+
+    def _id(self, iri: str, what: str) -> str:
+        if not iri:
+            raise Unusable(f"{what} is missing")
+        return self._short(iri)
+
+    def _field(self, predicate: str, literal: Literal) -> tuple[str, Any]:
+        """The key and the value of metadata."""
+        relation, value = self._id(predicate, "predicate"), value_of(literal)
+        if predicate in _NAMES:
+            return "name", str(value)
+        if predicate in _SYNONYMS:
+            return "synonyms", [str(value)]
+        return relation, value
+
+    def _describe(self, id_: str, entity_type: str, metadata: dict[str, Any]) -> None:
+        """Add a type or a value to the present node, or to the next one."""
+        # Merging omits a name that is the id if there is another record, and sorts lists.
+        alone = metadata.get("name") == id_ or any(
+            isinstance(value, list) and len(value) > 1 for value in metadata.values()
+        )
+        node = self._node
+        if (
+            node is None
+            or alone
+            or node.id != id_
+            or (node.entity_type and entity_type not in {"", node.entity_type})
+            or not node.metadata.keys().isdisjoint(metadata)
+        ):
+            self.finish_node()
+            self._node = _Node(id_, entity_type, metadata)
             self._remember(id_)
         else:
-            other = self._id(object_, "object")
-            for end in (id_, other):
-                if end not in self._said:
-                    yield NodeRecord(end, self._default_type)
-                    self._remember(end)
-            yield EdgeRecord(id_, relation, other)
+            node.entity_type = node.entity_type or entity_type
+            node.metadata |= metadata
+            self._account.nodes += 1
+            self._account.joined_nodes += 1
+        if alone:
+            self.finish_node()
 
-    def _id(self, term: object, what: str) -> str:
-        if not isinstance(term, str):
-            raise Unusable(f"the {what} of a statement is a literal, but it has to be an IRI")
-        return self._short(identifier(str(term), what))
-
-    def _metadata(self, predicate: object, relation: str, literal: Literal) -> dict[str, object]:
-        value = sound(value_of(literal))
-        if predicate in _NAMES:
-            return {"name": str(value)}
-        if predicate in _SYNONYMS:
-            return {"synonyms": [str(value)]}
-        return {relation: value}
+    def finish_node(self) -> None:
+        """Complete the record of the present node, if there is one."""
+        node, self._node = self._node, None
+        if node is not None:
+            metadata = dict(sorted(node.metadata.items()))  # as merging orders it
+            self.ready.append(NodeRecord(node.id, node.entity_type, metadata))
 
     def _remember(self, id_: str) -> None:
         # Forgotten nodes are merely emitted again: records of one id are merged.
-        if len(self._said) >= _REMEMBERED:
-            self._said.clear()
-        self._said.add(id_)
+        if len(self._seen) >= 1 << 16:
+            self._seen.clear()
+        self._seen.add(id_)
 
 
 def _bracketed(iri: str) -> str:

@@ -2,8 +2,8 @@
 
 Files are read as streams, so memory does not grow with them; JSON-LD is read whole. The parsers
 are lenient: they accept IRIs and language tags that the grammar does not, and leave the text of
-literals unchanged. N-Triples and N-Quads are parsed in batches of lines, and line by line where a
-batch has a fault, so that a bad line does not affect the others.
+literals unchanged. N-Triples and N-Quads are parsed in blocks of lines, and line by line where a
+block has a fault, so that a bad line does not affect the others.
 
 Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
 entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run; without
@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,7 +29,14 @@ from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf_guard import check_document, open_guarded
-from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_utf8
+from bfsql.sources.text import (
+    LONGEST_LINE,
+    encoding_of,
+    lines,
+    not_text,
+    open_utf8,
+    rest_of_line,
+)
 from bfsql.sources.xml_text import XmlText
 
 FORMATS = {
@@ -44,7 +52,6 @@ FORMATS = {
 TOO_LONG = "has a literal longer than 16 MB, which Oxigraph does not read; split it"
 """The reason if a parser raises MemoryError, which is its limit on a term."""
 
-_BATCH = 1 << 16
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 _PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
 """The position at the start of the parser's messages."""
@@ -145,34 +152,25 @@ def _object(term: Any, blank: _Blank) -> Term | BlankNode:
 def _lines(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
     kind = "N-Quads" if format_ == "nquads" else "N-Triples"
     with open_guarded(path, format_, encoding) as stream:
-        number = 1
-        for batch in _batches(lines(stream)):
-            # Each line of most batches is a statement. A strict parser reads no term across lines.
+        number = 0
+        while block := stream.read(1 << 16):
+            block += b"" if block.endswith(b"\n") else rest_of_line(stream)
+            # Each line of most blocks is a statement. A strict parser reads no term across lines.
             try:
-                found = list(parse(b"".join(batch), FORMATS[format_]))
+                found = list(parse(block, FORMATS[format_]))
             except (SyntaxError, MemoryError):
                 found = []
-            if len(found) == len(batch):
+            if len(found) == block.count(b"\n") + (not block.endswith(b"\n")):
                 yield from _plain(path, found, blank)
-            else:
-                for at, raw in enumerate(batch, number):
-                    statements = _line(path, format_, raw, encoding)
-                    if isinstance(statements, str):
-                        yield Refusal(path, at, f"is not a statement in {kind}: {statements}")
-                    else:
-                        yield from _plain(path, statements, blank)
-            number += len(batch)
-
-
-def _batches(found: Iterator[bytes]) -> Iterator[list[bytes]]:
-    batch, size = [], 0
-    for line in found:
-        batch.append(line)
-        size += len(line)
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    yield batch
+                number += len(found)
+                continue
+            for raw in lines(BytesIO(block)):
+                number += 1
+                statements = _line(path, format_, raw, encoding)
+                if isinstance(statements, str):
+                    yield Refusal(path, number, f"is not a statement in {kind}: {statements}")
+                else:
+                    yield from _plain(path, statements, blank)
 
 
 def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigraph.Quad] | str:

@@ -114,17 +114,17 @@ def lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
 
     Lines end in Unix, Windows or old Mac style; old Mac line ends are recognised up to that length.
     """
-    first = stream.readline(LONGEST_LINE + 1)
+    first = rest_of_line(stream)
     if b"\r" in first.rstrip(b"\r\n") and not first.endswith(b"\n"):  # line ends of old Macs
         yield from first.splitlines(keepends=True)
     elif first:
-        yield _bounded(first, stream)
-    for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
-        yield line if len(line) <= LONGEST_LINE else _bounded(line, stream)
+        yield first
+    yield from iter(partial(rest_of_line, stream), b"")
 
 
-def _bounded(line: bytes, stream: io.BufferedIOBase) -> bytes:
-    more = line
+def rest_of_line(stream: io.BufferedIOBase) -> bytes:
+    """What follows up to the end of the line, which is skipped if it is longer than that."""
+    line = more = stream.readline(LONGEST_LINE + 1)
     while len(more) > LONGEST_LINE and not more.endswith(b"\n"):
         more = stream.readline(LONGEST_LINE + 1)
     return line
