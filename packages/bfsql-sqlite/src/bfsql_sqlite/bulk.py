@@ -1,19 +1,20 @@
 """Fills a graph file by means of DuckDB, which sorts and joins the records of a load.
 
 CSV tables are first copied into plain CSV (`bfsql_sqlite.csv_normalise`), which DuckDB can read
-(`bulk_table`). All other records are made one by one and inserted in batches (`record_table`),
+(`bulk_table`). All other records are made one by one and inserted in batches (`duckdb_tables`),
 like the graph to append to, if any (`old_graph`).
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import numpy as np
@@ -22,40 +23,30 @@ from bfsql.integers import NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
-from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql.sources.files import guarded
-from bfsql.sources.headers import NodeColumns
-from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
-from bfsql_sqlite.bulk_graph import BulkGraph, EdgeTable, NodeTable
+from bfsql_sqlite.bulk_graph import BulkGraph
 from bfsql_sqlite.bulk_table import BulkTable
-from bfsql_sqlite.csv_normalise import NeedsRecordReader, copy
-from bfsql_sqlite.duckdb_tables import BATCH, LongTexts
+from bfsql_sqlite.csv_normalise import NeedsRecordReader
+from bfsql_sqlite.duckdb_tables import BATCH, LongTexts, RecordTables
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
-from bfsql_sqlite.record_table import RecordRows, RecordTable
 
-MEMORY = "1GB"
-"""Memory that DuckDB may use; beyond it, DuckDB's files on disk grow."""
-THREADS = 4
+RECORD_BY_RECORD = "read record by record, which takes longer"
+"""The beginning of the note on why a table was not read in bulk."""
 
-_CONFIG = {
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
-    "memory_limit": MEMORY,
+    # Beyond it, DuckDB's files on disk grow.
+    "memory_limit": "1GB",
+    "threads": str(min(4, os.cpu_count() or 1)),
 }
-_FOLDER = "duckdb"
-RECORD_BY_RECORD = "read record by record, which takes longer"
-"""The beginning of the note on why tables were not read in bulk."""
-_LOOK = 0.1
-"""Seconds between two checks whether the load is cancelled."""
-
-
-# --- writing ------------------------------------------------------------------
+"""The settings of DuckDB."""
 
 
 def write_graph(
@@ -64,26 +55,25 @@ def write_graph(
     stopped: Callable[[], bool],
     options: LoadOptions,
 ) -> LoadReport:
-    """Fill a graph file.
-
-    Args:
-        records: The records to load; the tables behind them are read instead if that makes the
-            same graph.
-        making: The file, empty.
-        stopped: Whether the load is cancelled.
-        options: Options of the load.
+    """Fill a graph file; tables of the records are read in bulk if that makes the same graph.
 
     Returns:
         The report that `make_file` expects.
 
     Raises:
         Stopped: The load was cancelled.
-        SpillError: A file cannot be written.
+        SpillError: A file cannot be written, or memory does not suffice.
         LoadRefused: There is no graph from which something is to be removed.
         StoreError: The graph to append to is damaged.
     """
     try:
-        with bulk_graph(records, making, stopped, options) as graph:
+        with (
+            _temporary_folder(making.folder) as folder,
+            closing(LongTexts(folder)) as long,
+            _duckdb(folder, stopped) as connection,
+        ):
+            load = _Load(connection, making, stopped, options, folder=folder, long=long)
+            graph = load.read(records)
             if options.progress:
                 options.progress("writing", 0)
             _write_nodes(graph, making.graph)
@@ -98,6 +88,12 @@ def write_graph(
                 "INSERT INTO evidence VALUES (?, ?, ?, ?, ?)", graph.evidence()
             )
             return graph.report
+    except duckdb.OutOfMemoryException as error:
+        raise SpillError(
+            "merging its records takes more memory than the 1 or 2 GB that a load may use, or more "
+            "space for temporary files than its disk has; load fewer files or columns at once, or "
+            "free space on the disk"
+        ) from error
     except duckdb.Error as error:
         raise SpillError(str(error)) from error
 
@@ -126,67 +122,31 @@ def _with_metadata(bulk: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntAr
         graph.executemany("INSERT INTO edge VALUES (?, ?)", part.metadata)
 
 
-# --- reading ------------------------------------------------------------------
-
-
-@contextmanager
-def bulk_graph(
-    records: Iterable[GraphRecord],
-    making: Making,
-    stopped: Callable[[], bool],
-    options: LoadOptions,
-) -> Iterator[BulkGraph]:
-    """The graph of the records, and of the graph to append to, if any.
+class _Load:
+    """The steps of a load that end with its graph in DuckDB.
 
     Args:
-        records: The records to load.
-        making: Its folder receives the files of DuckDB and the copies of the tables; its target is
-            added to in mode APPEND.
+        connection: To DuckDB.
+        making: Its target is added to in mode APPEND.
         stopped: Whether the load is cancelled.
         options: Options of the load.
-
-    Raises:
-        Stopped: The load was cancelled.
-        SpillError: A file cannot be written.
-        duckdb.Error: A file cannot be written, or memory does not suffice.
+        folder: Where the copies of tables are put.
+        long: The destination of long metadata.
     """
-    place = making.folder / _FOLDER
-    try:
-        place.mkdir()
-        long = LongTexts(place / "long_texts")
-    except OSError as error:
-        raise SpillError(str(error)) from error
-    config: dict[str, str | bool | int | float | list[str]] = {
-        **_CONFIG,
-        "threads": str(min(THREADS, os.cpu_count() or 1)),
-        # DuckDB takes no path that is not text; without one, it keeps everything in memory.
-        "temp_directory": str(place / "spilled") if is_text(str(place)) else "",
-    }
-    try:
-        with (
-            closing(long),
-            duckdb.connect(":memory:", config=config) as connection,
-            _interrupted(connection, stopped),
-        ):
-            yield _Load(connection, long, making, stopped, options).read(records)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-class _Load:
-    """The steps of a load that end with its graph in DuckDB."""
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        long: LongTexts,
         making: Making,
         stopped: Callable[[], bool],
         options: LoadOptions,
+        *,
+        folder: Path,
+        long: LongTexts,
     ) -> None:
-        self._long = long
         self._connection = connection
-        self._folder = making.folder / _FOLDER
+        self._folder = folder
+        self._long = long
         self._stopped = stopped
         self._options = options
         self._report = LoadReport()
@@ -199,96 +159,68 @@ class _Load:
         if self._old is not None:
             self._old.read()
             self._old.remove(self._options, self._report)
-        if isinstance(records, RefusalFilter) and records.tables and is_text(str(self._folder)):
-            graph = self._of_tables(records)
-            if graph is not None:
-                return graph
-            self._clear()
-        rows = RecordRows("record", self._connection, self._long)
-        rows.fill(records, self._report, self._stopped, strict=self._options.strict)
-        return self._numbered([rows.nodes], [rows.edges], [rows.evidence])
+        if not isinstance(records, RefusalFilter) or not records.sources:
+            return self._numbered([self._records("record", records)])
+        tables = [
+            self._in_bulk(number, source, records)
+            or self._records(f"records_{number}", records.accepted(source.records))
+            for number, source in enumerate(records.sources)
+        ]
+        records.finish()
+        try:
+            return self._numbered(tables)
+        except (duckdb.OutOfMemoryException, duckdb.InvalidInputException) as error:
+            first = next((table for table in tables if isinstance(table, BulkTable)), None)
+            if first is None:
+                raise
+            first.source.account.note(f"{RECORD_BY_RECORD}: {_reason(error)}")
+            for number, table in enumerate(tables):
+                if isinstance(table, BulkTable):
+                    table.drop()
+                    tables[number] = self._records(f"records_{number}", table.records())
+            return self._numbered(tables)
 
-    def _of_tables(self, records: RefusalFilter) -> BulkGraph | None:
-        """The graph of the tables behind the records, without reading the records themselves.
+    def _records(self, name: str, records: Iterable[GraphRecord]) -> RecordTables:
+        """Records that are made one by one."""
+        tables = RecordTables(name, self._connection, self._long)
+        tables.fill(records, self._report, self._stopped, strict=self._options.strict)
+        return tables
 
-        Returns:
-            None if the records have to be read one by one: a line is refused in strict mode, or
-            the account of a table has a note on the reason.
+    def _in_bulk(self, number: int, source: Source, records: RefusalFilter) -> BulkTable | None:
+        """The table of a source as DuckDB reads it; None if its records have to be made.
+
+        Raises:
+            SpillError: The copy of the table cannot be written.
+            SourceError: The ids of the table, in a fallback column, are not unique.
         """
-        states = [_AccountState(source.account) for source in records.tables]
-        graph, odd = None, None
+        if not isinstance(source.table, Table) or not is_text(str(self._folder)):
+            return None
+        table = BulkTable(f"bulk_{number}", source, source.table, self._folder, self._connection)
         try:
-            graph = self._read_tables(records)
-        except NeedsRecordReader as found:
-            odd = found
-        except duckdb.OutOfMemoryException:
-            odd = NeedsRecordReader(
-                f"there was too little of {MEMORY} of memory, or of disk, to sort its rows"
-            )
-        except duckdb.InvalidInputException:
-            odd = NeedsRecordReader("one of its lines cannot be read in bulk")
-        if graph is None:
-            for state in states:
-                state.take_back()
-        if odd is not None:
-            _tell(records, str(odd), odd.table)
-        return graph
-
-    def _read_tables(self, records: RefusalFilter) -> BulkGraph | None:
-        """The graph; None if the tables have no records, or one that must not be refused."""
-        try:
-            tables = self._tables(records)
+            table.read(self._stopped, records.progress)
+        except NeedsRecordReader as reason:
+            source.account.note(f"{RECORD_BY_RECORD}: {reason}")
+        except (duckdb.OutOfMemoryException, duckdb.InvalidInputException) as error:
+            source.account.note(f"{RECORD_BY_RECORD}: {_reason(error)}")
         except InterruptedError:
             raise
         except OSError as error:
             raise SpillError(str(error)) from error
-        nodes = [table.nodes for table in tables if table.nodes is not None]
-        edges = [table.edges for table in tables if table.edges is not None]
-        count = sum(table.count for table in nodes) + sum(table.count for table in edges)
-        if not count or (records.strict and any(table.refused for table in tables)):
-            return None
-        graph = self._numbered(nodes, edges, [])
-        for table, source in zip(tables, records.tables, strict=True):
-            table.tell(source, records)
-        return graph
+        else:
+            # A line that must not be refused is an error of the reader of records.
+            if not (records.strict and table.refused):
+                table.tell(records)
+                return table
+        table.drop()
+        return None
 
-    def _tables(self, records: RefusalFilter) -> list[BulkTable | RecordTable]:
-        """Read the tables.
-
-        Raises:
-            NeedsRecordReader: A table, whose number the error has, has to be read by the reader
-                of records.
-            SourceError: The ids of a table, in a fallback column, are not unique.
-        """
-        tables: list[BulkTable | RecordTable] = []
-        for number, source in enumerate(records.tables):
-            name = f"table_{number}"
-            try:
-                if isinstance(source.table, Table):
-                    path = self._folder / f"{name}.csv"
-                    made = copy(source, path, self._stopped, records.progress)
-                    table: BulkTable | RecordTable = BulkTable(name, made, self._connection)
-                else:
-                    rows = RecordRows(name, self._connection, self._long)
-                    table = RecordTable(source, rows, self._stopped, records.progress)
-                table.read()
-            except NeedsRecordReader as odd:
-                odd.table = number
-                raise
-            if table.nodes is not None:
-                _check_ids(self._connection, table.nodes, source)
-            tables.append(table)
-        return tables
-
-    def _numbered(
-        self,
-        nodes: Sequence[NodeTable],
-        edges: Sequence[EdgeTable],
-        evidence: Sequence[EdgeTable],
-    ) -> BulkGraph:
-        """The graph of new tables, after the graph to append to."""
+    def _numbered(self, tables: Sequence[BulkTable | RecordTables]) -> BulkGraph:
+        """The graph of tables, after the graph to append to."""
         if self._options.progress:
             self._options.progress("merging", None)
+        nodes = [one for table in tables for one in table.nodes]
+        edges = [one for table in tables for one in table.edges]
+        evidence = [one for table in tables for one in table.evidence]
         if self._old is not None:
             self._old.rename_untyped(self._options, nodes)
             nodes, edges = [self._old.nodes, *nodes], [self._old.edges, *edges]
@@ -304,79 +236,48 @@ class _Load:
         graph.number()
         return graph
 
-    def _clear(self) -> None:
-        """Remove everything but the graph to append to from DuckDB, for another attempt."""
-        self._connection.execute("SET preserve_insertion_order = true")
-        for kind in ("view", "table"):
-            names = self._connection.execute(
-                f"SELECT {kind}_name FROM duckdb_{kind}s() "  # noqa: S608
-                f"WHERE NOT internal AND NOT starts_with({kind}_name, 'old_')"
-            ).fetchall()
-            for (name,) in names:
-                self._connection.execute(f"DROP {kind} {name}")
 
-
-def _check_ids(connection: duckdb.DuckDBPyConnection, nodes: NodeTable, source: Source) -> None:
-    """Check that the ids of a table are unique if their column is a fallback.
-
-    Raises:
-        SourceError: They are not.
-    """
-    table = source.table
-    if table is None or not isinstance(table.columns, NodeColumns) or not table.columns.is_fallback:
-        return
-    twice = f"SELECT id FROM {nodes.rows} GROUP BY id HAVING count(*) > 1 LIMIT 1"  # noqa: S608
-    if connection.execute(twice).fetchone():
-        raise not_unique(table.path, table.columns, guarded(table.path, table.rows()))
-
-
-def _tell(records: RefusalFilter, reason: str, table: int = 0) -> None:
-    """Note why the records have to be read.
-
-    Args:
-        records: The records to load.
-        reason: A clause about a table.
-        table: Number of the table; of the first one if the reason concerns no single table.
-    """
-    records.tables[table].account.notes.append(f"{RECORD_BY_RECORD}: {reason}")
-
-
-class _AccountState:
-    """The state of an account before the source is read."""
-
-    def __init__(self, account: SourceAccount) -> None:
-        self._account = account
-        self._before = len(account.columns), len(account.notes)
-
-    def take_back(self) -> None:
-        """Reset the account to this state."""
-        columns, notes = self._before
-        del self._account.columns[columns:]
-        del self._account.notes[notes:]
+def _reason(error: duckdb.Error) -> str:
+    """Why DuckDB could not read a table."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        memory = CONFIG["memory_limit"]
+        return f"there was too little of {memory} of memory, or of disk, to sort its rows"
+    return "one of its lines cannot be read in bulk"
 
 
 @contextmanager
-def _interrupted(
-    connection: duckdb.DuckDBPyConnection, stopped: Callable[[], bool]
-) -> Iterator[None]:
-    """Interrupt DuckDB when the load is cancelled.
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    try:
+        folder = TemporaryDirectory(dir=parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise SpillError(str(error)) from error
+    with folder as name:
+        yield Path(name)
+
+
+@contextmanager
+def _duckdb(folder: Path, stopped: Callable[[], bool]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to DuckDB that is interrupted when the load is cancelled.
 
     Raises:
-        Stopped: DuckDB was interrupted.
+        Stopped: The load was cancelled.
     """
+    # DuckDB takes no path that is not text; without one, it keeps everything in memory.
+    spilled = str(folder / "duckdb_temp") if is_text(str(folder)) else ""
     over = threading.Event()
+    with duckdb.connect(":memory:", config={**CONFIG, "temp_directory": spilled}) as connection:
 
-    def look() -> None:
-        while not over.wait(_LOOK):
-            if stopped():
-                connection.interrupt()
+        def watch() -> None:
+            while not over.wait(0.1):
+                if stopped():
+                    connection.interrupt()
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    except (duckdb.InterruptException, InterruptedError) as error:
-        raise Stopped from error
-    finally:
-        over.set()
-        thread.join()
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield connection
+        except (duckdb.InterruptException, InterruptedError) as error:
+            raise Stopped from error
+        finally:
+            over.set()
+            thread.join()

@@ -26,7 +26,7 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.records import NodeRecord
-from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable, LongTexts
+from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable, LongTexts, number
 
 _IDS_TWICE = 2_000_000
 """Number of ids up to which DuckDB joins both ends of the edges in one statement."""
@@ -111,7 +111,7 @@ class BulkGraph:
         self._options = options
         self._nodes = nodes
         self._edges = edges
-        self._evidence = [table for table in evidence if table.count]
+        self._evidence = evidence
         self._has_metadata = bool(self._evidence) or any(table.has_metadata for table in edges)
         self._items = EvidenceTable(connection)
         self._whole = long.whole
@@ -201,9 +201,7 @@ class BulkGraph:
         return self._count("id")
 
     def _count(self, table: str) -> int:
-        found = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        assert found is not None
-        return int(found[0])
+        return number(self._connection, f"SELECT count(*) FROM {table}")
 
     # --- ids and nodes --------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""One table as DuckDB reads it: the rows that make a record, and the metadata of edges as JSON.
+"""A CSV table as DuckDB reads it: the rows that make a record, and the metadata of edges as JSON.
 
 Each distinct metadata cell of a column passes through Python once, so that the functions of the
 reader of records make the values.
@@ -8,7 +8,7 @@ reader of records make the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,58 +17,67 @@ from pydantic_core import to_json
 
 from bfsql.loading import KEPT, RefusalFilter
 from bfsql.models.json_values import encode, is_text
-from bfsql.models.records import NodeRecord, Refusal
+from bfsql.models.records import GraphRecord, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
+from bfsql.sources.files import guarded
 from bfsql.sources.headers import EdgeColumns, NodeColumns
+from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
+from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import EdgeTable, NodeTable
-from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv
-from bfsql_sqlite.duckdb_tables import BATCH
-
-_LONGEST_LINE = 1 << 24
-"""Bytes."""
+from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv, copy, quoted
+from bfsql_sqlite.duckdb_tables import BATCH, number
 
 
 class BulkTable:
-    """The copy of a table, as DuckDB sees it.
+    """The nodes or the edges of a CSV table, in the forms that `bulk_graph` describes.
+
+    Args:
+        name: Name of a schema in DuckDB and of a file, for what is made.
+        source: The source of the table.
+        table: The table.
+        folder: Where the plain copy is put.
+        connection: To DuckDB.
 
     Attributes:
-        name: Name of its table in DuckDB, with which the names of its other tables begin.
-        rows: Name of the view of its records: `id`, `r` and all cells for nodes, otherwise `s`,
-            `p`, `o` and `metadata`.
-        columns: The meaning of its columns.
-        nodes: The table itself if it holds nodes.
-        edges: The table itself if it holds edges.
-        predicates: Name of the table of their predicates.
-        has_metadata: Whether edges may have metadata.
-        keys: The columns of metadata of an edge table, by their place.
-        refused: Lines that make no record.
-        headers: Lines that repeat the header.
+        source: The source of the table.
+        refused: Number of rows that make no record.
     """
 
+    evidence: Sequence[EdgeTable] = ()
+
     def __init__(
-        self, name: str, copy: NormalisedCsv, connection: duckdb.DuckDBPyConnection
+        self,
+        name: str,
+        source: Source,
+        table: Table,
+        folder: Path,
+        connection: duckdb.DuckDBPyConnection,
     ) -> None:
-        self.name = name
-        self.rows = f"{name}_rows"
-        self.predicates = f"{name}_predicate"
-        self.columns = copy.table.columns
-        self.width = len(copy.table.head.columns)
-        self._maker = copy.table.maker()
-        self.refused = copy.refused
-        self.refusals = copy.refusals
-        self.headers: list[int] = []
+        self.source = source
+        self.rows = ""
+        self.width = len(table.head.columns)
         self.count = 0
-        self._copy = copy
+        self.predicates = f"{name}.predicate"
+        self.has_metadata = False
+        self.refused = 0
+        self._name = name
+        self._table = table
+        self._copy = NormalisedCsv(table, folder / f"{name}.csv")
+        self._make = table.maker()
+        self._headers: list[int] = []
+        self._refusals: list[Refusal] = []
         self._connection = connection
-        self.keys: dict[int, tuple[str, Callable[[str], Any]]] = {}
-        if isinstance(self.columns, EdgeColumns):
-            converts = enumerate(copy.table.converts)
-            self.keys = {at: (key, make) for at, (key, make) in converts if key is not None}
-        self.has_metadata = bool(self.keys)
-        is_nodes = isinstance(self.columns, NodeColumns)
-        self.nodes: NodeTable | None = self if is_nodes else None
-        self.edges: EdgeTable | None = None if is_nodes else self
+
+    @property
+    def nodes(self) -> list[NodeTable]:
+        """The table itself if it has nodes."""
+        return [self] if self.count and isinstance(self._table.columns, NodeColumns) else []
+
+    @property
+    def edges(self) -> list[EdgeTable]:
+        """The table itself if it has edges."""
+        return [self] if self.count and isinstance(self._table.columns, EdgeColumns) else []
 
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""
@@ -77,7 +86,7 @@ class BulkTable:
 
     def record(self, cells: Sequence[str]) -> NodeRecord:
         """The record of a row of nodes."""
-        record = self._maker(cells)
+        record = self._make(cells)
         assert isinstance(record, NodeRecord)
         return record
 
@@ -86,59 +95,69 @@ class BulkTable:
         record = self.record(cells)
         return record.entity_type, to_json(record.metadata).decode()
 
-    def read(self) -> None:
-        """Make the view, and find the rows that make no record.
+    def read(self, stopped: Callable[[], bool], progress: Callable[[int], object]) -> None:
+        """Copy the table, and find the rows that make no record.
 
         Raises:
-            NeedsRecordReader: The metadata of edges can only be merged record by record.
+            NeedsRecordReader: The table can only be read record by record.
+            SourceError: The ids, in a fallback column, are not unique.
+            InterruptedError: `stopped` returned true.
+            OSError: The copy cannot be written.
         """
-        run, columns = self._connection.execute, self.columns
+        copy(self._copy, self.source.stamp, stopped, progress)
+        self._connection.execute(f"CREATE SCHEMA {self._name}")
+        columns = self._table.columns
         # This null text occurs in no cell.
         texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
         nulls = ", ".join(map(_literal, sorted(texts)))
-        place = self._copy.table.place
-        needed = (
-            (columns.subject, columns.object) if isinstance(columns, EdgeColumns) else (columns.id,)
-        )
-        refused = " OR ".join(f"c{place(column)} IN ({nulls})" for column in needed)
-        odd = f"({self._is_header()}) OR {refused}"
-        source = self._source()
         if isinstance(columns, NodeColumns):
-            # The number of a row is its place in a table; in a view it would cost another pass.
-            run(f"CREATE TABLE {self.name} AS SELECT * FROM {source}")
-            self._copy.path.unlink()
-            source = f"(SELECT rowid AS r, * FROM {self.name})"
-            id_ = f"{_literal(columns.group)} || c{place(columns.id)}"
-            run(f"CREATE VIEW {self.rows} AS SELECT {id_} AS id, * FROM {source} WHERE NOT ({odd})")
-            found = self._number(f"SELECT count(*) FROM {source} WHERE {odd}")
-            numbered = source
+            self._read_nodes(columns, nulls)
         else:
-            predicate = _literal(columns.default_predicate)
-            if columns.predicate is not None:
-                given = f"c{place(columns.predicate)}"
-                predicate = f"CASE WHEN {given} IN ({nulls}) THEN {predicate} ELSE {given} END"
-            run(
-                f"CREATE TABLE {self.predicates} AS SELECT {predicate} AS name, "
-                f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything "
-                f"FROM {source} GROUP BY ALL"
-            )
-            found = self._number(f"SELECT coalesce(sum(odd), 0) FROM {self.predicates}")
-            run(f"DELETE FROM {self.predicates} WHERE odd = everything")
-            joins, metadata = self._metadata()
-            run(
-                f"CREATE VIEW {self.rows} AS SELECT "
-                f"{_literal(columns.subject_group)} || c{place(columns.subject)} AS s, "
-                f"{predicate} AS p, "
-                f"{_literal(columns.object_group)} || c{place(columns.object)} AS o, "
-                f"{metadata} AS metadata FROM {source} {joins} WHERE NOT ({odd})"
-            )
-            numbered = f"(SELECT row_number() OVER () - 1 AS r, * FROM {source})"
-        self.count = self._copy.rows - found
-        if found:
-            self._refuse(numbered, odd)
+            self._read_edges(columns, nulls)
+
+    def _read_nodes(self, columns: NodeColumns, nulls: str) -> None:
+        # The number of a row is its place in a table; counting it again would cost another pass.
+        cells, id_ = f"{self._name}.cells", f"c{self._table.place(columns.id)}"
+        self._connection.execute(f"CREATE TABLE {cells} AS SELECT * FROM {self._source()}")
+        self._copy.path.unlink()
+        odd = f"({self._is_header()}) OR {id_} IN ({nulls})"
+        numbered = f"(SELECT rowid AS r, * FROM {cells})"
+        id_ = f"{_literal(columns.group)} || {id_}"
+        self.rows = f"(SELECT {id_} AS id, * FROM {numbered} WHERE NOT ({odd}))"
+        found = number(self._connection, f"SELECT count(*) FROM {cells} WHERE {odd}")
+        self._refuse(numbered, odd, found)
+        twice = f"SELECT id FROM {self.rows} GROUP BY id HAVING count(*) > 1 LIMIT 1"
+        if columns.is_fallback and self._connection.execute(twice).fetchone():
+            path = self._table.path
+            raise not_unique(path, columns, guarded(path, self._table.rows()))
+
+    def _read_edges(self, columns: EdgeColumns, nulls: str) -> None:
+        source, place = self._source(), self._table.place
+        subject, object_ = f"c{place(columns.subject)}", f"c{place(columns.object)}"
+        predicate = _literal(columns.default_predicate)
+        if columns.predicate is not None:
+            cell = f"c{place(columns.predicate)}"
+            predicate = f"CASE WHEN {cell} IN ({nulls}) THEN {predicate} ELSE {cell} END"
+        odd = f"({self._is_header()}) OR {subject} IN ({nulls}) OR {object_} IN ({nulls})"
+        self._connection.execute(
+            f"CREATE TABLE {self.predicates} AS SELECT {predicate} AS name, "
+            f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything "
+            f"FROM {source} GROUP BY ALL"
+        )
+        query = f"SELECT coalesce(sum(odd), 0) FROM {self.predicates}"
+        found = number(self._connection, query)
+        self._connection.execute(f"DELETE FROM {self.predicates} WHERE odd = everything")
+        joins, metadata = self._metadata()
+        self.rows = (
+            f"(SELECT {_literal(columns.subject_group)} || {subject} AS s, {predicate} AS p, "
+            f"{_literal(columns.object_group)} || {object_} AS o, {metadata} AS metadata "
+            f"FROM {source} {joins} WHERE NOT ({odd}))"
+        )
+        numbered = f"(SELECT row_number() OVER () - 1 AS r, * FROM {source})"
+        self._refuse(numbered, odd, found)
 
     def _source(self) -> str:
-        return read_csv(self._copy.path, self.width, self._copy.table.head.dialect.separator)
+        return _read_csv(self._copy.path, self.width, self._table.head.dialect.separator)
 
     def _is_header(self) -> str:
         header = self._copy.header
@@ -146,43 +165,48 @@ class BulkTable:
             return "false"
         return " AND ".join(f"c{at} = {_literal(cell)}" for at, cell in enumerate(header))
 
-    def _refuse(self, numbered: str, odd: str) -> None:
-        """Note the rows that make no record."""
-        have = ", ".join(f"c{at}" for at in range(self.width))
-        rows = self._connection.execute(f"SELECT r, {have} FROM {numbered} WHERE {odd} ORDER BY r")
+    def _refuse(self, numbered: str, odd: str, count: int) -> None:
+        """Note the rows that make no record, and those that the copy does not have."""
+        self.count = self._copy.rows - count
+        self.refused = self._copy.refused
         refusals: list[Refusal] = []
-        while batch := rows.fetchmany(BATCH):
+        have = ", ".join(f"c{at}" for at in range(self.width)) if count else ""
+        query = f"SELECT r, {have} FROM {numbered} WHERE {odd} ORDER BY r"
+        rows = self._connection.execute(query) if count else None
+        while rows and (batch := rows.fetchmany(BATCH)):
             for row, *cells in batch:
                 line = self._copy.line_of(row)
                 if cells == self._copy.header:
-                    self.headers.append(line)
+                    self._headers.append(line)
                     continue
                 self.refused += 1
                 try:
-                    self._maker(cells)
+                    self._make(cells)
                 except Unusable as reason:
-                    refusals.append(Refusal(self._copy.table.path, line, str(reason)))
+                    refusals.append(Refusal(self._table.path, line, str(reason)))
                     refusals = refusals[:KEPT]
-        self.refusals = sorted([*self.refusals, *refusals], key=lambda refusal: refusal.line or 0)
+        refusals += self._copy.refusals
+        self._refusals = sorted(refusals, key=lambda refusal: refusal.line or 0)
 
     def _metadata(self) -> tuple[str, str]:
         """Joins, and the expression for the fields of a row's JSON metadata object."""
-        keys = [key for key, _ in self.keys.values()]
-        if len(set(keys)) < len(keys):
+        converts = enumerate(self._table.converts)
+        keys = {at: (key, make) for at, (key, make) in converts if key is not None}
+        if len({key for key, _ in keys.values()}) < len(keys):
             raise NeedsRecordReader("several of its columns are the same key of metadata")
+        self.has_metadata = bool(keys)
         if not keys:
             return "", "''"
         joins, fields = [], []
-        for at, (key, make) in self.keys.items():
-            cells = f"{self.name}_cell_{at}"
-            self._convert(at, key, make, cells)
-            joins.append(f"LEFT JOIN {cells} ON {cells}.cell = c{at}")
-            fields.append(f"{cells}.field")
+        for at, (key, make) in keys.items():
+            self._convert(at, key, make)
+            joins.append(f"LEFT JOIN {self._name}.cell_{at} AS cell_{at} ON cell_{at}.cell = c{at}")
+            fields.append(f"cell_{at}.field")
         return " ".join(joins), f"concat_ws(',', {', '.join(fields)})"
 
-    def _convert(self, at: int, key: str, make: Callable[[str], Any], cells: str) -> None:
+    def _convert(self, at: int, key: str, make: Callable[[str], Any]) -> None:
         """Make a table of the JSON field for every distinct cell of a column."""
-        path = self._copy.path.with_name(f"{cells}.csv")
+        path = self._copy.path.with_name(f"{self._name}_cell_{at}.csv")
         rows = self._connection.execute(
             f"SELECT DISTINCT c{at} FROM {self._source()} WHERE c{at} <> ''"
         )
@@ -193,37 +217,35 @@ class BulkTable:
                     for (cell,) in batch
                 )
         self._connection.execute(
-            f"CREATE TABLE {cells} AS SELECT c0 AS cell, c1 AS field FROM {read_csv(path, 2, ',')}"
+            f"CREATE TABLE {self._name}.cell_{at} AS "
+            f"SELECT c0 AS cell, c1 AS field FROM {_read_csv(path, 2, ',')}"
         )
         path.unlink()
 
-    def _number(self, query: str) -> int:
-        found = self._connection.execute(query).fetchone()
-        assert found is not None
-        return int(found[0])
+    def records(self) -> Iterator[GraphRecord]:
+        """The same records, one by one."""
+        records = guarded(self._table.path, self._table.records())
+        return (record for record in records if not isinstance(record, Refusal))
 
-    def tell(self, source: Source, records: RefusalFilter) -> None:
-        """Enter the refusals in the account, as the reader of records does."""
-        table, account = self._copy.table, source.account
-        for line in self.headers:
-            table.tell_header(line)
-        table.tell_short(self._copy.short)
-        if isinstance(self.columns, NodeColumns):
-            account.nodes += self.count
-        else:
-            account.edges += self.count
+    def drop(self) -> None:
+        """Remove everything that was made of the table."""
+        self._connection.execute(f"DROP SCHEMA IF EXISTS {self._name} CASCADE")
+        self._copy.path.unlink(missing_ok=True)
+
+    def tell(self, records: RefusalFilter) -> None:
+        """Enter the table in its account, as the reader of records does."""
+        account = self.source.account
+        for line in self._headers:
+            self._table.tell_header(line)
+        self._table.tell_short(self._copy.short)
+        account.nodes += sum(table.count for table in self.nodes)
+        account.edges += sum(table.count for table in self.edges)
         account.refused += self.refused
-        records.add_refusals(self.refusals, self.refused)
+        records.add_table(self.count, self._refusals, self.refused)
 
 
-def read_csv(path: Path, width: int, separator: str) -> str:
-    """The SQL expression that reads a plain copy, with all cells as text.
-
-    Args:
-        path: Path of the copy, never taken as a pattern.
-        width: Number of columns.
-        separator: The character between cells.
-    """
+def _read_csv(path: Path, width: int, separator: str) -> str:
+    """The SQL expression that reads a plain copy, with `width` columns of text."""
     names = [f"c{at}" for at in range(width)]
     columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
     # These characters form patterns in a path unless each is in brackets.
@@ -232,7 +254,7 @@ def read_csv(path: Path, width: int, separator: str) -> str:
         f"read_csv({_literal(exact)}, columns = {{{columns}}}, force_not_null = {names}, "
         f"delim = {_literal(separator)}, quote = '\"', escape = '\"', new_line = '\\n', "
         "header = false, auto_detect = false, strict_mode = true, hive_partitioning = false, "
-        f"compression = 'none', max_line_size = {_LONGEST_LINE})"
+        f"compression = 'none', max_line_size = {1 << 24})"
     )
 
 
@@ -245,8 +267,3 @@ def _literal(text: str) -> str:
     if "\0" in text or not is_text(text):
         raise NeedsRecordReader("its header contains characters that are no text")
     return "'" + text.replace("'", "''") + "'"
-
-
-def quoted(cell: str) -> str:
-    """A cell in quotes."""
-    return '"' + cell.replace('"', '""') + '"'

@@ -24,8 +24,7 @@ from bfsql.loading import KEPT
 from bfsql.models.json_values import is_text
 from bfsql.models.records import Refusal
 from bfsql.sources.fields import Unusable
-from bfsql.sources.files import check_unchanged, guarded
-from bfsql.sources.open import Source
+from bfsql.sources.files import Stamp, check_unchanged, guarded
 from bfsql.sources.rows import lone_row
 from bfsql.sources.tables import Table
 from bfsql.sources.text import open_text
@@ -43,18 +42,7 @@ _JUMPS = 4_000_000
 
 
 class NeedsRecordReader(Exception):
-    """The table has to be read by the reader of records.
-
-    Args:
-        reason: A clause about the table.
-
-    Attributes:
-        table: Number of the table within the load.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.table = 0
+    """The table has to be read by the reader of records; the reason is a clause about it."""
 
 
 class NormalisedCsv:
@@ -108,23 +96,25 @@ class NormalisedCsv:
 
 
 def copy(
-    source: Source, path: Path, stopped: Callable[[], bool], progress: Callable[[int], object]
-) -> NormalisedCsv:
+    made: NormalisedCsv,
+    stamp: Stamp | None,
+    stopped: Callable[[], bool],
+    progress: Callable[[int], object],
+) -> None:
     """Make a plain copy of a table.
 
     Args:
-        source: A source with a table.
-        path: Path of the copy.
+        made: The table, and the path of the copy.
+        stamp: The stamp of the table's file before reading.
         stopped: Whether to stop.
         progress: Called periodically.
 
     Raises:
-        NeedsRecordReader: The table does not allow a plain copy. The source is unchanged.
+        NeedsRecordReader: The table does not allow a plain copy.
         InterruptedError: `stopped` returned true.
         OSError: The copy cannot be written.
     """
-    table = source.table
-    assert isinstance(table, Table)
+    table = made.table
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
         raise NeedsRecordReader(
@@ -132,8 +122,7 @@ def copy(
         )
     if len(table.head.columns) > _WIDEST:
         raise NeedsRecordReader(f"it has more than {_WIDEST} columns")
-    made = NormalisedCsv(table, path)
-    with path.open("wb") as target:
+    with made.path.open("wb") as target:
         target.write(BOM_UTF8)  # without it, DuckDB would strip one from the first cell
         lines = _Lines(made, target)
         try:
@@ -142,13 +131,12 @@ def copy(
                     raise InterruptedError
                 lines.take(block)
                 progress(made.rows)
-            if source.stamp is not None:
-                check_unchanged([(table.path, source.stamp)])
+            if stamp is not None:
+                check_unchanged([(table.path, stamp)])
         except SourceError as error:
             raise NeedsRecordReader("it cannot be read to its end") from error
     if table.has_header and made.header is None:
         raise NeedsRecordReader("it has no header")
-    return made
 
 
 def _blocks(table: Table) -> Iterator[str]:
@@ -272,11 +260,10 @@ class _Lines:
         return cells
 
     def _encoded_row(self, cells: list[str]) -> bytes:
-        quoted = (
-            '"' + cell.replace('"', '""') + '"' if not cell or self._special.search(cell) else cell
-            for cell in cells
+        written = (
+            quoted(cell) if not cell or self._special.search(cell) else cell for cell in cells
         )
-        return (self._dialect.separator.join(quoted) + "\n").encode()
+        return (self._dialect.separator.join(written) + "\n").encode()
 
 
 def _rows(separator: bytes, width: int, without: bytes) -> re.Pattern[bytes]:
@@ -288,3 +275,8 @@ def _rows(separator: bytes, width: int, without: bytes) -> re.Pattern[bytes]:
     more = rb"(?:" + between + cell + rb"){%d}" % (width - 1)
     first = rb"(?!\n)" if width == 1 else b""
     return re.compile(rb"(?:" + first + cell + more + rb"\n)*+")
+
+
+def quoted(cell: str) -> str:
+    """A cell in quotes."""
+    return '"' + cell.replace('"', '""') + '"'

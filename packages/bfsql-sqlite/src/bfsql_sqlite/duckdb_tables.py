@@ -1,18 +1,21 @@
-"""Tables in DuckDB that are filled in batches."""
+"""Records as tables in DuckDB, which are filled in batches."""
 # ruff: noqa: S608 - what is put into these texts are names of tables
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 
-from bfsql.models.json_values import is_text
+from bfsql.loading.intake import accepted
+from bfsql.models.json_values import decode, encode, is_text
+from bfsql.models.load import LoadReport
 from bfsql.models.merge import evidence_items
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.graph_file import SpillError
 
 BATCH = 5_000
@@ -25,8 +28,8 @@ _PLACE = "\0"
 
 # Edges with evidence, and how many items of it are from a document.
 _EVIDENCE_TABLES = """
-CREATE TABLE evidenced (e BIGINT, s INTEGER, o INTEGER, items INTEGER);
-CREATE TABLE document (id VARCHAR, e BIGINT, items INTEGER)
+CREATE OR REPLACE TABLE evidenced (e BIGINT, s INTEGER, o INTEGER, items INTEGER);
+CREATE OR REPLACE TABLE document (id VARCHAR, e BIGINT, items INTEGER)
 """
 
 _EVIDENCE = """
@@ -46,15 +49,21 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     connection.unregister("batch")
 
 
+def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    """The number that a query returns."""
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 class LongTexts:
-    """Long JSON texts in a file: DuckDB holds thousands of rows in memory whatever their length.
+    """Long JSON texts in a file: DuckDB holds thousands of rows in memory whatever their length."""
 
-    Args:
-        path: The file, which is made.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=0)
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._file = (folder / "long_texts").open("w+b", buffering=0)
+        except OSError as error:
+            raise SpillError(str(error)) from error
         self.close = self._file.close
         self._end = 0
 
@@ -88,16 +97,7 @@ class LongTexts:
 
 
 class TextTable:
-    """A table of texts in DuckDB, with the columns `c0`, `c1` and so on, filled in batches.
-
-    Args:
-        name: Its name.
-        width: Its number of columns.
-        connection: To DuckDB.
-
-    Attributes:
-        count: The number of rows added.
-    """
+    """A table of texts with the columns `c0`, `c1` and so on; `count` rows were written."""
 
     def __init__(self, name: str, width: int, connection: duckdb.DuckDBPyConnection) -> None:
         self.name = name
@@ -129,6 +129,98 @@ class TextTable:
         for row in rows:
             self.add(row)
         self.flush()
+
+
+class NodeRows(TextTable):
+    """Nodes: id, type, and metadata as JSON text, in the form of `bulk_graph.NodeTable`."""
+
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
+        super().__init__(name, 3, connection)
+        self._long = long
+        self.rows = f"(SELECT rowid AS r, c0 AS id, * FROM {name})"
+
+    def padded(self, width: int) -> str:
+        """The cells as this number of columns."""
+        return "c0, c1, c2" + ", NULL" * (width - self.width)
+
+    def record(self, cells: Sequence[str]) -> NodeRecord:
+        """The record of a row."""
+        id_, entity_type, metadata = cells
+        return NodeRecord(id_, entity_type, decode(self._long.whole(metadata)))
+
+    def described(self, cells: Sequence[str]) -> tuple[str, str]:
+        """The type, and the metadata as JSON text."""
+        return cells[1], self._long.whole(cells[2])
+
+
+class EdgeRows(TextTable):
+    """Edges or evidence: subject, predicate, object, and fields, as `bulk_graph.EdgeTable`."""
+
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(name, 4, connection)
+        self.rows = f"(SELECT c0 AS s, c1 AS p, c2 AS o, c3 AS metadata FROM {name})"
+        self.predicates = f"(SELECT c1 AS name FROM {name})"
+        self.has_metadata = False
+
+
+class RecordTables:
+    """Records of any kind; `nodes`, `edges` and `evidence` are the tables that have rows."""
+
+    def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
+        self._shortened = long.shortened
+        self._nodes = NodeRows(f"{name}_node", connection, long)
+        self._edges = EdgeRows(f"{name}_edge", connection)
+        self._evidence = EdgeRows(f"{name}_evidence", connection)
+
+    @property
+    def nodes(self) -> list[NodeRows]:
+        """The nodes."""
+        return [self._nodes] if self._nodes.count else []
+
+    @property
+    def edges(self) -> list[EdgeRows]:
+        """The edges."""
+        return [self._edges] if self._edges.count else []
+
+    @property
+    def evidence(self) -> list[EdgeRows]:
+        """The evidence."""
+        return [self._evidence] if self._evidence.count else []
+
+    def fill(
+        self,
+        records: Iterable[GraphRecord],
+        report: LoadReport,
+        stopped: Callable[[], bool],
+        *,
+        strict: bool,
+    ) -> None:
+        """Add all records; those that cannot be stored are refused, and counted in the report.
+
+        Raises:
+            Stopped: The load was cancelled.
+            SourceError: A record was refused in strict mode.
+        """
+        for _ in accepted(records, self._add, report, stopped, strict=strict):
+            pass
+        for table in (self._nodes, self._edges, self._evidence):
+            table.flush()
+
+    def _add(self, record: GraphRecord) -> None:
+        match record:
+            case EdgeRecord(subject, predicate, obj, metadata):
+                f"{subject}{predicate}{obj}".encode()
+                fields = encode(metadata)[1:-1] if metadata else ""
+                self._edges.has_metadata |= fields != ""
+                self._edges.add((subject, predicate, obj, self._shortened(fields)))
+            case NodeRecord(entity_id, entity_type, metadata):
+                f"{entity_id}{entity_type}".encode()
+                text = encode(metadata) if metadata else "{}"
+                self._nodes.add((entity_id, entity_type, self._shortened(text)))
+            case EvidenceRecord(subject, predicate, obj, item):
+                f"{subject}{predicate}{obj}".encode()
+                fields = self._shortened(encode(item)[1:-1])
+                self._evidence.add((subject, predicate, obj, fields))
 
 
 class EvidenceTable:

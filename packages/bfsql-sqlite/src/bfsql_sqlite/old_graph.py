@@ -18,9 +18,8 @@ from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_graph import NodeTable
 from bfsql_sqlite.connection import read_only
-from bfsql_sqlite.duckdb_tables import LongTexts, TextTable, insert
+from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
 from bfsql_sqlite.packed_arrays import cut
-from bfsql_sqlite.record_table import NodeRows
 from bfsql_sqlite.target import Target
 
 BATCH = 100_000
@@ -135,11 +134,13 @@ class OldGraph:
                 old.set_progress_handler(self._stopped, _CHECK_EVERY)
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
-                self.nodes.fill(old.execute(_NODES))
+                shortened = self._long.shortened
+                nodes = old.execute(_NODES)
+                self.nodes.fill((id_, name, shortened(text)) for id_, name, text in nodes)
                 self._ids.fill(old.execute("SELECT id FROM node ORDER BY n"))
                 self._predicates.fill(old.execute("SELECT name FROM predicate ORDER BY p"))
                 metadata = old.execute(_METADATA)
-                self._metadata.fill((e, self._long.shortened(text)) for e, text in metadata)
+                self._metadata.fill((e, shortened(text)) for e, text in metadata)
                 self._fill_edges(old)
         except sqlite3.Error as error:
             # Without a code: text that is not UTF-8, or `Damaged`
@@ -194,9 +195,9 @@ class OldGraph:
         if not nodes.count + edges.count:
             return
         self._connection.execute(_REMOVED)
-        report.removed_nodes = self._number("removed_node")
-        report.removed_edges = self._number("removed_edge")
-        report.not_there = self._number("missing")
+        report.removed_nodes = self._count("removed_node")
+        report.removed_edges = self._count("removed_edge")
+        report.not_there = self._count("missing")
         examples = self._connection.execute(
             "SELECT c0, c1, c2 FROM missing ORDER BY kind, c0, c1, c2 LIMIT ?", [EXAMPLES]
         )
@@ -227,7 +228,5 @@ class OldGraph:
             f"UPDATE old_node SET c1 = '' WHERE c1 = ? AND c0 IN ({ids})", [self._untyped]
         )
 
-    def _number(self, table: str) -> int:
-        found = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        assert found is not None
-        return int(found[0])
+    def _count(self, table: str) -> int:
+        return number(self._connection, f"SELECT count(*) FROM {table}")

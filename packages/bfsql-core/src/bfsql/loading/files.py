@@ -275,11 +275,11 @@ class RefusalFilter:
         sources: The sources of the stream.
 
     Attributes:
-        tables: The sources, if all of them are tables that are read in place. A loader may read
-            these itself instead of the records, if the graph is the same and it updates their
-            accounts and calls `taken`.
+        sources: The sources of the stream. Instead of all records, a loader may take those of one
+            source after the other from `accepted`, or read the table of a source itself, if the
+            graph is the same and it updates the account and calls `add_table`; then `finish`.
         strict: Whether a refusal is an error.
-        progress: Has to be called from time to time while the tables are read.
+        progress: Has to be called from time to time while a table is read.
     """
 
     def __init__(
@@ -292,10 +292,11 @@ class RefusalFilter:
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0
-        self.tables = sources if all(source.table for source in sources) else ()
+        self.sources = sources
         self.strict = strict
         self.progress = progress or (lambda _: None)
         self._stream = stream
+        self._count = 0
 
     def __iter__(self) -> Iterator[GraphRecord]:
         """The records; they can be read once.
@@ -303,30 +304,43 @@ class RefusalFilter:
         Raises:
             SourceError: Every line was refused, or one in strict mode.
         """
-        count = 0
-        for record in self._stream:
+        yield from self.accepted(self._stream)
+        self.finish()
+
+    def accepted(self, stream: GraphStream) -> Iterator[GraphRecord]:
+        """The records of a part of the stream; errors as with all of it, except at its end."""
+        for record in stream:
             if isinstance(record, Refusal):
                 self._refuse(record)
                 continue
             yield record
-            count += 1
-            if count % EVERY == 0:
-                self.progress(count)
-        if not count and self.refusals:
+            self._count += 1
+            if self._count % EVERY == 0:
+                self.progress(self._count)
+
+    def add_table(self, count: int, refusals: Sequence[Refusal], refused: int) -> None:
+        """Record what a loader found that read a table itself.
+
+        Args:
+            count: The number of records.
+            refusals: The first refusals.
+            refused: The number of all of them.
+        """
+        self._count += count
+        self.refused += refused
+        self.refusals += refusals[: KEPT - len(self.refusals)]
+
+    def finish(self) -> None:
+        """Check that there was a record.
+
+        Raises:
+            SourceError: Every line was refused.
+        """
+        if not self._count and self.refusals:
             first = self.refusals[0]
             reason = f"{first.reason} (no line of the source can be used, so nothing was loaded)"
             raise SourceError(first.path, reason, first.line)
-        self.progress(count)
-
-    def add_refusals(self, refusals: Sequence[Refusal], refused: int) -> None:
-        """Record what was refused by a loader that read a table itself.
-
-        Args:
-            refusals: The first ones.
-            refused: The number of all of them.
-        """
-        self.refused += refused
-        self.refusals += refusals[: KEPT - len(self.refusals)]
+        self.progress(self._count)
 
     def _refuse(self, refusal: Refusal) -> None:
         if self.strict:

@@ -109,6 +109,11 @@ class SourceAccount:
     refused: int = 0
     """Number of lines refused."""
 
+    def note(self, sentence: str) -> None:
+        """Add a sentence to the notes, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
 
 @dataclass(slots=True)
 class LoadReport:

@@ -23,7 +23,6 @@ _ALIASES: Names = ("synonyms", "aliases")
 _OF_NODE = ("id", "type", "name", "aliases")
 _OF_EDGE = ("subject", "predicate", "object")
 _SHOWN = 80
-_UNDIRECTED = "undirected edges keep the direction in which they are written"
 
 
 class Attributes:
@@ -37,7 +36,6 @@ class Attributes:
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
         self._options = options
         self._account = account
-        self._nulls = frozenset({"", *options.null_texts})
         self._nulls = frozenset({"", *options.null_texts})
         self._known: Sequence[str] | None = None
         self._names: tuple[Names, Names] | None = None
@@ -112,8 +110,7 @@ class Attributes:
 
     def note_undirected(self) -> None:
         """Note once in the account how undirected edges are treated."""
-        if _UNDIRECTED not in self._account.notes:
-            self._account.notes.append(_UNDIRECTED)
+        self._account.note("undirected edges keep the direction in which they are written")
 
     def note(self, attributes: Mapping[str, Any], key: str | None, meaning: str) -> None:
         """Enter an attribute into the account, with its value as the example, unless it is listed.

@@ -117,7 +117,7 @@ class _Reading:
         values = {key: value for key, value in block.values.items() if key.lower() not in _DRAWING}
         if len(values) < len(block.values) and not self._drawn:
             self._drawn = True
-            self._account.notes.append("graphics were left out")
+            self._account.note("graphics were left out")
         if block.key == "node":
             node = self._make.node(values, self._id, None)
             if self._id != "id":

@@ -107,7 +107,7 @@ class _GraphML(XmlGraph):
     def _expect_lightrag(self) -> None:
         name = self._options.name_column or lightrag.NAME
         self.make = Attributes(replace(self._options, name_column=name), self.account)
-        self.account.notes.append("read as a graph from LightRAG")
+        self.account.note("read as a graph from LightRAG")
 
     def _finish_lightrag(self, element: Element) -> None:
         written = dict(element.attributes)

@@ -114,13 +114,13 @@ def _records(
 ) -> GraphStream:
     graph = _recognised(document, options)
     if graph is not None:
-        account.notes.append(f"read as {graph.form}")
+        account.note(f"read as {graph.form}")
         make = Attributes(options, account)
         if isinstance(document, dict) and document.get("directed") is False:
             make.note_undirected()
         return _of_graph(path, _resolved(graph, account), make, options)
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
-        account.notes.append("read as a list of objects, the rows of a table")
+        account.note("read as a list of objects, the rows of a table")
         return _of_table(path, document, options, account)
     what = excerpt(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
@@ -285,9 +285,7 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
     known = set(map(str, ids))
     if any(str(edge[key]) in known for _, edge in edges for key in graph.ends):
         return graph
-    account.notes.append(
-        "the edges name their ends by position in the list of nodes, starting at 0"
-    )
+    account.note("the edges name their ends by position in the list of nodes, starting at 0")
     by_id = [
         (place, {**edge, **{key: ids[edge[key]] for key in graph.ends}}) for place, edge in edges
     ]

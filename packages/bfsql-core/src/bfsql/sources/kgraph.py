@@ -84,7 +84,7 @@ def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) ->
             )
     encodings = {part: encoding_of(path, options.encoding) for part, path in files.items()}
     account.encoding = ", ".join(dict.fromkeys(encodings.values()))
-    account.notes.append(f"the files are {', '.join(path.name for path in files.values())}")
+    account.note(f"the files are {', '.join(path.name for path in files.values())}")
     return _bundle(files, encodings, account)
 
 
@@ -101,14 +101,14 @@ def _bundle(
     merged: list[int] = [0]
     yield from read("entities", lambda line: _entity(line, uncounted, merged))
     if merged[0]:
-        account.notes.append(f"{merged[0]:,} entities with the status 'merged' were left out")
+        account.note(f"{merged[0]:,} entities with the status 'merged' were left out")
     keys = RelationshipKeys(files["relationships"], encodings["relationships"])
     yield from read("relationships", lambda line: _relationship(line, keys))
     if "evidence" in files:
         yield from read("evidence", lambda line: _evidence(line, keys))
         yield from keys.settled()
     if "mentions" in files and not uncounted:
-        account.notes.append("the mentions were not read, because every entity has its counts")
+        account.note("the mentions were not read, because every entity has its counts")
     elif "mentions" in files:
         yield from read("mentions", lambda line: _mention(line, uncounted))
         yield from (counts.record(id_) for id_, counts in uncounted.items() if counts.mentions)

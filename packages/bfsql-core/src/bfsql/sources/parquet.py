@@ -59,7 +59,7 @@ class ParquetTable:
                 self._readings[field.name] = reading
                 continue
             reason = f"was left out, because values of the type {field.type} cannot be read"
-            account.notes.append(f"the column {field.name!r} {reason}")
+            account.note(f"the column {field.name!r} {reason}")
 
     @property
     def names(self) -> list[str]:
@@ -86,9 +86,7 @@ class ParquetTable:
                     row = zip(names, values, strict=True)
                     yield {name: value for name, value in row if value is not None}
         for name, number in self._binary.items():
-            note = f"{number:,} binary values of the column {name!r} were left out"
-            if note not in self._account.notes:  # the rows may be read several times
-                self._account.notes.append(note)
+            self._account.note(f"{number:,} binary values of the column {name!r} were left out")
 
     def _schema(self) -> pa.Schema:
         import pyarrow.parquet as pq

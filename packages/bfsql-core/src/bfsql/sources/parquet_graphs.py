@@ -89,7 +89,7 @@ def open_parquet(
     table = ParquetTable(path, account)
     part = None if options.format is not None else _part(table.names)
     if part in _WANTED:
-        account.notes.append(f"read as the {part} of GraphRAG")
+        account.note(f"read as the {part} of GraphRAG")
         return _Reading(options, account).records(part, table)
     if part is not None:
         raise SourceError(
@@ -119,7 +119,7 @@ def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) 
             tables[part] = ParquetTable(path, account)
         elif part in _WANTED:
             raise SourceError(folder, f"there is no {part}.parquet in this output of GraphRAG")
-    account.notes.append(f"the tables are {', '.join(t.path.name for t in tables.values())}")
+    account.note(f"the tables are {', '.join(t.path.name for t in tables.values())}")
     return _Reading(options, account).folder(tables)
 
 
@@ -246,7 +246,7 @@ class _Reading:
                 yield EvidenceRecord(*self._triples[place], dict(item))
         if self._waiting:
             missing = f"text units that are referred to but missing: {len(self._waiting):,}"
-            self._account.notes.append(missing)
+            self._account.note(missing)
 
 
 class _RecordMaker:

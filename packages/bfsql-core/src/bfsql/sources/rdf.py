@@ -78,7 +78,7 @@ def _records(
             yield quad
             continue
         subject, predicate, object_, _ = quad
-        if type(subject) is not str or object_ is None:
+        if not isinstance(subject, str) or not isinstance(object_, str | Literal):
             blank += 1
             continue
         try:
@@ -94,7 +94,7 @@ def _records(
         noun = (
             "statement with a blank node was" if blank == 1 else "statements with blank nodes were"
         )
-        account.notes.append(f"{blank:,} {noun} left out")
+        account.note(f"{blank:,} {noun} left out")
 
 
 @dataclass(slots=True)

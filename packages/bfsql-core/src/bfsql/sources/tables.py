@@ -78,11 +78,11 @@ def open_table(
     columns = columns_of(path, head.columns, options, groups=groups)
     account.notes += head.notes
     if head.path not in (path, Path()):
-        account.notes.append(f"its columns are those of {head.path.name}")
+        account.note(f"its columns are those of {head.path.name}")
     elif head.alone:
-        account.notes.append("it contains only a header, which applies to the tables after it")
+        account.note("it contains only a header, which applies to the tables after it")
     if groups and head.groups:
-        account.notes.append("its ids are written as group:id, because there are several groups")
+        account.note("its ids are written as group:id, because there are several groups")
     if account.format == "jsonl":
         _tell(account, head, columns)
         return JsonTable(path, head, columns)
@@ -93,7 +93,7 @@ def open_table(
         if column and _tells_direction(column, head.sample):
             have = [name for name in have if name != column]
             columns = columns_of(path, have, options, groups=groups)
-            account.notes.append(
+            account.note(
                 f"the column {column} states whether an edge is directed, and is not a predicate; "
                 "undirected edges keep the direction in which they are written"
             )
@@ -287,13 +287,13 @@ class Table:
 
     def tell_header(self, line: int) -> None:
         """Note in the account that a line was left out."""
-        self.account.notes.append(f"line {line} repeats the header and was left out")
+        self.account.note(f"line {line} repeats the header and was left out")
 
     def tell_short(self, count: int) -> None:
         """Note in the account how many rows are short, if any."""
         if count:
             have = "1 row has" if count == 1 else f"{count:,} rows have"
-            self.account.notes.append(f"{have} fewer cells than the table has columns")
+            self.account.note(f"{have} fewer cells than the table has columns")
 
     def _rows(self, skip: Callable[[int], object]) -> Iterator[tuple[int, list[str] | Unusable]]:
         """The rows after the header; `skip` is called with the line of each repeated header."""
