@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -38,11 +37,9 @@ Read: TypeAlias = Callable[[sqlite3.Connection], Ring]
 """Reads a batch of a ring."""
 
 FEW_LISTS, SMALL = 8, 1_000
-"""Nodes whose lists are read one by one, which is faster than arrays, and their most entries."""
+"""Nodes whose lists are read one by one without arrays, and most entries that are read so."""
 LONG_LIST = 10_000
 """Entries per wanted predicate or edge from which a list is searched; shorter ones are read."""
-FEW_EDGES = 32
-"""Edges that are looked up one by one."""
 _LISTS_AT_ONCE = 65_536
 """Lists whose ranges are computed at once, since the processor's caches hold their arrays: those of
 19 million lists take 0.5 s, and 3 to 5 s in one go.
@@ -163,10 +160,12 @@ class Adjacency:
         # Runs of consecutive rows.
         new = firsts[1:] > lasts[:-1] + 1
         froms = np.concatenate([firsts[:1], firsts[1:][new]])
-        tos = np.concatenate([lasts[:-1][new], lasts[-1:]])
-        sizes = tos - froms + 1
-        rows = rows_at(connection, "predicates, ends FROM entries", froms, sizes)
-        total = int(sizes.sum()) * ENTRIES
+        sizes = np.concatenate([lasts[:-1][new], lasts[-1:]]) - froms + 1
+        # From the number of a row to its place among the read ones, by run.
+        shifts = np.cumsum(sizes) - sizes - froms
+        keys = np.arange(sizes.sum()) - np.repeat(shifts, sizes)
+        rows = rows_at(connection, "predicates, ends FROM entries", keys)
+        total = len(keys) * ENTRIES
         predicates = array((data for data, _ in rows), self._width, total)
         ends = array((data for _, data in rows), END, total)
         if not (
@@ -174,11 +173,9 @@ class Adjacency:
             and 0 <= ends.min() <= ends.max() < self.nodes
         ):
             raise Damaged("an edge refers to a node or predicate that does not exist")
-        # From the position of each range to its place in the read rows, then to every entry.
-        shifts = (np.cumsum(sizes) - sizes - froms) * ENTRIES
         run = np.zeros(len(starts), np.int64)
         np.cumsum(new, out=run[1:])
-        index = index_of(starts + shifts[run], lengths)
+        index = index_of(starts + shifts[run] * ENTRIES, lengths)
         if isinstance(index, slice):
             predicates, ends = predicates[index], ends[index]
         else:
@@ -368,18 +365,30 @@ class Adjacency:
         self, connection: sqlite3.Connection, triples: Collection[Numbers]
     ) -> dict[Numbers, int]:
         """The numbers of the edges that exist, by subject, predicate and object."""
-        wanted = frozenset(triples)
-        if len(wanted) <= FEW_EDGES:
-            return self._few_numbers(connection, wanted)
-        counts = Counter(subject for subject, _, _ in wanted)
-        lists = self.ranges(connection, np.array(sorted(counts), np.int32))
-        needed = np.array([counts[subject] for subject in lists.lists.tolist()], np.int64)
-        long = lists.lengths > LONG_LIST * needed
-        hubs = frozenset(lists.lists[long].tolist())
-        found = self._few_numbers(connection, [edge for edge in wanted if edge[0] in hubs])
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for subject, predicate, obj in triples:
+            wanted.setdefault(subject, []).append((predicate, obj))
+        found: dict[Numbers, int] = {}
+        alone = wanted.keys()
+        if len(wanted) > FEW_LISTS:
+            lists = self.ranges(connection, np.array(sorted(wanted), np.int32))
+            needed = np.array([len(wanted[subject]) for subject in lists.lists.tolist()], np.int64)
+            long = lists.lengths > LONG_LIST * needed
+            alone = set(lists.lists[long].tolist())
+            short = Ranges(lists.lists[~long], lists.starts[~long], lists.lengths[~long])
+            found = self._numbers_in(connection, short, frozenset(triples))
+        for subject in alone:
+            for entry, place in self._places(connection, subject, wanted[subject]):
+                found[subject, *entry] = place
+        return found
+
+    def _numbers_in(
+        self, connection: sqlite3.Connection, lists: Ranges, wanted: Collection[Numbers]
+    ) -> dict[Numbers, int]:
+        """The numbers of those wanted edges that are in certain lists."""
+        found: dict[Numbers, int] = {}
         objects = Handles(self.nodes, np.array([o for _, _, o in wanted], np.int32))
-        short = Ranges(lists.lists[~long], lists.starts[~long], lists.lengths[~long])
-        for ranges in cut(short, BATCH_EDGES):
+        for ranges in cut(lists, BATCH_EDGES):
             ring = self.ring(connection, ranges)
             (places,) = np.nonzero(objects.has(ring.objects))
             begins = np.cumsum(ranges.lengths) - ranges.lengths
@@ -390,26 +399,22 @@ class Adjacency:
                     found[s, p, o] = number
         return found
 
-    def _few_numbers(
-        self, connection: sqlite3.Connection, wanted: Collection[Numbers]
-    ) -> dict[Numbers, int]:
-        """The same, for edges that are looked up one by one."""
-        found: dict[Numbers, int] = {}
-        for subject in {s for s, _, _ in wanted}:
-            start, stop = self._range(connection, subject)
-            asked = [edge for edge in wanted if edge[0] == subject]
-            if stop - start <= SMALL:
-                places = {
-                    entry: start + place
-                    for place, entry in enumerate(self._entries(connection, start, stop))
-                }
-                found |= {edge: places[edge[1:]] for edge in asked if edge[1:] in places}
-                continue
-            for edge in asked:
-                place = self.lower(connection, start, stop, edge[1:])
-                if place < stop and [edge[1:]] == self._entries(connection, place, place + 1):
-                    found[edge] = place
-        return found
+    def _places(
+        self, connection: sqlite3.Connection, subject: int, entries: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[tuple[int, int], int]]:
+        """The positions of those entries that a node's list of leaving edges has."""
+        start, stop = self._range(connection, subject)
+        if stop - start <= SMALL * len(entries):
+            places = {
+                entry: place
+                for place, entry in enumerate(self._entries(connection, start, stop), start)
+            }
+            yield from ((entry, places[entry]) for entry in entries if entry in places)
+            return
+        for entry in entries:
+            place = self.lower(connection, start, stop, entry)
+            if place < stop and [entry] == self._entries(connection, place, place + 1):
+                yield entry, place
 
     def lower(
         self, connection: sqlite3.Connection, start: int, stop: int, entry: tuple[int, int]
@@ -453,6 +458,6 @@ def _offsets(
     connection: sqlite3.Connection, keys: npt.NDArray[Any]
 ) -> tuple[Positions, npt.NDArray[Any]]:
     """The bases of rows, and their offsets, concatenated."""
-    rows = rows_at(connection, "base, offsets FROM offsets", keys, np.ones(len(keys), np.int64))
+    rows = rows_at(connection, "base, offsets FROM offsets", keys)
     offsets = array((data for _, data in rows), OFFSET, len(keys) * (SPAN + 1))
     return integers([base for base, _ in rows]), offsets

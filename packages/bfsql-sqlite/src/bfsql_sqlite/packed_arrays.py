@@ -16,35 +16,18 @@ from bfsql_sqlite.queries import chunks
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
-_LONG_RUN = 16
-"""Consecutive rows for which a separate statement is faster than listing the keys."""
-
 
 class Damaged(sqlite3.DatabaseError):
     """An array does not have the expected content."""
 
 
-def rows_at(
-    connection: sqlite3.Connection, what: str, froms: npt.NDArray[Any], sizes: Positions
-) -> list[Any]:
-    """Rows in the order of their keys.
-
-    Args:
-        connection: To the file.
-        what: Columns and table.
-        froms: First keys of runs, ascending.
-        sizes: Number of keys in each.
-    """
-    found: list[Any] = []
-    if len(froms) == 1 or sizes.sum() > _LONG_RUN * len(froms):
-        statement = f"SELECT {what} WHERE k BETWEEN ? AND ? ORDER BY k"
-        for bounds in zip(froms.tolist(), (froms + sizes - 1).tolist(), strict=True):
-            found += connection.execute(statement, bounds)
-        return found
-    keys = np.arange(sizes.sum()) + np.repeat(froms - np.cumsum(sizes) + sizes, sizes)
-    for statement, some in chunks(keys.tolist(), partial(_by_key, what)):
-        found += connection.execute(statement, some)
-    return found
+def rows_at(connection: sqlite3.Connection, what: str, keys: npt.NDArray[Any]) -> list[Any]:
+    """Rows in the order of their keys, which ascend; `what` is columns and a table."""
+    return [
+        row
+        for statement, some in chunks(keys.tolist(), partial(_by_key, what))
+        for row in connection.execute(statement, some)
+    ]
 
 
 @cache
