@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from bfsql.errors import BfsqlError, SourceError
+from bfsql.errors import BfsqlError, SourceError, StoreError
 from bfsql.loading import Reading
 from bfsql.models import LoadMode, LoadOptions
 from bfsql.sources import SourceOptions
@@ -272,7 +272,7 @@ def with_a_full_disk(graph):
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
     number(graph)
 
-bulk.CONFIG |= {"memory_limit": "45MB", "threads": "1"}
+bulk.CONFIG |= {"memory_limit": "30MB", "threads": "1"}
 bulk.BulkGraph.number = with_a_full_disk
 sys.argv[0] = "bfsql"
 main()
@@ -321,6 +321,26 @@ def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -
         [[too_little], none] = notes(tmp_path, nodes, edges)
     assert too_little.startswith(f"{RECORD_BY_RECORD}: there was too little of 1GB of memory")
     assert none == []
+
+
+def test_memory_that_does_not_suffice_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+    table, file = tmp_path / "t.jsonl", tmp_path / "graph.db"
+    table.write_text('{"id": "a"}\n')
+    file.touch()
+    reading = Reading(plugin, [table], how=CREATING)
+    with (
+        patch.object(
+            BulkGraph, "number", side_effect=duckdb.OutOfMemoryException("(1.0 GiB used)")
+        ),
+        pytest.raises(StoreError) as told,
+    ):
+        asyncio.run(load_graph(SqliteSettings(path=file), reading.records, reading.how))
+    assert str(told.value) == (
+        f"{file} cannot be written: merging its records takes more memory than the 1 or 2 GB that "
+        "a load may use, or more space for temporary files than its disk has; load fewer files or "
+        "columns at once, or free space on the disk. The previous content is unchanged."
+    )
+    assert file.read_bytes() == b""
 
 
 TEXTS = st.sampled_from(
@@ -483,7 +503,6 @@ def test_whatever_the_tables_are(
         with (
             patch("bfsql_sqlite.csv_normalise._BLOCK", batch),
             patch("bfsql_sqlite.bulk_graph.BATCH_EDGES", batch),
-            patch("bfsql_sqlite.bulk_graph._IDS_TWICE", batch),
             patch("bfsql_sqlite.old_graph.BATCH", batch),
         ):
             event(f"{mode} in bulk: {check(folder, *paths, how=how, default_type=default_type)}")

@@ -37,9 +37,11 @@ Read: TypeAlias = Callable[[sqlite3.Connection], Ring]
 """Reads a batch of a ring."""
 
 FEW_LISTS, SMALL = 8, 1_000
-"""Nodes whose lists are read one by one without arrays, and most entries that are read so."""
+"""Nodes whose lists are read on the event loop and without arrays, and most entries of them: a
+traversal of one hop then takes 1.5 ms, and 2.6 ms otherwise."""
 LONG_LIST = 10_000
-"""Entries per wanted predicate or edge from which a list is searched; shorter ones are read."""
+"""Entries per wanted predicate or edge from which a list is searched; shorter ones are read. To
+find a predicate in a list of a million takes 0.4 ms, and 5.3 ms by reading it."""
 _LISTS_AT_ONCE = 65_536
 """Lists whose ranges are computed at once, since the processor's caches hold their arrays: those of
 19 million lists take 0.5 s, and 3 to 5 s in one go.

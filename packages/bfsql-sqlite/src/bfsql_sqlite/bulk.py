@@ -176,6 +176,7 @@ class _Load:
             first.source.account.note(f"{RECORD_BY_RECORD}: {_reason(error)}")
             for number, table in enumerate(tables):
                 if isinstance(table, BulkTable):
+                    self._connection.execute("SET preserve_insertion_order = true")
                     table.drop()
                     tables[number] = self._records(f"records_{number}", table.records())
             return self._numbered(tables)

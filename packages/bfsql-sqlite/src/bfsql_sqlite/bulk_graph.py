@@ -28,10 +28,8 @@ from bfsql.models.merge import (
 from bfsql.models.records import NodeRecord
 from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable, LongTexts, number
 
-_IDS_TWICE = 2_000_000
-"""Number of ids up to which DuckDB joins both ends of the edges in one statement."""
-MANY_IDS_MEMORY = "2GB"
-"""Memory limit of DuckDB for larger graphs."""
+MANY_IDS = 2_000_000
+"""Number of ids from which DuckDB may use twice as much memory."""
 
 
 class NodeTable(Protocol):
@@ -179,21 +177,21 @@ class BulkGraph:
         nothing = f"SELECT '' AS s, '' AS p, '' AS o{more and ', NULL AS metadata'} WHERE false"
         texts = f"({_union(queries or [nothing])})"
         more += passage
-        half = (
-            f"(SELECT a.rowid::INTEGER AS s, predicate.rowid::INTEGER AS p, o{more} "
-            f"FROM {texts} AS e JOIN id AS a ON a.id = e.s JOIN predicate ON name = e.p)"
+        if self.size > MANY_IDS:
+            run("SET memory_limit = '2GB'")
+        # Both joins in one statement would need more memory, and save no time.
+        run("SET preserve_insertion_order = false")
+        run(
+            "CREATE OR REPLACE TABLE half AS "
+            f"SELECT a.rowid::INTEGER AS s, predicate.rowid::INTEGER AS p, o{more} "
+            f"FROM {texts} AS e JOIN id AS a ON a.id = e.s JOIN predicate ON name = e.p"
         )
-        if self.size > _IDS_TWICE:
-            run(f"SET memory_limit = '{MANY_IDS_MEMORY}'")
-            run("SET preserve_insertion_order = false")  # which would use memory needlessly
-            run(f"CREATE OR REPLACE TABLE half AS {half}")
-            run("SET preserve_insertion_order = true")
-            half = "half"
         run(
             f"CREATE OR REPLACE TABLE edge AS SELECT h.s, h.p, b.rowid::INTEGER AS o{more} "
-            f"FROM {half} AS h JOIN id AS b ON b.id = h.o ORDER BY 1, 2, 3{passage}"
+            f"FROM half AS h JOIN id AS b ON b.id = h.o ORDER BY 1, 2, 3{passage}"
         )
-        run("DROP TABLE IF EXISTS half")
+        run("DROP TABLE half")
+        run("SET preserve_insertion_order = true")
 
     @property
     def size(self) -> int:

@@ -29,16 +29,14 @@ from bfsql.sources.rows import lone_row
 from bfsql.sources.tables import Table
 from bfsql.sources.text import open_text
 
-_LONGEST = 1 << 20
-"""Most characters of a line, approximately."""
 _WIDEST = 500
 """Most columns; DuckDB's time grows with the square of their number."""
 _BLOCK = 1 << 21
 """Characters that are read at a time."""
-_SEPARATORS = frozenset(",;\t|")
-_LINE_END = ord("\n")
 _JUMPS = 4_000_000
 """Most rows whose line number is stored; each takes 16 bytes."""
+_SEPARATORS = frozenset(",;\t|")
+_LINE_END = ord("\n")
 
 
 class NeedsRecordReader(Exception):
@@ -152,7 +150,7 @@ def _blocks(table: Table) -> Iterator[str]:
                 rest = block[cut:]
             else:
                 rest += block
-            if len(rest) > _LONGEST:
+            if len(rest) > 1 << 20:
                 raise NeedsRecordReader("one of its lines is very long")
         if rest:
             yield _with_line_feeds(f"{rest}\n")

@@ -32,13 +32,11 @@ from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
 from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.target import Target, explained, look, put
 
-NAMED_TYPES = 10
-"""Types that `next_steps` counts."""
 FOLDERS = ".bfsql-load."
 """Prefix of the folder names of loads; the name of the file follows."""
 
-_CHECK_EVERY = 100_000
-"""Steps of SQLite's machine between two calls of `stopped`."""
+CHECK_EVERY = 100_000
+"""Steps of SQLite's machine between two checks whether a load is cancelled."""
 
 _NAMED = """
 SELECT n, t, id, coalesce(metadata, '{}') FROM node LEFT JOIN detail USING (n)
@@ -94,7 +92,7 @@ def make_file(
         try:
             with closing(sqlite3.connect(made)) as graph:
                 graph.executescript(f"{PRAGMAS} {TABLES} {edge_tables.TABLES}")
-                graph.set_progress_handler(stopped, _CHECK_EVERY)
+                graph.set_progress_handler(stopped, CHECK_EVERY)
                 report = fill(Making(graph, folder, target))
                 _finish(graph, report, options)
             check_graph(report, options, keeps_dangling=True)
@@ -153,8 +151,7 @@ def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
 def _next_steps(graph: sqlite3.Connection) -> str:
     counts = graph.execute(
         "SELECT type.name, count(*) FROM node JOIN type USING (t) GROUP BY t "
-        "ORDER BY count(*) DESC, type.name LIMIT ?",
-        (NAMED_TYPES,),
+        "ORDER BY count(*) DESC, type.name LIMIT 10"
     )
     by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
     return f"{DEFAULT_NEXT_STEPS} Nodes by type: {by_type}."

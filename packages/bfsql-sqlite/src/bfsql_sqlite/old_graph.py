@@ -19,14 +19,12 @@ from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_graph import NodeTable
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
+from bfsql_sqlite.graph_file import CHECK_EVERY
 from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.target import Target
 
 BATCH = 100_000
 """Edges that are in memory at a time."""
-
-_CHECK_EVERY = 100_000
-"""Steps of SQLite's machine between two calls of `stopped`."""
 
 _NODES = """
 SELECT id, type.name, coalesce(metadata, '{}')
@@ -131,7 +129,7 @@ class OldGraph:
             return
         try:
             with closing(read_only(self._target.path)) as old:
-                old.set_progress_handler(self._stopped, _CHECK_EVERY)
+                old.set_progress_handler(self._stopped, CHECK_EVERY)
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
                 shortened = self._long.shortened

@@ -32,18 +32,12 @@ ENOUGH = 5
 """Number of matches from which, as after an exact match, misspellings are not searched."""
 LONGEST = 256
 """Most characters of folded text that are searched as a part or a misspelling of a name."""
-MOST_WORDS = 16
-"""Most words that are searched."""
-MOST_GRAMS = 8
-"""Most trigrams that select the names to compare when a part of a name is searched."""
 WANTED = 2 * LIMIT
 """Entries that one look returns."""
 READ = 64
 """Entries whose texts are read at a time."""
 MOST_READ = 4_096
 """Most entries whose texts one look reads."""
-GRAM_BUDGET = 1 << 18
-"""Places of trigrams that a search for misspellings reads in a block, the rarest trigrams first."""
 COMPARED = 48
 """Entries sharing the most trigrams, which are compared letter by letter."""
 
@@ -120,7 +114,7 @@ class _Looks:
         if not self._text:
             return
         yield self._beginning
-        if wanted := words(self._text)[:MOST_WORDS]:
+        if wanted := words(self._text)[:16]:
             yield self._index.having([[terms.NAME_WORD + word] for word in wanted])
             yield self._index.having(
                 [[terms.NAME_WORD + word, terms.OTHER_WORD + word] for word in wanted]
@@ -166,9 +160,9 @@ class _Looks:
 
 
 def _within(text: str) -> list[list[str]]:
-    """The trigrams of any name that contains the text; only some of them if they are many."""
+    """The trigrams of any name that contains the text; about eight of them if they are many."""
     found = inner_grams(text)
-    return [[terms.TRIGRAM + gram] for gram in found[:: -(-len(found) // MOST_GRAMS)]]
+    return [[terms.TRIGRAM + gram] for gram in found[:: -(-len(found) // 8)]]
 
 
 # --- reading the index ---------------------------------------------------------
@@ -291,9 +285,9 @@ def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
 
 
 def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
-    """The number of lists that contain each place; lists past `GRAM_BUDGET` places are left out."""
+    """The number of lists that contain each place; the longest are left out if they are many."""
     kept: list[Places] = [np.empty(0, _PLACES)]
-    room = GRAM_BUDGET
+    room = 1 << 18
     for places in sorted(lists, key=len):
         room -= len(places)
         if room < 0:

@@ -24,7 +24,6 @@ BLOCK = 1 << 16
 """Most entries of a block: places are 16-bit numbers."""
 CHARACTERS = 4_000_000
 """Most characters of names and aliases in a block with more than one entry."""
-_BITS = 64
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
 
@@ -102,7 +101,7 @@ class _Block:
 
     def fits(self) -> bool:
         """Whether a trigram and a place fit into one 64-bit number."""
-        return terms.GRAM * self._letter_bits + self._place_bits <= _BITS
+        return terms.GRAM * self._letter_bits + self._place_bits <= np.iinfo(np.uint64).bits
 
     def postings(self) -> Iterator[_Postings]:
         """All terms in code point order, with their places."""

@@ -31,7 +31,6 @@ TRIGRAM, NAME_WORD, OTHER_WORD, TYPE, CHECKSUM = "gnot~"
 START = "\n"
 """The mark before a name, which folded text never contains."""
 
-_CHECKSUMS = 1 << 14
 _GAPS = re.compile(r"[^\w\n]|_")
 _ASCII_GAPS = {code: " " for code in range(128) if _GAPS.match(chr(code))}
 
@@ -80,7 +79,7 @@ def gram_text(folded: str, others: str) -> str:
 
 def checksum(folded: str) -> int:
     """A number that helps to find an alias or id; only the empty text has the number 0."""
-    return zlib.crc32(folded.encode()) % _CHECKSUMS + 1 if folded else 0
+    return zlib.crc32(folded.encode()) % (1 << 14) + 1 if folded else 0
 
 
 def checksum_term(number: int) -> str:
