@@ -7,7 +7,6 @@ themselves.
 
 from bfsql.loading.files import (
     EVERY,
-    KEPT,
     Reading,
     RefusalFilter,
     Rehearsal,
@@ -15,7 +14,7 @@ from bfsql.loading.files import (
     load,
     rehearse,
 )
-from bfsql.loading.intake import batches, check_graph, graph_is_there
+from bfsql.loading.intake import KEPT, batches, check_graph, graph_is_there
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,

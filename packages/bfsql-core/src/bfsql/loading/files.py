@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.intake import check_graph
+from bfsql.loading.intake import KEPT, check_graph
 from bfsql.loading.joins import NodeTables
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -31,14 +31,8 @@ from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.files import ReadSoFar
 from bfsql.sources.open import Source
 
-KEPT = 100
-"""Most refusals that a report shows; all of them are counted."""
-
 EVERY = 1_000
 """Number of records between two calls of `progress`."""
-
-FIRST = 3
-"""Number of nodes, and of edges, that a dry run shows."""
 
 
 async def load(
@@ -91,9 +85,9 @@ class Rehearsal(NamedTuple):
     report: LoadReport
     """The report on the graph of the files."""
     nodes: list[StagedNode]
-    """The first ones, by id."""
+    """The first three, by id."""
     edges: list[StagedEdge]
-    """The first ones, by subject, predicate and object."""
+    """The first three, by subject, predicate and object."""
     error: LoadRefused | None
     """Why nothing would be loaded."""
 
@@ -116,8 +110,8 @@ async def rehearse(reading: Reading) -> Rehearsal:
                 check_graph(staging.report, how)
             except LoadRefused as refused:
                 error = refused
-        nodes = await staging.run(lambda: list(islice(staging.nodes(), FIRST)))
-        edges = await staging.run(lambda: list(islice(staging.edges(), FIRST)))
+        nodes = await staging.run(lambda: list(islice(staging.nodes(), 3)))
+        edges = await staging.run(lambda: list(islice(staging.edges(), 3)))
         await staging.run(lambda: sum(1 for _ in reading.removed))
     return Rehearsal(reading.completed(staging.report), nodes, edges, error)
 

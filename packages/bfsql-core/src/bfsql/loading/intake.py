@@ -12,8 +12,8 @@ from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
-KEPT_REFUSALS = 100
-"""Refusals that a report shows; all of them are counted."""
+KEPT = 100
+"""Most refusals that a report shows; all of them are counted."""
 EXAMPLES = 5
 """Most ids, or other examples, of one kind that a report names."""
 NOT_TEXT = "it contains half of a surrogate pair, which is not text; write the whole character"
@@ -122,7 +122,7 @@ def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: boo
         reason = f"{reason} (the load is strict, so nothing was loaded)"
         raise SourceError(name_of(record), reason)
     report.refused += 1
-    if len(report.refusals) < KEPT_REFUSALS:
+    if len(report.refusals) < KEPT:
         report.refusals.append(Refusal(name_of(record), None, reason))
 
 

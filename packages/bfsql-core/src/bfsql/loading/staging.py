@@ -49,8 +49,6 @@ KEPT_IDS = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
 FOLDERS = "bfsql-load-"
 """How the names of the folders of `staged` begin."""
-TOLD = 1_000
-"""Things merged or read between two calls of `progress`."""
 
 DEFAULTS = LoadOptions()
 
@@ -106,7 +104,6 @@ async def staged(
     *,
     check: Callable[[GraphRecord], None] | None = None,
     codec: Codec = JSON,
-    kept_ids: int = KEPT_IDS,
     options: LoadOptions = DEFAULTS,
 ) -> AsyncIterator[Staging]:
     """A staging of all records, not merged yet; its file is removed at the end.
@@ -118,7 +115,6 @@ async def staged(
         check: Raises a `ValueError` for a record that the store cannot hold; its text is
             the reason.
         codec: How metadata is written.
-        kept_ids: Ids whose numbers are kept in memory.
         options: How the graph is to be loaded.
 
     Raises:
@@ -128,9 +124,7 @@ async def staged(
     worker = Worker()
     with working_folder(place, FOLDERS, uuid4().hex) as folder:
         try:
-            staging = Staging(
-                folder, worker, check=check, codec=codec, kept_ids=kept_ids, options=options
-            )
+            staging = Staging(folder, worker, check=check, codec=codec, options=options)
             with closing(staging):
                 await worker.run(lambda: staging.take(records))
                 yield staging
@@ -351,7 +345,7 @@ class Staging:
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         number = self._number("SELECT count(*) FROM unfinished")
         for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS)):
-            if count % TOLD == 0:
+            if count % 1_000 == 0:
                 self.tell("merging", count / number)
             metadata, items = self.merge_group(group)
             first, *surplus = (row[sql.PLACE] for row in group.rows[: len(group.records)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord, Refusal
@@ -108,6 +109,12 @@ class SourceAccount:
     """Number of evidence records yielded."""
     refused: int = 0
     """Number of lines refused."""
+
+    def add_column(self, name: str, meaning: str, value: Any) -> ColumnAccount:
+        """Add a column with the beginning of a value as its example."""
+        column = ColumnAccount(name, meaning, str(value)[:80])
+        self.columns.append(column)
+        return column
 
     def note(self, sentence: str) -> None:
         """Add a sentence to the notes, once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from bfsql.models.load import ColumnAccount, SourceAccount
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import NAME, TYPE, EdgeColumns, Names, NodeColumns
@@ -22,7 +22,6 @@ _ALIASES: Names = ("synonyms", "aliases")
 
 _OF_NODE = ("id", "type", "name", "aliases")
 _OF_EDGE = ("subject", "predicate", "object")
-_SHOWN = 80
 
 
 class Attributes:
@@ -123,9 +122,7 @@ class Attributes:
         if (key, meaning) in self._noted or key is None or attributes.get(key) is None:
             return
         self._noted.add((key, meaning))
-        name = key.removeprefix(":")
-        example = str(attributes[key])[:_SHOWN]
-        self._account.columns.append(ColumnAccount(name, meaning, example))
+        self._account.add_column(key.removeprefix(":"), meaning, attributes[key])
 
 
 def _with_label(known: Collection[str] | None, options: SourceOptions) -> tuple[Names, Names]:

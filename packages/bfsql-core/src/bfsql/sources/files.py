@@ -30,8 +30,6 @@ SPECIAL_FILES = {
 }
 """Names of the kinds of files that are neither regular files nor folders, by `stat.S_IFMT`."""
 
-_BLOCK = 1 << 17
-
 Stamp = tuple[int, int, int]
 """Device-independent identity of a file's content: inode, size, time of the last change."""
 
@@ -49,7 +47,7 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
             stream = gzip.GzipFile(path)
         case ".zst":
             check_library(path, "Zstandard data", ZSTD, "zst")
-            stream = io.BufferedReader(_Unpacked(path), _BLOCK)
+            stream = io.BufferedReader(_Unpacked(path), 1 << 17)
         case _:
             stream = path.open("rb")
     _OPENED.add(stream)
@@ -83,6 +81,36 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         self.fileobj.close()
+        super().close()
+
+
+class ChunkStream(io.RawIOBase):
+    """The bytes of some chunks; `source` is closed with it."""
+
+    def __init__(self, chunks: Iterator[bytes], source: io.BufferedIOBase) -> None:
+        self._chunks = chunks
+        self._source = source
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        """As of any stream."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a part of the buffer; return its size."""
+        while not self._ready:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._ready = memoryview(chunk)
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def close(self) -> None:
+        """Close both streams."""
+        self._source.close()
         super().close()
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphStream
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.xml_graphs import OBJECT, SUBJECT, Declared, Element, XmlGraph, typed
 
@@ -25,22 +24,9 @@ _OF_NODE = ("start", "end", "pid")
 _OF_EDGE = ("start", "end", "kind", "label")
 
 
-def open_gexf(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes and edges of a GEXF file, in its order.
+class Gexf(XmlGraph):
+    """Reads a GEXF file."""
 
-    Args:
-        path: The file.
-        options: Names of attributes, and defaults.
-        account: The account of the file.
-
-    Raises:
-        SourceError: The file is not well-formed XML, not GEXF, or declares a document type; raised
-            during reading.
-    """
-    return _Gexf(path, options, account).records()
-
-
-class _Gexf(XmlGraph):
     root = "gexf"
 
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
@@ -52,6 +38,7 @@ class _Gexf(XmlGraph):
         self._mutual = False
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """See `XmlGraph`."""
         match name:
             case "graph":
                 self._default_type = attributes.get("defaultedgetype", "undirected")
@@ -75,6 +62,7 @@ class _Gexf(XmlGraph):
                 self._value(attributes)
 
     def end(self, name: str, text: str) -> None:
+        """See `XmlGraph`."""
         if name == "default" and self._attribute is not None and text:
             self._attribute.default = typed(text, self._attribute.type)
         elif name in {"node", "edge"} and self.open:

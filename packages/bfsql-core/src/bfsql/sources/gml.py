@@ -30,12 +30,8 @@ from bfsql.sources.text import encoding_of, open_text
 
 _LONGEST = 1 << 24
 """Maximum number of characters in a line and in a text."""
-
 _DEEPEST = 50
 """Maximum nesting depth of blocks."""
-
-_IN_GRAPH = 2
-"""Number of blocks that are open inside the graph: the file's block and the graph's own."""
 
 _TOKEN = re.compile(
     r'(?P<space>\s+|\#.*)|(?P<key>[A-Za-z_]\w*)|(?P<text>"[^"]*")|(?P<bracket>[\[\]])'
@@ -73,11 +69,6 @@ class _Block:
 
 def open_gml(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The nodes and edges of a GML file, in its order.
-
-    Args:
-        path: The file.
-        options: Names of attributes, and defaults.
-        account: The account of the file.
 
     Raises:
         SourceError: The file is not text, is not GML, contains no graph, or ends too early;
@@ -146,6 +137,11 @@ class _Parser:
         """Whether the open graph declares its edges as directed."""
         return len(self._open) > 1 and self._open[1].values.get("directed") == 1
 
+    @property
+    def _in_item(self) -> bool:
+        """Whether a block is open inside the file's block and the graph's own."""
+        return bool(self._open[2:])
+
     def take(self, token: _Token) -> _Block | None:
         """The node or edge that ends with this token.
 
@@ -166,7 +162,7 @@ class _Parser:
             if len(self._open) > _DEEPEST:
                 reason = f"more than {_DEEPEST} blocks are nested inside each other"
                 raise SourceError(self._path, reason, token.line)
-        elif len(self._open) > _IN_GRAPH or key == "directed":
+        elif self._in_item or key == "directed":
             self._open[-1].put(key, _value(token))
         return None
 
@@ -176,7 +172,7 @@ class _Parser:
         if around == ["", "graph"]:
             return closed if closed.key in {"node", "edge"} else None
         self._graphs += closed.key == "graph" and around == [""]
-        if len(self._open) > _IN_GRAPH:
+        if self._in_item:
             self._open[-1].put(closed.key, closed.values)
         return None
 

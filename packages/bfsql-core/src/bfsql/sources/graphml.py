@@ -12,29 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, Refusal
+from bfsql.models.records import EdgeRecord, EvidenceRecord, Refusal
 from bfsql.sources import lightrag
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.xml_graphs import Declared, Element, XmlGraph, typed
 
 
-def open_graphml(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes and edges of a GraphML file, in its order.
+class GraphML(XmlGraph):
+    """Reads a GraphML file."""
 
-    Args:
-        path: The file.
-        options: Names of attributes, and defaults.
-        account: The account of the file.
-
-    Raises:
-        SourceError: The file is not well-formed XML, not GraphML, or declares a
-            document type; raised during reading.
-    """
-    return _GraphML(path, options, account).records()
-
-
-class _GraphML(XmlGraph):
     root = "graphml"
 
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
@@ -48,6 +35,7 @@ class _GraphML(XmlGraph):
         self._of_nodes: list[str] = []
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """See `XmlGraph`."""
         match name:
             case "data":
                 self._key = self._keys.get(attributes.get("key", ""))
@@ -71,6 +59,7 @@ class _GraphML(XmlGraph):
                 self.ready.append(Refusal(self.path, self.line, reason))
 
     def end(self, name: str, text: str) -> None:
+        """See `XmlGraph`."""
         if name in {"data", "default"}:
             self._value(name, text)
         elif name in {"node", "edge"} and self.open:

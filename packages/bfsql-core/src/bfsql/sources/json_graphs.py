@@ -22,7 +22,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.load import ColumnAccount, SourceAccount
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable, excerpt
@@ -66,12 +66,7 @@ class _Graph:
 
 
 def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes, then the edges, of a graph in one JSON value.
-
-    Args:
-        path: The file.
-        options: Names of attributes or columns, and defaults.
-        account: The account of the file; its notes name the form.
+    """The nodes, then the edges, of a graph in one JSON value; a note names its form.
 
     Raises:
         SourceError: The file is not JSON, not text, or has none of the forms; raised with the
@@ -224,8 +219,7 @@ def _of_table(
             firsts |= {key: value for key, value in row.items() if key not in firsts}
     columns = columns_of(path, list(firsts), options)
     for column, value in firsts.items():
-        meaning = columns.meanings.get(column, "metadata")
-        account.columns.append(ColumnAccount(column, meaning, str(value)[:80]))
+        account.add_column(column, columns.meanings.get(column, "metadata"), value)
     items = ((f"item {n}", row) for n, row in enumerate(rows, 1))
     records = _each(path, items, columns.record)
     if isinstance(columns, EdgeColumns):

@@ -57,18 +57,12 @@ from bfsql.sources.text import encoding_of
 
 _WANTED = ("entities", "relationships")
 _OPTIONAL = ("evidence", "mentions")
-
 _WAITING = 10_000
 """Maximum number of pieces of evidence with an ambiguous key that are held."""
 
 
 def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The records of a bundle: nodes, edges with their own evidence, then the rest.
-
-    Args:
-        folder: The folder with the files.
-        options: Only `encoding` is used.
-        account: Records which files are read, and what was left out.
 
     Raises:
         SourceError: The manifest cannot be read, the entities or relationships are

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -14,9 +14,9 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
-from bfsql.sources.gexf import open_gexf
+from bfsql.sources.gexf import Gexf
 from bfsql.sources.gml import open_gml
-from bfsql.sources.graphml import open_graphml
+from bfsql.sources.graphml import GraphML
 from bfsql.sources.headers import NodeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_graphs import open_json
@@ -27,13 +27,15 @@ from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
 from bfsql.sources.tables import Head, JsonTable, Table, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
-_GRAPHS = {
-    "graphml": open_graphml,
-    "gexf": open_gexf,
+# Each reads a path with the options, and describes it in the account.
+_GRAPHS: dict[str, Callable[[Path, SourceOptions, SourceAccount], ParquetGraph | GraphStream]] = {
+    "graphml": lambda path, options, account: GraphML(path, options, account).records(),
+    "gexf": lambda path, options, account: Gexf(path, options, account).records(),
     "gml": open_gml,
     "json": open_json,
     "parquet": open_parquet,
     "graphrag": open_graphrag,
+    "kgraph": open_bundle,
 }
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
 """The RDF formats."""
@@ -196,9 +198,7 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> Parquet
         from bfsql.sources.rdf import open_rdf
 
         return open_rdf(path, format_, options, account)
-    if format_ in _GRAPHS:
-        return _GRAPHS[format_](path, options, account)
-    return open_bundle(path, options, account)
+    return _GRAPHS[format_](path, options, account)
 
 
 def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]:

@@ -76,11 +76,7 @@ def open_parquet(
 ) -> ParquetGraph | GraphStream:
     """The nodes or the edges of a Parquet table.
 
-    Args:
-        path: The file.
-        options: Column names and defaults; if they name the format, a GraphRAG table is
-            read like any other.
-        account: The account of the file.
+    If the options name the format, a table of GraphRAG is read like any other.
 
     Raises:
         SourceError: The library for Parquet is not installed; the file is not Parquet, lacks a
@@ -102,11 +98,6 @@ def open_parquet(
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The nodes, edges and evidence of a GraphRAG output folder.
-
-    Args:
-        folder: The folder with the tables.
-        options: Names of columns, and defaults.
-        account: The account of the folder.
 
     Raises:
         SourceError: The library for Parquet is not installed; a table is missing, or damaged.
@@ -140,12 +131,7 @@ def _rows(table: ParquetTable, make: Any) -> GraphStream:
 
 
 class _Reading:
-    """Creates records from GraphRAG's tables.
-
-    Args:
-        options: Names of columns, and defaults.
-        account: The account of the input.
-    """
+    """Creates records from GraphRAG's tables."""
 
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
         self._options = options
@@ -252,9 +238,7 @@ class _Reading:
 class _RecordMaker:
     """Creates the records of one table, and enters its columns into the account.
 
-    Args:
-        account: The account of the file.
-        table: The prefix of its columns, if there are several tables.
+    The name of the table precedes that of its columns if there are several tables.
     """
 
     def __init__(self, account: SourceAccount, table: str = "") -> None:
@@ -285,9 +269,8 @@ class _RecordMaker:
             return
         told = self._columns.get(column)
         if told is None:
-            told = ColumnAccount(self._table + column, meaning, str(row[column])[:80])
+            told = self._account.add_column(self._table + column, meaning, row[column])
             self._columns[column] = told
-            self._account.columns.append(told)
         told.meaning = meaning
 
 

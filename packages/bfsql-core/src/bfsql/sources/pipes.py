@@ -19,8 +19,6 @@ from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
 _GB = 1 << 30
-_SPARE_BYTES = _GB
-"""Likewise, in bytes."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -138,7 +136,7 @@ def _copy(pipe: Path, stream: BinaryIO, copy: BinaryIO, folder: Path) -> None:
         if size % (1 << 26) < len(chunk):
             disk = shutil.disk_usage(folder)
             # A tenth of the disk is not filled with a copy.
-            if disk.free < max(disk.total // 10, _SPARE_BYTES):
+            if disk.free < max(disk.total // 10, _GB):
                 raise SourceError(
                     name_of(pipe),
                     f"was copied to {folder} until, after {size / _GB:.1f} GB, less than a tenth "

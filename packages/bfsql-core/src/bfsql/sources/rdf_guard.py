@@ -21,8 +21,8 @@ from bfsql.sources.xml_guard import (
     LONGEST_LITERAL,
     LONGEST_NAMESPACE,
     Guard,
-    GuardedStream,
     XmlGuard,
+    guarded_stream,
     open_xml,
 )
 
@@ -71,8 +71,7 @@ def open_guarded(path: Path, format_: str, encoding: str) -> io.BufferedReader:
     """
     if format_ == "rdfxml":
         return open_xml(path)
-    stream = GuardedStream(open_utf8(path, encoding), _guard(path, format_))
-    return io.BufferedReader(stream)
+    return guarded_stream(open_utf8(path, encoding), _guard(path, format_))
 
 
 def check_document(name: object, body: bytes, format_: str) -> None:

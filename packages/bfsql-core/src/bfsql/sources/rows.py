@@ -22,7 +22,6 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 
 _LONGEST = 1 << 24
 """Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
-_BLOCK = 1 << 15
 _SEPARATORS = ",;\t|"
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
@@ -112,7 +111,7 @@ class _Rows:
                 self._number += 1
             rest, ended = "", False
             while not ended:
-                block = stream.read(max(_BLOCK, len(rest), sum(map(len, self._lines))))
+                block = stream.read(max(1 << 15, len(rest), sum(map(len, self._lines))))
                 ended = not block
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)

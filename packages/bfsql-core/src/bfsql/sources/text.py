@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
-from bfsql.sources.files import open_bytes
+from bfsql.sources.files import ChunkStream, open_bytes
 
 LONGEST_LINE = 1 << 25
 """Maximum bytes per line; a longer line is refused, because it would be held in memory whole."""
@@ -25,8 +25,6 @@ _HEAD = 1 << 20
 _CHUNK = 1 << 16
 _BEFORE, _AFTER = 32, 32
 """Size in bytes of a sample around the first byte that is not UTF-8."""
-_SHARE = 4
-"""UTF-16 is likely if more than one byte in this many is zero; in Western text every other is."""
 
 _MARKS = (  # the mark of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -99,7 +97,7 @@ def open_utf8(path: Path, encoding: str = "utf-8") -> io.BufferedIOBase:
     """
     stream = open_bytes(path)
     if encoding != "utf-8":
-        return io.BufferedReader(_Recoded(stream, encoding), _CHUNK)
+        return io.BufferedReader(ChunkStream(_recoded(stream, encoding), stream), _CHUNK)
     try:
         if stream.peek(3)[:3] == codecs.BOM_UTF8:
             stream.read(3)
@@ -163,7 +161,8 @@ def _check(path: Path, head: bytes) -> None:
         if head.startswith(magic):
             raise SourceError(path, f"this is not text, but {what}")
     first, second = head[::2].count(0), head[1::2].count(0)
-    if max(first, second) * _SHARE > len(head) and min(first, second) * _SHARE < max(first, second):
+    # In Western text in UTF-16 every other byte is zero.
+    if max(first, second) * 4 > len(head) and min(first, second) * 4 < max(first, second):
         order = "le" if second > first else "be"
         raise SourceError(
             path,
@@ -211,32 +210,13 @@ def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:
             return
 
 
-class _Recoded(io.RawIOBase):
+def _recoded(stream: io.BufferedIOBase, encoding: str) -> Iterator[bytes]:
     """The bytes of a stream in another encoding, as UTF-8."""
-
-    def __init__(self, stream: io.BufferedIOBase, encoding: str) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-        self._ready = b""
-        self._begun = self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        while not self._ready and not self._ended:
-            chunk = self._stream.read(_CHUNK)
-            self._ended = not chunk
-            text = self._decoder.decode(chunk, final=self._ended)
-            if not self._begun and text:
-                text, self._begun = text.removeprefix("\ufeff"), True
-            self._ready = text.encode("utf-8", "surrogateescape")
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+    mark, chunk = "\ufeff", b" "
+    while chunk:
+        chunk = stream.read(_CHUNK)
+        text = decoder.decode(chunk, final=not chunk)
+        if text:
+            yield text.removeprefix(mark).encode("utf-8", "surrogateescape")
+            mark = ""

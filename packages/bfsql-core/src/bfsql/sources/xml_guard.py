@@ -20,12 +20,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 from xml.parsers import expat
 
 from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
-from bfsql.sources.files import open_bytes
+from bfsql.sources.files import ChunkStream, open_bytes
 
 DEEPEST = 1_000
 """Most levels of nested elements, and of RDF-star terms."""
@@ -45,7 +45,6 @@ GROWTH = 10
 """How many times its own size a larger file may have."""
 
 _CHUNK = 1 << 15
-_MOST = 1 << 20
 """Bytes that are checked, and passed on, at a time: more while a long term is read."""
 
 _AMPLIFIED = 43
@@ -77,38 +76,19 @@ class Guard(Protocol):
         """
 
 
-class GuardedStream(io.RawIOBase):
-    """The bytes of a stream, each of them checked before it is passed on.
+def guarded_stream(stream: io.BufferedIOBase, guard: Guard) -> io.BufferedReader:
+    """The bytes of a stream, each of them checked before it is passed on."""
 
-    Args:
-        stream: The bytes; closed with this stream.
-        guard: Checks them.
-    """
-
-    def __init__(self, stream: Any, guard: Guard) -> None:
-        self._stream = stream
-        self._guard = guard
-        self._ready = memoryview(b"")
-        self._ended = False
-
-    def readable(self) -> bool:  # noqa: D102
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: D102
-        if not self._ready and not self._ended:
+    def chunks() -> Iterator[bytes]:
+        chunk = b" "
+        while chunk:
             # The beginning of a long term is scanned again with each piece that follows.
-            chunk = self._stream.read(min(max(_CHUNK, self._guard.pending), _MOST))
-            self._guard.feed(chunk)
-            self._ended = not chunk
-            self._ready = memoryview(chunk)
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
+            chunk = stream.read(min(max(_CHUNK, guard.pending), 1 << 20))
+            guard.feed(chunk)
+            if chunk:
+                yield chunk
 
-    def close(self) -> None:  # noqa: D102
-        self._stream.close()
-        super().close()
+    return io.BufferedReader(ChunkStream(chunks(), stream))
 
 
 def open_xml(path: Path, *, doctype: bool = True) -> io.BufferedReader:
@@ -118,8 +98,7 @@ def open_xml(path: Path, *, doctype: bool = True) -> io.BufferedReader:
         path: The file.
         doctype: Whether the format may have a document type declaration.
     """
-    guard = XmlGuard(path, doctype=doctype)
-    return io.BufferedReader(GuardedStream(open_bytes(path), guard))
+    return guarded_stream(open_bytes(path), XmlGuard(path, doctype=doctype))
 
 
 class XmlGuard:

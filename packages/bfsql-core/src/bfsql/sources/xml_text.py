@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from xml.sax.saxutils import escape
 
-_CHUNK = 1 << 16
 _HIDDEN = re.compile(
     r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|(<(?:!--|\?|!\[).*|<!?-?\Z)", re.DOTALL
 )
@@ -56,7 +55,7 @@ class XmlText:
         return piece
 
     def _visible(self) -> Iterator[bytes]:
-        while chunk := self._text.read(max(_CHUNK, len(self._rest))):
+        while chunk := self._text.read(max(1 << 16, len(self._rest))):
             text, self._rest = self._rest + chunk, ""
             visible = _HIDDEN.sub(self._replacement, text).encode()
             for piece in visible.splitlines(keepends=True) if self._by_line else [visible]:
