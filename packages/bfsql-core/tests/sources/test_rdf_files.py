@@ -72,6 +72,31 @@ def test_an_iri_that_is_only_an_object_is_a_node_of_unknown_type(read):
     assert found.edges == [EdgeRecord("http://a.org/x", "http://a.org/p", "http://a.org/y")]
 
 
+def test_statements_that_describe_one_node_are_one_record_if_merging_gives_the_same(read):
+    text = """@prefix e: <http://e.org/> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:a e:q 2 ; rdfs:label "A" ; a e:T ; e:p e:b ; e:r 1 ; a e:U ; e:q 3 .
+e:b rdfs:label "e:b" ; e:q 1 ; e:l "[2, 1]"^^rdf:JSON ; e:r "x" .
+"""
+    found = read("g.ttl", text)
+    assert found.nodes == [
+        NodeRecord("e:b", ""),
+        NodeRecord("e:a", "e:T", {"e:q": 2, "e:r": 1, "name": "A"}),
+        NodeRecord("e:a", "e:U", {"e:q": 3}),
+        NodeRecord("e:b", "", {"name": "e:b"}),
+        NodeRecord("e:b", "", {"e:q": 1}),
+        NodeRecord("e:b", "", {"e:l": [2, 1]}),
+        NodeRecord("e:b", "", {"e:r": "x"}),
+    ]
+    assert (found.account.nodes, found.account.joined_nodes) == (11, 4)
+
+
+def test_an_empty_iri_is_refused(read):
+    found = read("g.nt", "<> <http://e/p> <http://e/o> .\n<http://e/s> <http://e/p> <> .\n")
+    assert [reason for _, reason in found.reasons] == ["subject is missing", "object is missing"]
+
+
 def test_several_files_share_their_prefixes(write, sort_out):
     first = write("a.nt", "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n")
     second = write("b.ttl", "@prefix e: <http://e.org/> .\ne:b e:p e:c .\n")

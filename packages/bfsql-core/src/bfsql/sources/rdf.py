@@ -132,57 +132,54 @@ class _Records:
         Raises:
             Unusable: An IRI in it is empty.
         """
-        id_ = self._id(subject, "subject")
+        if not (subject and predicate and object_):
+            missing = "object" if subject and predicate else "predicate" if subject else "subject"
+            raise Unusable(f"{missing} is missing")
+        id_ = self._short(subject)
         if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
                 key, value = self._field(predicate, object_)
-                self._describe(id_, self._default_type, {key: value})
+                self._describe(id_, self._default_type, key, value)
         elif predicate == _TYPE:
-            self._describe(id_, self._id(object_, "object"), {})
+            self._describe(id_, self._short(object_))
         else:
-            relation, other = self._id(predicate, "predicate"), self._id(object_, "object")
+            relation, other = self._short(predicate), self._short(object_)
             for end in (id_, other):
                 if end not in self._seen:
                     self.ready.append(NodeRecord(end, self._default_type))
                     self._remember(end)
             self.ready.append(EdgeRecord(id_, relation, other))
 
-    def _id(self, iri: str, what: str) -> str:
-        if not iri:
-            raise Unusable(f"{what} is missing")
-        return self._short(iri)
-
     def _field(self, predicate: str, literal: Literal) -> tuple[str, Any]:
         """The key and the value of metadata."""
-        relation, value = self._id(predicate, "predicate"), value_of(literal)
+        value = value_of(literal)
         if predicate in _NAMES:
             return "name", str(value)
         if predicate in _SYNONYMS:
             return "synonyms", [str(value)]
-        return relation, value
+        return self._short(predicate), value
 
-    def _describe(self, id_: str, entity_type: str, metadata: dict[str, Any]) -> None:
+    def _describe(self, id_: str, entity_type: str, key: str = "", value: Any = None) -> None:
         """Add a type or a value to the present node, or to the next one."""
         # Merging omits a name that is the id if there is another record, and sorts lists.
-        alone = metadata.get("name") == id_ or any(
-            isinstance(value, list) and len(value) > 1 for value in metadata.values()
-        )
+        alone = (key == "name" and value == id_) or (isinstance(value, list) and len(value) > 1)
         node = self._node
         if (
             node is None
             or alone
             or node.id != id_
-            or (node.entity_type and entity_type not in {"", node.entity_type})
-            or not node.metadata.keys().isdisjoint(metadata)
+            or (entity_type and node.entity_type and entity_type != node.entity_type)
+            or key in node.metadata
         ):
             self.finish_node()
-            self._node = _Node(id_, entity_type, metadata)
+            self._node = node = _Node(id_, entity_type, {})
             self._remember(id_)
         else:
             node.entity_type = node.entity_type or entity_type
-            node.metadata |= metadata
             self._account.nodes += 1
             self._account.joined_nodes += 1
+        if key:
+            node.metadata[key] = value
         if alone:
             self.finish_node()
 
