@@ -72,11 +72,7 @@ WHOLE = NumberedEdgeFilter()
 class Adjacency:
     """Reads the edges of one file. Its connections share it, since the file never changes.
 
-    Args:
-        nodes: Number of handles.
-        edges: Number of edges.
-        types: Number of types.
-        predicates: Number of predicates.
+    It takes the numbers of handles, edges, types and predicates.
     """
 
     def __init__(self, nodes: int, edges: int, types: int, predicates: int) -> None:
@@ -114,12 +110,7 @@ class Adjacency:
         return self.known_types
 
     def ranges(self, connection: sqlite3.Connection, lists: IntArray) -> Ranges:
-        """The ranges of lists.
-
-        Args:
-            connection: To the file.
-            lists: Numbers, ascending. Empty lists are not in the result.
-        """
+        """The ranges of lists whose numbers ascend, without those of empty lists."""
         parts, end = [Ranges(lists[:0], np.empty(0, np.int64), np.empty(0, np.int64))], 0
         for start in range(0, len(lists), _LISTS_AT_ONCE):
             part, end = self._some_ranges(connection, lists[start : start + _LISTS_AT_ONCE], end)
@@ -187,15 +178,9 @@ class Adjacency:
     def small_ring(
         self, connection: sqlite3.Connection, nodes: Sequence[int], part: NumberedEdgeFilter = WHOLE
     ) -> Ring | None:
-        """The ring of a few handles, or a part of it; None if it is too large.
-
-        Args:
-            connection: To the file.
-            nodes: Handles, each once. `known_types` has been read.
-            part: The edges to read.
-        """
-        types = self.known_types
-        asked = {node for node in nodes if types is not None and types[node] != NO_NODE}
+        """The ring of a few different handles, or a part of it; None if it is too large."""
+        types = self.types(connection)
+        asked = {node for node in nodes if types[node] != NO_NODE}
         elsewhere = asked if part.direction is None else set()
         triples: list[Numbers] = []
         for node in asked:
@@ -324,12 +309,8 @@ class Adjacency:
     ) -> Ring:
         """The edges of a batch.
 
-        Args:
-            connection: To the file.
-            ranges: What to read.
-            asked: Nodes whose edges are left out among the entering ones, because they are
-                read as leaving edges as well.
-            wanted: Numbers of predicates; edges of others are left out. None for all.
+        Entering edges that come from a node in `asked` are left out, because they are read as
+        leaving edges as well; and so are those whose predicate is not `wanted`.
         """
         predicates, ends = self.read(connection, ranges)
         owners = np.repeat(ranges.lists, ranges.lengths)
@@ -371,7 +352,7 @@ class Adjacency:
         for subject, predicate, obj in triples:
             wanted.setdefault(subject, []).append((predicate, obj))
         found: dict[Numbers, int] = {}
-        alone = wanted.keys()
+        alone: Collection[int] = wanted.keys()
         if len(wanted) > FEW_LISTS:
             lists = self.ranges(connection, np.array(sorted(wanted), np.int32))
             needed = np.array([len(wanted[subject]) for subject in lists.lists.tolist()], np.int64)
@@ -421,14 +402,7 @@ class Adjacency:
     def lower(
         self, connection: sqlite3.Connection, start: int, stop: int, entry: tuple[int, int]
     ) -> int:
-        """The first position in a list, or in a part of one, whose entry is not below another.
-
-        Args:
-            connection: To the file.
-            start: The start of the part.
-            stop: The end of the part, which is also the result if all entries are below.
-            entry: Predicate and other end.
-        """
+        """The first position in a part of a list whose entry is not below another, or `stop`."""
         first, last = start // ENTRIES, max(start, stop - 1) // ENTRIES
         while first < last:
             middle = (first + last + 1) // 2
@@ -440,12 +414,7 @@ class Adjacency:
         return begin + bisect_left(self._entries(connection, begin, end), entry)
 
     def at(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """Predicate and object of edges.
-
-        Args:
-            connection: To the file.
-            numbers: Numbers of the edges, ascending.
-        """
+        """Predicate and object of edges whose numbers ascend."""
         if not numbers:
             return []
         starts = integers(numbers)

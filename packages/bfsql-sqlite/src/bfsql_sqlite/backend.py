@@ -166,19 +166,11 @@ class SqliteBackend(BatchGraphDb):
 # --- what runs in a thread; a reader comes last, for `partial` ---------------
 
 
-def _storable(ids: Iterable[str]) -> list[str]:
-    """Ids that the store can contain: an id with a lone surrogate is never in it."""
-    return [entity_id for entity_id in ids if is_text(entity_id)]
-
-
 def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000 neighbours.
     new, types = tuple.__new__, schema.types
-    return [
-        new(Node, (entity_id, types[t], NO_METADATA))
-        for statement, keys in queries.chunks(_storable(ids), queries.nodes)
-        for entity_id, _, t in reader.execute(statement, keys)
-    ]
+    rows = queries.rows_for(reader, queries.nodes, queries.storable(ids))
+    return [new(Node, (entity_id, types[t], NO_METADATA)) for entity_id, _, t in rows]
 
 
 def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[Edge]:
@@ -226,22 +218,15 @@ def _decoded(text: str, keys: Collection[str] | None) -> Metadata:
 def _node_metadata(
     ids: Sequence[str], keys: Collection[str] | None, reader: Reader
 ) -> dict[str, Metadata]:
-    return {
-        entity_id: _decoded(text, keys)
-        for statement, some in queries.chunks(_storable(ids), queries.node_metadata)
-        for entity_id, text in reader.execute(statement, some)
-    }
+    rows = queries.rows_for(reader, queries.node_metadata, queries.storable(ids))
+    return {entity_id: _decoded(text, keys) for entity_id, text in rows}
 
 
 def _edge_metadata(
     edges: Collection[Triple], keys: Collection[str] | None, schema: Schema, reader: Reader
 ) -> dict[Triple, Metadata]:
-    ends = _storable({end for subject, _, obj in edges for end in (subject, obj)})
-    handles = {
-        entity_id: n
-        for statement, some in queries.chunks(ends, queries.handles)
-        for entity_id, n in reader.execute(statement, some)
-    }
+    ends = queries.storable({end for subject, _, obj in edges for end in (subject, obj)})
+    handles = dict(queries.rows_for(reader, queries.handles, ends))
     predicates = schema.predicate_numbers
     known = {
         (handles[s], predicates[p], handles[o]): (s, p, o)
@@ -249,11 +234,7 @@ def _edge_metadata(
         if s in handles and o in handles and p in predicates
     }
     numbers = schema.edges.numbers(reader, known)
-    texts = {
-        e: text
-        for statement, some in queries.chunks(sorted(numbers.values()), queries.edge_metadata)
-        for e, text in reader.execute(statement, some)
-    }
+    texts = dict(queries.rows_for(reader, queries.edge_metadata, sorted(numbers.values())))
     return {known[edge]: _decoded(texts.get(e, "{}"), keys) for edge, e in numbers.items()}
 
 

@@ -154,13 +154,9 @@ def check(path: Path) -> None:
 
 
 class Pool:
-    """Read-only connections to one state of one file.
+    """Read-only connections to one state of one file, which was taken before it was opened.
 
-    Args:
-        path: The file.
-        connections: The connections, all to the same file: the first one for reads on the event
-            loop, and one for each thread.
-        state: State of the file, taken before it was opened.
+    The first connection is for reads on the event loop; each other one is for a thread.
     """
 
     def __init__(self, path: Path, connections: list[sqlite3.Connection], state: Hashable) -> None:
@@ -176,11 +172,6 @@ class Pool:
     @classmethod
     def open(cls, path: Path, connections: int, cache_mb: int) -> Self:
         """Open all connections at once, so that a load that replaces the file meanwhile is noticed.
-
-        Args:
-            path: The file.
-            connections: Number of threads.
-            cache_mb: Megabytes of the file that each connection may keep in memory.
 
         Raises:
             StoreError: The file is not a graph that can be read.

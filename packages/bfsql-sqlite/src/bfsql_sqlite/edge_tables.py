@@ -87,13 +87,7 @@ def write_edges(
 
 
 class _Writer:
-    """Writes the lists of one direction, then those of the other.
-
-    Args:
-        connection: The file.
-        nodes: Number of all nodes.
-        width: The integer type of packed predicates.
-    """
+    """Writes the lists of one direction, then those of the other."""
 
     def __init__(self, connection: sqlite3.Connection, nodes: int, width: np.dtype[Any]) -> None:
         self._connection = connection
@@ -105,15 +99,9 @@ class _Writer:
         self._counts = np.zeros(SPAN, np.int64)
 
     def write(self, triples: Iterable[IntArray], *, own: int, other: int) -> int:
-        """Write the lists of one direction.
+        """Write the lists of one direction, and return the number of triples, which are sorted.
 
-        Args:
-            triples: Sorted.
-            own: The column of the nodes that own the lists.
-            other: The column of the other ends.
-
-        Returns:
-            The number of triples.
+        The nodes that own the lists are in the column `own`, the other ends in `other`.
         """
         number, first = 0, self._offset_row
         for chunk in _of_length(triples, ENTRIES):

@@ -13,7 +13,6 @@ import numpy as np
 from bfsql.arrays import numbers_of
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
 from bfsql.models import EdgeDirection
-from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
 from bfsql_sqlite.connection import Pool
@@ -130,13 +129,8 @@ def _begin(
 
 def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ResolvedNode]:
     """The nodes that exist, by id."""
-    # An id with a lone surrogate is never in the file.
-    storable = [entity_id for entity_id in ids if is_text(entity_id)]
-    return {
-        entity_id: ResolvedNode(n, entity_id, t)
-        for statement, keys in queries.chunks(storable, queries.nodes)
-        for entity_id, n, t in reader.execute(statement, keys)
-    }
+    rows = queries.rows_for(reader, queries.nodes, queries.storable(ids))
+    return {entity_id: ResolvedNode(n, entity_id, t) for entity_id, n, t in rows}
 
 
 def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, str]:
@@ -146,11 +140,7 @@ def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, st
         Damaged: A handle does not exist.
     """
     asked = list(handles)
-    names = {
-        n: entity_id
-        for statement, keys in queries.chunks(asked, queries.ids)
-        for n, entity_id in reader.execute(statement, keys)
-    }
+    names: dict[int, str] = dict(queries.rows_for(reader, queries.ids, asked))
     if not names.keys() >= set(asked):
         raise Damaged("an edge refers to a node that does not exist")
     return names

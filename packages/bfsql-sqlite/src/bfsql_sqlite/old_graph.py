@@ -86,18 +86,7 @@ class OldEdges:
 
 
 class OldGraph:
-    """The graph in a file, or an empty one.
-
-    Args:
-        target: The place of the file.
-        connection: To DuckDB.
-        long: The destination of long metadata.
-        stopped: Whether the load is cancelled.
-
-    Attributes:
-        nodes: Its nodes.
-        edges: Its edges.
-    """
+    """The graph in a file, or an empty one: its `nodes` and `edges`."""
 
     def __init__(
         self,
@@ -165,10 +154,6 @@ class OldGraph:
     def remove(self, options: LoadOptions, report: LoadReport) -> None:
         """Remove the nodes and edges that the options name, nodes with all their edges.
 
-        Args:
-            options: Options of the load.
-            report: Where it is counted.
-
         Raises:
             LoadRefused: There is no graph.
             Stopped: The load was cancelled.
@@ -214,10 +199,7 @@ class OldGraph:
     def rename_untyped(self, options: LoadOptions, nodes: Sequence[NodeTable]) -> None:
         """Clear the types of nodes that had none in an earlier load, if new records describe them.
 
-        Args:
-            options: Options of the load; nothing changes if the earlier one had the same name
-                for nodes without a type.
-            nodes: The new nodes.
+        Nothing changes if the earlier load had the same name for nodes without a type.
         """
         if self._untyped in {"", options.default_type} or not nodes:
             return

@@ -21,12 +21,7 @@ ALL = 20_000
 
 
 async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
-    """The outline of a graph.
-
-    Args:
-        db: The source of the metadata.
-        columns: The same graph in integers.
-    """
+    """The outline of a graph, which is given as a backend, for metadata, and in integers."""
     types = await columns.types(np.arange(columns.size, dtype=np.int32))
     count = _Relations(columns, types)
     for start in range(0, columns.size, AT_ONCE):
@@ -51,8 +46,7 @@ async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
 def _spread(kinds: IntArray) -> IntArray:
     """About `ALL` places, evenly spread over each kind; all places if there are no more than that.
 
-    Args:
-        kinds: A number for each place; places with negative numbers are left out.
+    Places whose kind is negative are left out.
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
@@ -66,12 +60,7 @@ def _spread(kinds: IntArray) -> IntArray:
 
 
 class _Relations:
-    """Counts edges by predicate and types of their ends, and keeps a sample.
-
-    Args:
-        columns: The graph.
-        types: Number of the type of every handle, negative if it is not a node.
-    """
+    """Counts edges by predicate and types of their ends, and keeps a sample."""
 
     def __init__(self, columns: IntegerGraph, types: IntArray) -> None:
         self._columns = columns

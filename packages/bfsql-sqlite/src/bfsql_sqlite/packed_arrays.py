@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.integers import IntArray
-from bfsql_sqlite.queries import chunks
+from bfsql_sqlite.queries import rows_for
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
@@ -23,11 +23,7 @@ class Damaged(sqlite3.DatabaseError):
 
 def rows_at(connection: sqlite3.Connection, what: str, keys: npt.NDArray[Any]) -> list[Any]:
     """Rows in the order of their keys, which ascend; `what` is columns and a table."""
-    return [
-        row
-        for statement, some in chunks(keys.tolist(), partial(_by_key, what))
-        for row in connection.execute(statement, some)
-    ]
+    return rows_for(connection, partial(_by_key, what), keys.tolist())
 
 
 @cache
@@ -36,15 +32,10 @@ def _by_key(what: str, size: int) -> str:
 
 
 def array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDArray[Any]:
-    """An array from its parts.
-
-    Args:
-        parts: The blobs of consecutive rows.
-        width: The type of the integers.
-        length: The number of integers that the parts should have together.
+    """An array of a length from the blobs of consecutive rows.
 
     Raises:
-        Damaged: They have another number.
+        Damaged: They have another length.
     """
     return np.frombuffer(_joined(parts, width, length), width)
 

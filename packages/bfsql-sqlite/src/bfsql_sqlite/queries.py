@@ -9,28 +9,42 @@ filled up to one of a few sizes, so that SQLite prepares few statements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Any
+
+from bfsql.models.json_values import is_text
 
 CHUNK = 512
 """Most keys in one statement."""
 _SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
-Key = TypeVar("Key")
 
-
-def chunks(keys: Sequence[Key], query: Callable[[int], str]) -> Iterator[tuple[str, Sequence[Key]]]:
-    """Statements for all keys, each with the keys to bind; the last key is repeated as padding.
+def rows_for(
+    reader: sqlite3.Connection, query: Callable[[int], str], keys: Sequence[Any], *first: Any
+) -> list[Any]:
+    """The rows for all keys.
 
     Args:
-        keys: The keys to look up.
+        reader: A connection to the file.
         query: Returns the statement for a number of keys.
+        keys: The keys to look up, of which the last is repeated as padding.
+        first: Values that each statement takes before the keys.
     """
+    rows: list[Any] = []
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
-        size = next(size for size in _SIZES if size >= len(chunk))
-        yield query(size), [*chunk, *[chunk[-1]] * (size - len(chunk))]
+        size = _SIZES[bisect_left(_SIZES, len(chunk))]
+        padding = [chunk[-1]] * (size - len(chunk))
+        rows += reader.execute(query(size), (*first, *chunk, *padding))
+    return rows
+
+
+def storable(ids: Iterable[str]) -> list[str]:
+    """Ids that a file can contain: an id with a lone surrogate is never in it."""
+    return [entity_id for entity_id in ids if is_text(entity_id)]
 
 
 def _marks(size: int, mark: str = "?") -> str:

@@ -24,6 +24,7 @@ from bfsql.models.matching import NameQuery
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
+from bfsql_sqlite.search_index import NODES, PLACES
 from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, words
 
 LIMIT = 20
@@ -40,9 +41,6 @@ MOST_READ = 4_096
 """Most entries whose texts one look reads."""
 COMPARED = 48
 """Entries sharing the most trigrams, which are compared letter by letter."""
-
-_PLACES = np.dtype("<u2")
-_NODES = np.dtype("<i4")
 
 Places = NDArray[np.integer[Any]]
 
@@ -71,12 +69,11 @@ def search(
     if not exact and len(found) < ENOUGH:
         found.update(dict.fromkeys(looks.alike()))
     best = list(found)[:LIMIT]
-    rows = {
+    stubs = {
         n: EntityStub(entity_id, type_names[t], name)
-        for statement, keys in queries.chunks(best, queries.stubs)
-        for n, entity_id, t, name in connection.execute(statement, keys)
+        for n, entity_id, t, name in queries.rows_for(connection, queries.stubs, best)
     }
-    return [rows[n] for n in best]
+    return [stubs[n] for n in best]
 
 
 class _Looks:
@@ -147,11 +144,8 @@ class _Looks:
         if not 1 < len(self._text) <= LONGEST:
             return []
         nearest = self._index.sharing([terms.TRIGRAM + gram for gram in grams(self._text)])
-        ids = {
-            n: entity_id
-            for statement, keys in queries.chunks(nearest, queries.stubs)
-            for n, entity_id, *_ in self._connection.execute(statement, keys)
-        }
+        rows = queries.rows_for(self._connection, queries.stubs, nearest)
+        ids = {n: entity_id for n, entity_id, *_ in rows}
         wanted, order = NameQuery(self._query), {}
         for n, (name, others) in self._index.labels(nearest).items():
             if match := wanted.match(ids[n], name, others.split("\n")):
@@ -169,12 +163,7 @@ def _within(text: str) -> list[list[str]]:
 
 
 class _Index:
-    """Finds entries, of some types or of all, by their terms.
-
-    Args:
-        connection: The graph.
-        types: Numbers of the types; none or None for all.
-    """
+    """Finds entries, of some types or of all, by their terms."""
 
     def __init__(self, connection: sqlite3.Connection, types: Collection[int] | None) -> None:
         self._connection = connection
@@ -229,22 +218,19 @@ class _Index:
 
     def labels(self, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
         """The folded texts of entries: the name, and the others, one per line."""
-        return {
-            n: (name, others)
-            for statement, keys in queries.chunks(nodes, queries.labels)
-            for n, name, others in self._connection.execute(statement, keys)
-        }
+        rows = queries.rows_for(self._connection, queries.labels, nodes)
+        return {n: (name, others) for n, name, others in rows}
 
     def _blocks(self) -> list[tuple[int, int]]:
         """Number and size of each block."""
         rows = self._connection.execute(queries.BLOCKS)
-        return [(b, length // _NODES.itemsize) for b, length in rows]
+        return [(b, length // NODES.itemsize) for b, length in rows]
 
     def _nodes(self, b: int, places: Places) -> list[int]:
         if not len(places):
             return []
         ((nodes,),) = self._connection.execute(queries.BLOCK, (b,))
-        found: list[int] = np.frombuffer(nodes, _NODES)[places].tolist()
+        found: list[int] = np.frombuffer(nodes, NODES)[places].tolist()
         return found
 
     def _places(
@@ -256,11 +242,11 @@ class _Index:
         lists = [[have[term] for term in group if term in have] for group in asked]
         if starting:
             rows = self._connection.execute(queries.POSTINGS_FROM, (b, starting, starting))
-            lists.append([np.frombuffer(places, _PLACES) for (places,) in rows])
+            lists.append([np.frombuffer(places, PLACES) for (places,) in rows])
         lists.sort(key=lambda some: sum(map(len, some)))
         first, *others = lists
         if not first:
-            return np.empty(0, _PLACES)
+            return np.empty(0, PLACES)
         found = first[0] if len(first) == 1 else np.flatnonzero(_mask(first, size))
         for some in others:
             if not len(found):
@@ -269,11 +255,8 @@ class _Index:
         return found
 
     def _postings(self, b: int, wanted: Sequence[str]) -> dict[str, Places]:
-        return {
-            term: np.frombuffer(places, _PLACES)
-            for statement, keys in queries.chunks(wanted, queries.postings)
-            for term, places in self._connection.execute(statement, (b, *keys))
-        }
+        rows = queries.rows_for(self._connection, queries.postings, wanted, b)
+        return {term: np.frombuffer(places, PLACES) for term, places in rows}
 
 
 def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
@@ -286,7 +269,7 @@ def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
 
 def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
     """The number of lists that contain each place; the longest are left out if they are many."""
-    kept: list[Places] = [np.empty(0, _PLACES)]
+    kept: list[Places] = [np.empty(0, PLACES)]
     room = 1 << 18
     for places in sorted(lists, key=len):
         room -= len(places)

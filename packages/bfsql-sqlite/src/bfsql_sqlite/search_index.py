@@ -24,8 +24,10 @@ BLOCK = 1 << 16
 """Most entries of a block: places are 16-bit numbers."""
 CHARACTERS = 4_000_000
 """Most characters of names and aliases in a block with more than one entry."""
-_PLACES = np.dtype("<u2")
-_NODES = np.dtype("<i4")
+PLACES = np.dtype("<u2")
+"""The type of places in a block."""
+NODES = np.dtype("<i4")
+"""The type of the numbers of nodes."""
 
 _Numbers = NDArray[np.integer[Any]]
 _Entry = tuple[int, int, str, str]
@@ -51,7 +53,7 @@ def index_names(
     """
     connection.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", map(_entry, nodes))
     for b, block in enumerate(_blocks(connection.execute(_IN_ORDER))):
-        numbers = np.array([n for n, *_ in block.entries], _NODES)
+        numbers = np.array([n for n, *_ in block.entries], NODES)
         connection.execute("INSERT INTO block VALUES (?, ?)", (b, numbers.tobytes()))
         for names, places in block.postings():
             rows = zip(repeat(b), names, places, strict=False)
@@ -83,8 +85,7 @@ def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, 
 class _Block:
     """A block of consecutive entries.
 
-    Args:
-        entries: Number of the node, number of its type, folded name, other folded labels.
+    An entry has the numbers of the node and of its type, the folded name, other folded labels.
     """
 
     def __init__(self, entries: list[_Entry]) -> None:
@@ -164,10 +165,10 @@ class _Block:
         """The numbers that occur, ascending, and the places of each."""
         pairs = np.sort(numbers << self._place_bits | places)
         pairs = pairs[_changes(pairs)]
-        found = (pairs & ((1 << self._place_bits) - 1)).astype(_PLACES).tobytes()
+        found = (pairs & ((1 << self._place_bits) - 1)).astype(PLACES).tobytes()
         of_pairs = pairs >> self._place_bits
         starts = _changes(of_pairs)
-        begins = (starts * _PLACES.itemsize).tolist()
+        begins = (starts * PLACES.itemsize).tolist()
         ends = [*begins[1:], len(found)]
         return of_pairs[starts].tolist(), [found[i:j] for i, j in zip(begins, ends, strict=False)]
 

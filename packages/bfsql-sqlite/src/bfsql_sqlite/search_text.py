@@ -69,9 +69,7 @@ def inner_grams(folded: str) -> list[str]:
 def gram_text(folded: str, others: str) -> str:
     """The text whose trigrams, except those with a `SEPARATOR`, are the terms of an entry.
 
-    Args:
-        folded: The name.
-        others: The aliases and the id, separated by line breaks.
+    The others are the aliases and the id, separated by line breaks.
     """
     rest = others.replace("\n", f" {SEPARATOR} ")
     return f"{START}{folded[:2]:2}{SEPARATOR} {folded} {SEPARATOR} {rest} {SEPARATOR}"

@@ -34,11 +34,7 @@ class Target(NamedTuple):
 
 
 def look(path: Path, options: LoadOptions) -> Target:
-    """The content of a place, after checking that a load with these options may use it.
-
-    Args:
-        path: The place of the new file, not a link.
-        options: Only `mode` and `backup` matter.
+    """The content of a place, not a link, after checking that a load may put a file there.
 
     Raises:
         LoadRefused: A graph exists, and the mode is NEW.
@@ -109,10 +105,7 @@ def _check_backup(path: Path) -> None:
 def put(made: Path, target: Target, options: LoadOptions) -> str:
     """Put a finished file in its place; a crash leaves either the old or the new one.
 
-    Args:
-        made: The file, in a folder on the same disk with room for another file.
-        target: Its place.
-        options: Whether to keep a replaced graph.
+    Its folder has to be on the same disk, with room for another file.
 
     Returns:
         The path of the kept graph, or an empty string.
@@ -166,11 +159,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Translate system errors into sentences.
-
-    Args:
-        path: The file as the settings name it.
-    """
+    """Translate system errors into sentences about a file as the settings name it."""
     try:
         yield
     except BlockingIOError as error:
