@@ -25,12 +25,7 @@ _OF_EDGE = ("subject", "predicate", "object")
 
 
 class Attributes:
-    """Creates the records of one file, and enters the attributes with a meaning into its account.
-
-    Args:
-        options: Column options, which name attributes here, and defaults.
-        account: The account of the file.
-    """
+    """Creates the records of one file, and enters attributes with a meaning into its account."""
 
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
         self._options = options
@@ -79,11 +74,6 @@ class Attributes:
     def edge(self, attributes: Mapping[str, Any], subject: str, object_: str) -> EdgeRecord:
         """The edge with these attributes; the `key` of a multigraph is used if it is text.
 
-        Args:
-            attributes: All attributes, including the ends.
-            subject: Key of the id that the edge leaves.
-            object_: Key of the id that the edge enters.
-
         Raises:
             Unusable: An end is missing, or a field is of the wrong kind.
         """
@@ -112,13 +102,7 @@ class Attributes:
         self._account.note("undirected edges keep the direction in which they are written")
 
     def note(self, attributes: Mapping[str, Any], key: str | None, meaning: str) -> None:
-        """Enter an attribute into the account, with its value as the example, unless it is listed.
-
-        Args:
-            attributes: The attributes of one node or edge.
-            key: The key of the attribute; ignored if the node or edge has no value for it.
-            meaning: One of the meanings that `ColumnAccount` lists.
-        """
+        """Enter an attribute that has a value into the account, unless it is listed."""
         if (key, meaning) in self._noted or key is None or attributes.get(key) is None:
             return
         self._noted.add((key, meaning))

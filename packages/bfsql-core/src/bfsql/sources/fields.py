@@ -21,10 +21,6 @@ class Unusable(ValueError):
 def identifier(value: Any, what: str) -> str:
     """An id or a predicate, exactly as it is written; a whole number as its digits.
 
-    Args:
-        value: The value in the file.
-        what: The field's name, for the error message.
-
     Raises:
         Unusable: There is no value, it is not text, or it contains a lone
             surrogate, which no store can hold (`protocol.md` 19).
@@ -65,13 +61,10 @@ def texts(value: Any, what: str) -> list[str]:
 
 
 def value_of(cell: str) -> str | int | float | bool:
-    """A number or a boolean if the text can mean nothing else, otherwise the text.
+    """A number or a boolean if a text, not empty, can mean nothing else; otherwise the text.
 
     Whole numbers have at most 15 digits and no leading zero, since `0042` and
     long rows of digits are codes. Decimals are `1.5`, `0.90`, `1e-05`.
-
-    Args:
-        cell: The cell's text, not empty.
     """
     if cell[0] not in _MAYBE:
         return cell

@@ -25,12 +25,6 @@ def with_unique_ids(
 ) -> GraphStream:
     """The records of a node table; if its id column is a fallback, they are checked.
 
-    Args:
-        records: The records, and refusals.
-        path: The file, for the error message.
-        columns: The meaning of the columns.
-        rows: The rows of the table.
-
     Raises:
         SourceError: The column is a fallback, and a record has the id of an earlier one.
     """
@@ -45,13 +39,7 @@ def with_unique_ids(
 
 
 def not_unique(path: Path, columns: NodeColumns, rows: Iterable[Row]) -> SourceError:
-    """The error of an id column in which values occur twice; it names columns without any.
-
-    Args:
-        path: The file.
-        columns: The meaning of the columns.
-        rows: The rows of the table.
-    """
+    """The error of an id column in which values occur twice; it names columns without any."""
     repeats, example, texts = 0, "", dict[str, _Texts]()
     with ExitStack() as stack:
         for row in rows:

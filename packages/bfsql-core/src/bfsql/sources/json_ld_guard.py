@@ -39,10 +39,6 @@ def check_json_ld(name: object, document: Any) -> None:
 def with_local_contexts(path: Path, value: Any) -> Any:
     """A JSON-LD document without remote contexts; schema.org's is replaced by its vocabulary.
 
-    Args:
-        path: The file.
-        value: The parsed JSON.
-
     Raises:
         SourceError: Another context is a remote document.
     """

@@ -53,13 +53,7 @@ def records(
     make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]],
     encoding: str = "utf-8",
 ) -> GraphStream:
-    """The records of each line's object; objects that `make` finds unusable are refused.
-
-    Args:
-        path: The file.
-        make: Returns the records of one object, or raises `Unusable`.
-        encoding: As `encoding_of` returns it.
-    """
+    """The records that `make` returns for each line's object; `Unusable` ones are refused."""
     for number, found in objects(path, encoding):
         if isinstance(found, Refusal):
             yield found

@@ -101,11 +101,8 @@ class TurtleGuard:
 
     A literal or an IRI that its line leaves open is refused in Turtle and TriG, because a lenient
     parser would read on and find other terms in what follows than the guard. In N-Triples and
-    N-Quads it is passed over, since lines that have a fault are parsed one by one.
-
-    Args:
-        name: The file, or another name of the document for messages.
-        lines: Whether a statement is a line, as in N-Triples and N-Quads.
+    N-Quads, whose statements are `lines`, it is passed over, since lines that have a fault are
+    parsed one by one.
     """
 
     def __init__(self, name: object, *, lines: bool) -> None:

@@ -43,10 +43,7 @@ class Dialect(NamedTuple):
 def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
     """The dialect, by the first line: the separator that occurs most in it, outside of quotes.
 
-    Args:
-        path: The file.
-        encoding: As `encoding_of` returns it.
-        tabs: Whether the separator is known to be a tab.
+    With `tabs` the separator is known to be a tab.
     """
     with open_text(path, encoding, strict=False) as stream:
         first = stream.readline(_LONGEST)
@@ -58,13 +55,7 @@ def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
 
 
 def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
-    """Every row that is not empty.
-
-    Args:
-        path: The file.
-        encoding: As `encoding_of` returns it.
-        dialect: How cells are written.
-    """
+    """Every row that is not empty."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
     rows = _Rows(path, encoding, dialect)
     return rows.trimmed() if dialect.trim else rows.read()

@@ -211,14 +211,7 @@ class JsonTable(NamedTuple):
 
 
 class Table:
-    """The table in a CSV file, and its records.
-
-    Args:
-        path: The file.
-        head: Its head.
-        have: The columns that are not ignored.
-        columns: The meaning of the columns.
-        account: The account of the file.
+    """The table in a CSV file, and its records; columns that are not in `have` are ignored.
 
     Attributes:
         path: The file.

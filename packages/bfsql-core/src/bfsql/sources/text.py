@@ -48,11 +48,7 @@ _NO_TEXT = {
 
 
 def encoding_of(path: Path, named: str | None) -> str:
-    """The encoding of a text file, by its Python name.
-
-    Args:
-        path: The file.
-        named: The encoding that the caller specified; a byte order mark takes precedence.
+    """The encoding of a text file, by its Python name; a byte order mark precedes the named one.
 
     Raises:
         SourceError: The name is unknown, or none is given and the head of the file is not UTF-8.
@@ -90,10 +86,6 @@ def open_utf8(path: Path, encoding: str = "utf-8") -> io.BufferedIOBase:
     """The text of a file as bytes in UTF-8, without a byte order mark.
 
     Bytes that are invalid in the encoding are passed through, and are then not valid UTF-8.
-
-    Args:
-        path: The file.
-        encoding: As `encoding_of` returns it.
     """
     stream = open_bytes(path)
     if encoding != "utf-8":
@@ -129,12 +121,7 @@ def rest_of_line(stream: io.BufferedIOBase) -> bytes:
 
 
 def not_text(raw: bytes, encoding: str) -> str:
-    """The fault of a line with bytes that are not text, and a remedy.
-
-    Args:
-        raw: The line as the file has it.
-        encoding: Its expected encoding.
-    """
+    """The fault of a line with bytes that are not text, and a remedy."""
     if encoding == "utf-8":
         try:
             raw.decode()

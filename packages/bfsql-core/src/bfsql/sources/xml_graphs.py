@@ -49,13 +49,7 @@ class Element:
 
 
 class XmlGraph(ABC):
-    """A file that is being read: the open elements and the finished records.
-
-    Args:
-        path: The file.
-        options: Names of attributes, and defaults.
-        account: The account of the file.
-    """
+    """A file that is being read: the open elements and the finished records."""
 
     root: str
     """Name of the first element."""
@@ -98,21 +92,11 @@ class XmlGraph(ABC):
 
     @abstractmethod
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element.
-
-        Args:
-            name: The name without its namespace.
-            attributes: The attributes of the element, also without namespaces.
-        """
+        """Handle the start of an element; names are without namespaces."""
 
     @abstractmethod
     def end(self, name: str, text: str) -> None:
-        """Handle the end of an element.
-
-        Args:
-            name: The name without its namespace.
-            text: The text collected because of `listen`, otherwise empty.
-        """
+        """Handle the end of an element, with the text collected because of `listen`."""
 
     def listen(self) -> None:
         """Collect text until the next element ends."""
@@ -134,8 +118,7 @@ class XmlGraph(ABC):
     def finish(self, known: list[str] | None = None) -> None:
         """Turn the node or edge that was opened last into a record.
 
-        Args:
-            known: The attributes that nodes have; None if `label` is a node's name.
+        `known` are the attributes that nodes have; None if `label` is a node's name.
         """
         element = self.open.pop()
         try:
