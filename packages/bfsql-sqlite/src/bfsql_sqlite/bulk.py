@@ -163,7 +163,7 @@ class _Load:
             return self._numbered([self._records("record", records)])
         tables = [
             self._in_bulk(number, source, records)
-            or self._records(f"records_{number}", records.accepted(source.records))
+            or self._records(f"records_{number}", records.records_of(source.records))
             for number, source in enumerate(records.sources)
         ]
         records.finish()
@@ -174,9 +174,9 @@ class _Load:
             if first is None:
                 raise
             first.source.account.note(f"{RECORD_BY_RECORD}: {_reason(error)}")
+            self._connection.execute("SET preserve_insertion_order = true")
             for number, table in enumerate(tables):
                 if isinstance(table, BulkTable):
-                    self._connection.execute("SET preserve_insertion_order = true")
                     table.drop()
                     tables[number] = self._records(f"records_{number}", table.records())
             return self._numbered(tables)

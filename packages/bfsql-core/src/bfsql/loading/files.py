@@ -270,7 +270,7 @@ class RefusalFilter:
 
     Attributes:
         sources: The sources of the stream. Instead of all records, a loader may take those of one
-            source after the other from `accepted`, or read the table of a source itself, if the
+            source after the other from `records_of`, or read the table of a source itself, if the
             graph is the same and it updates the account and calls `add_table`; then `finish`.
         strict: Whether a refusal is an error.
         progress: Has to be called from time to time while a table is read.
@@ -298,10 +298,10 @@ class RefusalFilter:
         Raises:
             SourceError: Every line was refused, or one in strict mode.
         """
-        yield from self.accepted(self._stream)
+        yield from self.records_of(self._stream)
         self.finish()
 
-    def accepted(self, stream: GraphStream) -> Iterator[GraphRecord]:
+    def records_of(self, stream: GraphStream) -> Iterator[GraphRecord]:
         """The records of a part of the stream; errors as with all of it, except at its end."""
         for record in stream:
             if isinstance(record, Refusal):
