@@ -57,7 +57,9 @@ class StatementWriter:
         Raises:
             ValueError: The record cannot be written; the text is the reason.
         """
-        if isinstance(record, EdgeRecord) and self._iri(record.predicate) in self._reserved:
+        if not isinstance(record, EdgeRecord):
+            return
+        if self._mapping.ids.iri(record.predicate) in self._reserved:  # None if it is not text
             raise ValueError(
                 f"its predicate {record.predicate} denotes types or statements in RDF, so it "
                 "would not be an edge; write it as the node's type, or rename it"
