@@ -32,7 +32,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if find_spec("bfsql_test_support") is None:
     pytest.exit("The helpers of the tests are not installed: pip install -e tests/support", 4)
-pytest.register_assert_rewrite("bfsql_test_support")
+pytest.register_assert_rewrite("bfsql_test_support", "bfsql_testing.loader_suite")
 pytest_plugins = ["bfsql_test_support.servers.fixtures"]
 from bfsql_test_support.depth import THOROUGH  # noqa: E402 - checked above
 from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402

@@ -13,15 +13,11 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Me
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load import existing, loader
 from bfsql_postgres.load.loader import load_graph
+from bfsql_postgres.plugin import plugin
 from bfsql_test_support.servers.postgres import LOCKED
-from bfsql_test_support.suites.loading import (
-    OLD,
-    Contents,
-    LoadElsewhere,
-    ReadMetadata,
-    SqlLoaderSuite,
-    many,
-)
+from bfsql_test_support.suites.loading import ReadMetadata, SqlLoaderSuite
+from bfsql_testing import EVERYTHING, Kind
+from bfsql_testing.loader_suite import OLD, Contents, many
 
 LAYOUTS = ["bundle_evidence", "evidence"]
 
@@ -38,6 +34,13 @@ async def relations(owner: asyncpg.Connection, schema: str) -> set[str]:
 
 
 class TestLoads(SqlLoaderSuite):
+    plugin = replace(plugin, load=load_graph)  # which another process can import
+    keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
+
+    @pytest.fixture
+    def settings(self, settings: PostgresSettings) -> PostgresSettings:
+        return settings
+
     @pytest.fixture
     def contents(self, owner: asyncpg.Connection, schema: str) -> Contents:
         async def contents() -> tuple[list[str], set[str]]:
@@ -52,10 +55,6 @@ class TestLoads(SqlLoaderSuite):
             return json.loads(dict(rows)[entity_id])
 
         return metadata
-
-    @pytest.fixture
-    def load_elsewhere(self, settings: PostgresSettings) -> LoadElsewhere:
-        return load_graph, settings
 
     @pytest.mark.parametrize("layout", LAYOUTS)
     async def test_the_report_counts_what_was_found(self, settings, layout: str) -> None:
@@ -318,18 +317,6 @@ async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
 # --- all or nothing ---------------------------------------------------------
 
 
-async def test_a_file_that_cannot_be_read_is_no_fault_of_the_server(load, owner) -> None:
-    await load(OLD)
-
-    def unreadable() -> Iterator[GraphRecord]:
-        yield from many(3)
-        raise PermissionError(13, "Permission denied", "graph.jsonl")
-
-    with pytest.raises(PermissionError):
-        await load(unreadable())
-    assert await ids(owner) == ["old"]
-
-
 async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, load, owner) -> None:
     await load(OLD)
     loop = asyncio.get_running_loop()
@@ -399,14 +386,6 @@ async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner) ->
         )
         assert nodes == edges
     await work
-
-
-async def test_two_loads_at_once_do_not_mix(load, owner) -> None:
-    reports = await asyncio.gather(load(many(300)), load(many(400)), load(many(500)))
-    assert [report.nodes for report in reports] == [300, 400, 500]
-    nodes = await owner.fetchval("SELECT count(*) FROM entity")
-    assert nodes in {300, 400, 500}
-    assert await owner.fetchval("SELECT count(*) FROM relationship") == nodes
 
 
 async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(

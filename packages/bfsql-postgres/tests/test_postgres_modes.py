@@ -15,7 +15,7 @@ from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph
 from bfsql_test_support.servers.database import Database
-from bfsql_test_support.suites.loading import many
+from bfsql_testing.loader_suite import many
 
 OLD: list[GraphRecord] = [
     NodeRecord("a", "T", {"name": "one"}),

@@ -4,7 +4,8 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from bfsql.cli import bfsql
 from bfsql.errors import (
     ConfigurationError,
     LoadRefused,
-    SourceError,
     StoreError,
     StoreUnavailable,
 )
@@ -31,7 +31,8 @@ from bfsql_test_support.servers.bad_replies import Asked, Reply, refused, reset,
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.sparql import SparqlServer
-from bfsql_test_support.suites.loading import Contents, Load, LoaderSuite
+from bfsql_testing import EVERYTHING, Kind, LoaderSuite
+from bfsql_testing.loader_suite import Contents, cancel, many
 
 NEW = LoadOptions(LoadMode.NEW)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"
@@ -82,22 +83,50 @@ def count(server: SparqlServer) -> int:
 
 
 class TestLoads(LoaderSuite):
-    NOTE = "Nothing in "
+    plugin = replace(plugin, load=load_graph)  # which another process can import
+    keeps = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
+    cancelled_note = "Nothing in "
 
     @pytest.fixture
-    def load(self, settings: SparqlSettings) -> Load:
-        return lambda records: load_graph(settings, records)
+    def settings(self, empty: SparqlSettings) -> SparqlSettings:
+        return empty
 
     @pytest.fixture
-    def contents(self, server: SparqlServer) -> Contents:
-        async def contents() -> bool:
-            return is_as_it_was(server)
+    def contents(self, oxigraph: OxigraphServer) -> Contents:
+        """All statements; blank nodes are not written."""
+
+        async def contents() -> list[tuple[str, ...]]:
+            rows = oxigraph.select(
+                "SELECT ?g ?s ?p ?o { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
+            )
+            return sorted(tuple(row.get(name, "") for name in "gspo") for row in rows)
 
         return contents
 
-    @pytest.fixture
-    def before(self) -> bool:
-        return True
+
+async def test_a_source_that_fails_changes_nothing_on_any_server(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    def breaking() -> Iterator[GraphRecord]:
+        yield from many(20_000)
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match=r"^the source broke$"):
+        await load_graph(settings, breaking())
+    assert is_as_it_was(server)
+
+
+async def test_a_load_that_is_cancelled_while_it_reads_changes_nothing_on_any_server(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    def endless(begun: Callable[[], object]) -> Iterator[GraphRecord]:
+        while True:
+            yield from many(10_000)
+            begun()
+
+    error = await cancel(lambda records: load_graph(settings, records), endless)
+    assert [note.startswith("Nothing in ") for note in error.__notes__] == [True]
+    assert is_as_it_was(server)
 
 
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
@@ -378,14 +407,6 @@ async def test_ends_of_edges_are_nodes_without_a_statement(
     assert (await described(empty))[0] == {"a": "owl:Thing", "b": "T", "c": "owl:Thing"}
 
 
-async def test_ends_of_edges_have_a_type_that_is_asked_for(empty: SparqlSettings) -> None:
-    options = LoadOptions(LoadMode.NEW, create_nodes=True, default_type="Node")
-    await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
-    types, metadata = await described(empty)
-    assert types == {"a": "Node", "b": "Node"}
-    assert metadata == {"a": {"name": "a"}, "b": {"name": "b"}}
-
-
 async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str, Any]]:
     """The types and the metadata of the nodes a, b and c, as far as they exist."""
     ids = ["a", "b", "c"]
@@ -397,18 +418,6 @@ async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str,
         await backend.close()
 
 
-@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.REPLACE])
-async def test_a_graph_that_would_be_worth_nothing_is_refused(
-    mode: LoadMode, oxigraph: SparqlServer, empty: SparqlSettings
-) -> None:
-    options = LoadOptions(mode, require_nodes=True)
-    with pytest.raises(LoadRefused, match="all 1 edges dangle"):
-        await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
-    with pytest.raises(LoadRefused, match="would have no node"):
-        await load_graph(empty, [], options)
-    assert oxigraph.count() == 0
-
-
 async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:
     blind = empty.model_copy(update={"endpoint": None})
     with pytest.raises(ConfigurationError, match="set endpoint, or SPARQL_ENDPOINT_URL"):
@@ -416,15 +425,7 @@ async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:
     assert (await load_graph(blind, GRAPH)).nodes == 2
 
 
-async def test_a_strict_load_ends_at_what_cannot_be_written(
-    oxigraph: SparqlServer, empty: SparqlSettings
-) -> None:
-    with pytest.raises(SourceError, match="the load is strict"):
-        await load_graph(empty, [EdgeRecord("a", "rdf:type", "b")], LoadOptions(strict=True))
-    assert oxigraph.count() == 0
-
-
-async def test_progress_is_told_to_the_end(empty: SparqlSettings) -> None:
-    told: list[tuple[str, float | None]] = []
-    await load_graph(empty, GRAPH, LoadOptions(progress=lambda *one: told.append(one)))
-    assert told[-1] == ("writing", 1.0)
+async def test_progress_reaches_the_end(empty: SparqlSettings) -> None:
+    phases: list[tuple[str, float | None]] = []
+    await load_graph(empty, GRAPH, LoadOptions(progress=lambda *phase: phases.append(phase)))
+    assert phases[-1] == ("writing", 1.0)

@@ -19,7 +19,8 @@ from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.plugin import plugin
-from bfsql_test_support.suites.loading import load_and_tell, load_files_and_tell, many
+from bfsql_test_support.suites.loading import load_and_tell, load_files_and_tell
+from bfsql_testing.loader_suite import many
 
 KILLS = 20
 NODES = 1_500

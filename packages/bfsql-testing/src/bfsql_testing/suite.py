@@ -46,7 +46,10 @@ from bfsql_testing.conformance import (
 )
 from bfsql_testing.conformance.harness import EXAMPLES, RULE_SECONDS, SAMPLE
 
-__all__ = ["BackendSuite", "Kind", "never", "notimpl", "notyet"]
+pytest.register_assert_rewrite("bfsql_testing.loader_suite")
+from bfsql_testing.loader_suite import LoaderSuite  # noqa: E402 - with asserts that show values
+
+__all__ = ["BackendSuite", "Kind", "LoaderSuite", "never", "notimpl", "notyet"]
 
 Opened = AbstractAsyncContextManager[GraphDbInterface]
 
