@@ -101,6 +101,10 @@ LONG_EVERYWHERE = ("columns-batches",)
 """Rules that it skips there, too."""
 
 
+LONG_LOADS = ("test_a_load_that_is_cancelled_while_it_merges_changes_nothing",)
+"""Rules for loaders that it skips, too."""
+
+
 def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Tests of the kit's rules that take seconds; on the embedded store, some rules do not."""
     from bfsql_testing.conformance import RULES
@@ -113,6 +117,8 @@ def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
             embedded = item.nodeid.startswith("packages/bfsql-sqlite")
             if item.name in everywhere or (item.name in long and not embedded):
                 yield item
+        elif item.name.partition("[")[0] in LONG_LOADS:
+            yield item
 
 
 KEPT = "_hypothesis_internal_use_settings"
