@@ -31,7 +31,6 @@ from bfsql_testing.conformance.harness import (
     outcome,
     reading_rule,
     same,
-    sample,
     some_ids,
     uncached,
 )
@@ -309,8 +308,8 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
 )
 async def tools_answer(trial: Trial) -> None:
     """Through the cache, in the exact shapes of the protocol, the asked ids in the answers."""
-    async with trial.opened() as db, open_graph(db) as graph:
-        ids = [node.id for node in [await db.get_node(i) for i in await sample(trial, db)]]
+    async with trial.sampled() as (db, found_ids), open_graph(db) as graph:
+        ids = [(await db.get_node(i)).id for i in found_ids]
         ids = list(dict.fromkeys(i for i in ids if i.strip()))[:10]
         await _answer(graph, "describe_schema")
         for entity_id in ids[:3]:

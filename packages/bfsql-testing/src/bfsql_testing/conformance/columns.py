@@ -36,10 +36,6 @@ LARGEST = BATCH_EDGES * 5 // 4
 """Most edges in a batch: a store cannot always split where it should."""
 PREDICATES, SPOKES = 330, 1_000
 """Edges of a ring that has to come in more than one batch."""
-FIRST = 4
-"""Batches of a large ring that are read."""
-TOGETHER = 8
-"""Rings that are read at the same time."""
 
 
 class ColumnsSample(NamedTuple):
@@ -214,12 +210,12 @@ async def columns_apart(trial: Trial) -> None:
     """Rings read in turn and all at once, and rings that are abandoned after their first batch."""
     async with _columns(trial) as (db, columns, ids):
         every = await _handles(columns, ids)
-        parts = [every[number::TOGETHER] for number in range(TOGETHER)]
+        parts = [every[number::8] for number in range(8)]
         alone = [sorted(await _edges(columns, part)) for part in parts]
         # More than a pool has connections.
         for _ in range(40):
             await soon(_read_one_batch(_own(db), every))
-        for own in ([_own(db) for _ in parts], [columns] * TOGETHER):
+        for own in ([_own(db) for _ in parts], [columns] * len(parts)):
             together = await asyncio.gather(*map(_edges, own, parts))
             for one, wanted in zip(together, alone, strict=True):
                 expect(
@@ -276,13 +272,13 @@ async def columns_batches(trial: Trial) -> None:
             raise Untried(f"The store has no ring of more than {LARGEST} edges.")
 
 
-async def _sizes(columns: IntegerGraph, handles: IntArray) -> list[int]:
+async def _sizes(columns: IntegerGraph, handles: IntArray, most: int = 4) -> list[int]:
     """The number of edges in each of the first batches of a ring."""
     sizes: list[int] = []
     async with aclosing(columns.rings(handles)) as rings:
         async for ring in rings:
             sizes.append(len(ring.subjects))
-            if len(sizes) == FIRST:
+            if len(sizes) == most:
                 break
     return sizes
 

@@ -19,9 +19,10 @@ missing one is not tried.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -178,6 +179,27 @@ async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason:
     raise Broken(f"{method}({key!r}) gave {answer!r}{reason}")
 
 
+@contextmanager
+def no_error(what: str, advice: str = "") -> Iterator[None]:
+    """Turn any error of a backend into `Broken`, with a sentence that begins and ends like this."""
+    try:
+        yield
+    except (Broken, Untried):
+        raise
+    except Exception as error:
+        raise Broken(f"{what} raised {type(error).__name__}: {error}{advice}") from error
+
+
+@asynccontextmanager
+async def within(seconds: float, late: str) -> AsyncIterator[None]:
+    """Limit the time of what a backend does; if it takes longer, it is `Broken` for this reason."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise Broken(late) from error
+
+
 @dataclass(slots=True)
 class Trial:
     """The ways to open one backend, and its author's declarations."""
@@ -229,6 +251,12 @@ class Trial:
         async with self.open() if self.open is not None else self.filled(village()) as backend:
             yield backend
 
+    @asynccontextmanager
+    async def sampled(self) -> AsyncIterator[tuple[GraphDbInterface, list[str]]]:
+        """An open backend over the existing store, and ids to check."""
+        async with self.opened() as db:
+            yield db, await sample(self, db)
+
     def away(self, db: GraphDbInterface) -> AbstractAsyncContextManager[None]:
         """A context in which the store of an open backend cannot be reached.
 
@@ -278,6 +306,16 @@ async def looked_at(
             yield db, node_ids(able)
 
 
+@asynccontextmanager
+async def beside_reference(
+    trial: Trial, graph: Callable[[], list[GraphRecord]]
+) -> AsyncIterator[tuple[GraphDbInterface, MemoryBackend, list[GraphRecord]]]:
+    """An open backend over a graph of the kit, the reference over the same, and its records."""
+    records = trial.storable(graph())
+    async with trial.filled(records) as db:
+        yield db, MemoryBackend(records), records
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
     """The edges that one call returned."""
@@ -288,9 +326,12 @@ class Edges:
     """Whether the backend reported no omission."""
 
 
-PARTS = 3
-"""The predicates by which parts of a ring are requested."""
 NO_PREDICATE = "no predicate of any graph"
+
+
+async def ring_of(db: GraphDbInterface, ids: Sequence[str]) -> set[Triple]:
+    """The edges that `edges_batch` returns, as plain triples."""
+    return {(s, p, o) for s, p, o in await db.edges_batch(ids)}
 
 
 async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any) -> Edges:
@@ -310,7 +351,8 @@ def parts_of(
         ids: The ids for which it was requested.
     """
     names = sorted({predicate for _, predicate, _ in ring})
-    some = [None, *([name] for name in names[:PARTS]), names[:PARTS], [*names, NO_PREDICATE], []]
+    first = names[:3]
+    some = [None, *([name] for name in first), first, [*names, NO_PREDICATE], []]
     ways: tuple[EdgeDirection | None, ...] = (None, "out", "in")
     for predicates, direction in product(some, ways):
         part: EdgeFilter = {"predicates": predicates, "direction": direction}

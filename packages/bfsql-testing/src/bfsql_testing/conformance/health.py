@@ -9,12 +9,16 @@ from typing import Any
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreError
 from bfsql_testing.conformance.graphs import village
-from bfsql_testing.conformance.harness import Broken, Trial, expect, filling_rule, reading_rule
+from bfsql_testing.conformance.harness import (
+    Broken,
+    Trial,
+    expect,
+    filling_rule,
+    no_error,
+    reading_rule,
+    within,
+)
 
-CHANGES = 200
-"""Number of consecutive calls of `changed`."""
-CHANGES_SECONDS = 2.0
-"""Time limit for these calls: a thousand times the expected time."""
 PING_SECONDS = 20.0
 """The time within which a ping has to end."""
 
@@ -30,25 +34,22 @@ async def changed_steady(trial: Trial) -> None:
         _expect_unchanged(db)
         await db.entity_types()
         await db.predicates()
+        calls, most = 200, 2.0  # a thousand times the expected time
         began = time.monotonic()
-        for _ in range(CHANGES):
+        for _ in range(calls):
             _expect_unchanged(db)
         seconds = time.monotonic() - began
         expect(
-            seconds < CHANGES_SECONDS,
-            f"{CHANGES} calls of changed() took {seconds:.1f} s; a server makes one before every "
+            seconds < most,
+            f"{calls} calls of changed() took {seconds:.1f} s; a server makes one before every "
             "call, so it may not ask another machine.",
         )
 
 
 def _expect_unchanged(db: GraphDbInterface) -> None:
-    try:
+    advice = "; it has to give None, or a value for what the store holds now."
+    with no_error("changed()", advice):
         change: Any = db.changed()
-    except Exception as other:
-        raise Broken(
-            f"changed() raised {type(other).__name__}: {other}; it has to give None, or a value "
-            "for what the store holds now."
-        ) from other
     if asyncio.iscoroutine(change):
         change.close()
         raise Broken("changed() is a coroutine; it has to be a plain method that gives a value.")
@@ -85,31 +86,22 @@ async def ping_asks(trial: Trial) -> None:
         away = trial.away(db)
         await _ping(db)
         async with away:
+            gone = "With the store gone, ping()"
             try:
-                async with asyncio.timeout(PING_SECONDS):
-                    await db.ping()
-            except StoreError:
-                return
-            except TimeoutError as late:
-                raise Broken(f"With the store gone, ping() hangs for {PING_SECONDS:g} s.") from late
-            except Exception as other:
-                raise Broken(
-                    f"With the store gone, ping() raised {type(other).__name__}: {other}; "
-                    "StoreUnavailable is due."
-                ) from other
-            raise Broken("With the store gone, ping() returned; StoreUnavailable is due.")
+                with no_error(gone, "; StoreUnavailable is due."):
+                    async with within(PING_SECONDS, f"{gone} hangs for {PING_SECONDS:g} s."):
+                        await db.ping()
+            except Broken as broken:
+                if isinstance(broken.__cause__, StoreError):
+                    return
+                raise
+            raise Broken(f"{gone} returned; StoreUnavailable is due.")
 
 
 async def _ping(db: GraphDbInterface) -> None:
-    try:
-        async with asyncio.timeout(PING_SECONDS):
+    with no_error("The store answers, and ping()", "."):
+        async with within(PING_SECONDS, f"ping() hangs for {PING_SECONDS:g} s; the store answers."):
             await db.ping()
-    except TimeoutError as late:
-        raise Broken(f"ping() hangs for {PING_SECONDS:g} s; the store answers.") from late
-    except Exception as other:
-        raise Broken(
-            f"The store answers, and ping() raised {type(other).__name__}: {other}."
-        ) from other
 
 
 @reading_rule(
@@ -139,13 +131,8 @@ async def may_write_not(trial: Trial) -> None:
 
 
 async def _why(db: GraphDbInterface) -> str | None:
-    try:
+    with no_error("may_write()", "; where the rights cannot be found out, None is due."):
         why: Any = await db.may_write()
-    except Exception as other:
-        raise Broken(
-            f"may_write() raised {type(other).__name__}: {other}; where the rights cannot be "
-            "found out, None is due."
-        ) from other
     expect(
         why is None or (isinstance(why, str) and why.strip()),
         f"may_write() gave {why!r}; it has to be a sentence for the operator, or None.",

@@ -23,9 +23,10 @@ from bfsql_testing.conformance.harness import (
     expect,
     filling_rule,
     reading_rule,
-    sample,
+    ring_of,
     some_edges,
     uncached,
+    within,
 )
 
 BEAT = 0.005
@@ -37,7 +38,6 @@ PATIENCE = 10.0
 """Seconds without an answer after a cancellation, from which a backend counts as stuck."""
 STEPS = (0, 1, 2, 3, 5, 8, 13)
 """Turns of the event loop after which a call is cancelled."""
-DEGREE = 400
 
 Ask = Callable[[], Awaitable[Any]]
 
@@ -166,7 +166,7 @@ async def _pause(ask: Any) -> float:
 )
 async def cancellation(trial: Trial) -> None:
     """Early and late, more often than a pool has connections, beside a call that stays."""
-    records = trial.storable(hub(DEGREE))
+    records = trial.storable(hub(400))
     async with trial.filled(records) as db:
         wanted = await _everything(db)
         for steps in STEPS * 2:
@@ -186,7 +186,7 @@ def _asks(db: GraphDbInterface) -> list[Ask]:
         return (found.id, found.entity_type)
 
     async def ring() -> Any:
-        return sorted({(s, p, o) for s, p, o in await db.edges_batch(["hub"])})
+        return sorted(await ring_of(db, ["hub"]))
 
     async def leaving() -> Any:
         return sorted(map(tuple, await db.edges_from("hub")))
@@ -273,14 +273,12 @@ async def soon(answer: Awaitable[_Answer]) -> _Answer:
     Raises:
         Broken: There was no answer within `PATIENCE`.
     """
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return await answer
-    except TimeoutError as late:
-        raise Broken(
-            f"After calls were cancelled, no answer came within {PATIENCE:g} s: is a connection "
-            "or a lock never released?"
-        ) from late
+    late = (
+        f"After calls were cancelled, no answer came within {PATIENCE:g} s: is a connection "
+        "or a lock never released?"
+    )
+    async with within(PATIENCE, late):
+        return await answer
 
 
 @reading_rule(
@@ -290,10 +288,9 @@ async def soon(answer: Awaitable[_Answer]) -> _Answer:
 )
 async def stable_answers(trial: Trial) -> None:
     """Asked twice, in two orders."""
-    async with trial.opened() as db:
-        ids = (await sample(trial, db))[:10]
-        first = {i: await _answers(db, i) for i in ids}
-        for entity_id in reversed(ids):
+    async with trial.sampled() as (db, ids):
+        first = {i: await _answers(db, i) for i in ids[:10]}
+        for entity_id in reversed(first):
             again = await _answers(db, entity_id)
             for what, value in again.items():
                 expect(
@@ -309,16 +306,15 @@ async def stable_answers(trial: Trial) -> None:
 )
 async def fresh_answers(trial: Trial) -> None:
     """Every list is emptied, every mapping changed at every depth; then all is asked again."""
-    async with trial.opened() as db:
-        ids = (await sample(trial, db))[:10]
-        before = {i: await _answers(db, i) for i in ids}
+    async with trial.sampled() as (db, ids):
+        before = {i: await _answers(db, i) for i in ids[:10]}
         edges = await some_edges(trial, db)
         of_edges = [clean_metadata(await db.metadata_for_edge(Edge(*e))) for e in edges]
         lists = [list(await db.entity_types()), list(await db.predicates())]
-        for entity_id in ids:
-            _mutate(await db.metadata_for_node(entity_id))
-            _mutate(await db.metadata_for_nodes_batch([entity_id]))
+        for entity_id in before:
             for answer in (
+                await db.metadata_for_node(entity_id),
+                await db.metadata_for_nodes_batch([entity_id]),
                 await db.edges_from(entity_id),
                 await db.edges_to(entity_id),
                 await db.edges_batch([entity_id]),
@@ -330,7 +326,7 @@ async def fresh_answers(trial: Trial) -> None:
                 _mutate(answer)
         for edge in edges:
             _mutate(await db.metadata_for_edge(Edge(*edge)))
-        for entity_id in ids:
+        for entity_id in before:
             after = await _answers(db, entity_id)
             wrong = [what for what in after if after[what] != before[entity_id][what]]
             expect(not wrong, f"A caller's change of {wrong} of {entity_id!r} came back.")

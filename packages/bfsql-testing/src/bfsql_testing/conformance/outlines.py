@@ -19,6 +19,7 @@ from bfsql_testing.conformance.harness import (
     filling_rule,
     looked_at,
     reading_rule,
+    ring_of,
 )
 
 OUTLINE = "the backend contract: outline gives the graph in counts, or None"
@@ -29,10 +30,14 @@ async def _outlined(
     trial: Trial, records: Sequence[GraphRecord]
 ) -> AsyncIterator[tuple[GraphDbInterface, list[str], Outline]]:
     async with looked_at(trial, records) as (db, ids):
-        outline = await db.outline()
-        if outline is None:
-            raise Untried("The backend gives no outline: outline() gives None.")
-        yield db, ids, outline
+        yield db, ids, await _outline(db)
+
+
+async def _outline(db: GraphDbInterface) -> Outline:
+    outline = await db.outline()
+    if outline is None:
+        raise Untried("The backend gives no outline: outline() gives None.")
+    return outline
 
 
 async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
@@ -42,7 +47,7 @@ async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
         Untried: The backend reported an omission.
     """
     with call.scope(seconds=call.remaining()) as scope:
-        ring = {(s, p, o) for s, p, o in await db.edges_batch(ids)}
+        ring = await ring_of(db, ids)
         ends = {end for s, _, o in ring for end in (s, o)}
         types = {n.id: n.entity_type for n in await db.get_nodes_batch(sorted(ends.union(ids)))}
         whole = sorted((s, p, o) for s, p, o in ring if s in types and o in types)
@@ -93,9 +98,7 @@ async def outline_counts(trial: Trial) -> None:
     """
     for records in (village(), tangled()):
         async with trial.filled(records) as db:
-            outline = await db.outline()
-            if outline is None:
-                raise Untried("The backend gives no outline: outline() gives None.")
+            outline = await _outline(db)
             wanted = await _counted(db, node_ids(trial.storable(records)))
         if outline.node_counts:
             _expect_counts("nodes by type", outline.node_counts, wanted.node_counts)
@@ -129,9 +132,7 @@ def _expect_counts(what: str, have: Mapping[Any, int], want: Mapping[Any, int]) 
 async def outline_properties(trial: Trial) -> None:
     """Names, kinds, ranges and values; they may come from a sample."""
     async with trial.filled(village()) as db:
-        outline = await db.outline()
-        if outline is None:
-            raise Untried("The backend gives no outline: outline() gives None.")
+        outline = await _outline(db)
         wanted = await _counted(db, node_ids(trial.storable(village())))
     for have, want in (
         (outline.node_properties, wanted.node_properties),

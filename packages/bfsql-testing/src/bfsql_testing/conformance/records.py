@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers.clean import clean, clean_metadata
-from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, Metadata, NodeRecord
 from bfsql_testing.conformance.graphs import evidence, hostile, node_ids, parallel, values
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
-    Broken,
     Trial,
+    beside_reference,
     expect,
     expect_unknown,
     filling_rule,
+    no_error,
     reading_rule,
     sample,
     some_edges,
@@ -53,8 +53,8 @@ IDENTITY = ("id", "entity_type")
 )
 async def own_identity(trial: Trial) -> None:
     """The canonical id of a node is its own canonical id."""
-    async with trial.opened() as db:
-        for entity_id in await sample(trial, db):
+    async with trial.sampled() as (db, ids):
+        for entity_id in ids:
             node = await db.get_node(entity_id)
             expect(
                 {type(node.id), type(node.entity_type)} <= {str},
@@ -91,8 +91,7 @@ async def unknown_ids(trial: Trial) -> None:
 )
 async def unknown_metadata(trial: Trial) -> None:
     """Of nodes and edges, for plain and for hostile ids; core asks for what exists."""
-    async with trial.opened() as db:
-        [known, *_] = await sample(trial, db)
+    async with trial.sampled() as (db, [known, *_]):
         for entity_id in UNKNOWN:
             await _key_error(db, "metadata_for_node", entity_id)
         for edge in (
@@ -103,14 +102,8 @@ async def unknown_metadata(trial: Trial) -> None:
 
 
 async def _key_error(db: GraphDbInterface, method: str, key: object) -> None:
-    try:
+    with no_error(f"{method}({key!r})", ", not KeyError."):
         await expect_unknown(db, method, key, " and raised no KeyError.")
-    except Broken:
-        raise
-    except Exception as other:
-        raise Broken(
-            f"{method}({key!r}) raised {type(other).__name__}: {other}, not KeyError."
-        ) from other
 
 
 @filling_rule(
@@ -158,9 +151,7 @@ async def ids_no_patterns(trial: Trial) -> None:
 )
 async def hostile_ids(trial: Trial) -> None:
     """Each is known, has its own edges and metadata; so with predicates and types."""
-    records = trial.storable(hostile())
-    wanted = MemoryBackend(records)
-    async with trial.filled(records) as db:
+    async with beside_reference(trial, hostile) as (db, wanted, records):
         for entity_id in node_ids(records):
             shown = repr(entity_id)[:80]
             node = await db.get_node(entity_id)
@@ -195,9 +186,7 @@ async def hostile_ids(trial: Trial) -> None:
 async def every_value(trial: Trial) -> None:
     """Value by value, as answers show them, with numbers and booleans told apart."""
     for graph in (values, parallel):
-        records = trial.storable(graph())
-        wanted = MemoryBackend(records)
-        async with trial.filled(records) as db:
+        async with beside_reference(trial, graph) as (db, wanted, records):
             for record in records:
                 if isinstance(record, NodeRecord):
                     have = await db.metadata_for_node(record.id)
@@ -232,9 +221,7 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
 )
 async def edge_evidence(trial: Trial) -> None:
     """And `provenance_for_node` gives those that touch a node."""
-    records = trial.storable(evidence())
-    wanted = MemoryBackend(records)
-    async with trial.filled(records) as db:
+    async with beside_reference(trial, evidence) as (db, wanted, _):
         for edge in (Edge("e:1", "treats", "e:2"), Edge("e:2", "causes", "e:2")):
             have = clean((await db.metadata_for_edge(edge)).get("provenance"), "provenance")
             want = clean((await wanted.metadata_for_edge(edge)).get("provenance"), "provenance")
@@ -259,9 +246,7 @@ async def edge_evidence(trial: Trial) -> None:
 )
 async def evidence_counted(trial: Trial) -> None:
     """Asked for one item, for twenty and for none."""
-    records = trial.storable(evidence())
-    wanted = MemoryBackend(records)
-    async with trial.filled(records) as db:
+    async with beside_reference(trial, evidence) as (db, wanted, _):
         for entity_id in ("e:1", "e:2"):
             right = (await wanted.provenance_for_node(entity_id, 20))["total"]
             for limit in (0, 1, 20):

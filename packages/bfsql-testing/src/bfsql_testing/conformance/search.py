@@ -11,14 +11,13 @@ from bfsql.models import NodeRecord
 from bfsql_testing.conformance.graphs import HOSTILE, crowd, hostile, node_ids, people
 from bfsql_testing.conformance.harness import (
     WORDS,
-    Broken,
     Trial,
     Untried,
     expect,
     filling_rule,
     looked_at,
+    no_error,
     reading_rule,
-    sample,
 )
 
 MOST = 20
@@ -54,8 +53,8 @@ def _takes_types(db: GraphDbInterface) -> bool:
 )
 async def found_by_id(trial: Trial) -> None:
     """The node comes first."""
-    async with trial.opened() as db:
-        for entity_id in await sample(trial, db):
+    async with trial.sampled() as (db, ids):
+        for entity_id in ids:
             if not entity_id.strip():
                 continue
             node = await db.get_node(entity_id)
@@ -74,9 +73,9 @@ async def found_by_id(trial: Trial) -> None:
 )
 async def found_by_name(trial: Trial) -> None:
     """Among the candidates, unless namesakes fill them."""
-    async with trial.opened() as db:
+    async with trial.sampled() as (db, ids):
         named = 0
-        for entity_id in await sample(trial, db):
+        for entity_id in ids:
             name = (await db.metadata_for_node(entity_id)).get("name")
             if not isinstance(name, str) or not any(c.isalnum() for c in name):
                 continue
@@ -144,8 +143,8 @@ def _misspelt(name: str) -> list[str]:
 )
 async def search_types(trial: Trial) -> None:
     """Called on the backend itself where its signature takes types, and as core calls it."""
-    async with trial.opened() as db:
-        for entity_id in (await sample(trial, db))[:10]:
+    async with trial.sampled() as (db, ids):
+        for entity_id in ids[:10]:
             node = await db.get_node(entity_id)
             takes, own = _takes_types(db), [node.entity_type]
             direct = list(await db.search_entities(node.id, node_types=own)) if takes else []
@@ -195,12 +194,8 @@ async def search_any_text(trial: Trial) -> None:
 
 
 async def _searched(db: GraphDbInterface, text: str) -> None:
-    try:
+    with no_error(f"A search for {text[:60]!r}"):
         hits = list(await db.search_entities(text))
-    except Exception as fault:
-        raise Broken(
-            f"A search for {text[:60]!r} raised {type(fault).__name__}: {fault}"
-        ) from fault
     for stub in hits:
         expect(
             hasattr(stub, "id") and hasattr(stub, "entity_type"),

@@ -19,8 +19,11 @@ from bfsql_testing.conformance.harness import (
     both,
     expect,
     filling_rule,
+    no_error,
+    ring_of,
     same,
     some_ids,
+    within,
 )
 
 SHARE = 3
@@ -31,8 +34,6 @@ MARK = "zq9xw"
 
 PATIENCE = 20.0
 """Seconds within which a call to an unreachable store has to end."""
-TRIES = 3
-"""Calls of which one has to succeed when the store is reachable again."""
 
 DEGREE = 200
 """Edges of the node of which the backend has to omit some."""
@@ -156,7 +157,8 @@ async def store_returns(trial: Trial) -> None:
             async with away:
                 await _refused(db)
                 await _refused(graph.db)
-            for _ in range(TRIES):
+            tries = 3
+            for _ in range(tries):
                 try:
                     after = await _state(db)
                     through = await _state(graph.db)
@@ -165,7 +167,7 @@ async def store_returns(trial: Trial) -> None:
                     continue
             else:
                 raise Broken(
-                    f"The store is available again, but {TRIES} calls in a row still fail."
+                    f"The store is available again, but {tries} calls in a row still fail."
                 )
         expect(
             after == before, f"The store is available again, but answers are {after}, not {before}."
@@ -174,26 +176,21 @@ async def store_returns(trial: Trial) -> None:
 
 
 async def _state(db: GraphDbInterface) -> Any:
-    edges = sorted({(s, p, o) for s, p, o in await db.edges_batch(["s:1", "e:1"])})
+    edges = sorted(await ring_of(db, ["s:1", "e:1"]))
     return [(await db.get_node("s:1")).entity_type, edges]
 
 
 async def _refused(db: GraphDbInterface) -> None:
+    gone = "With the store gone, get_node"
     try:
-        async with asyncio.timeout(PATIENCE):
-            answer = await db.get_node("s:1")
-    except StoreError:
-        return
-    except TimeoutError as late:
-        raise Broken(
-            f"With the store gone, get_node did not return within {PATIENCE:g} s."
-        ) from late
-    except Exception as other:
-        raise Broken(
-            f"With the store gone, get_node raised {type(other).__name__}: {other}; it has to "
-            "raise StoreUnavailable."
-        ) from other
-    raise Broken(f"With the store gone, get_node gave {answer}: does the backend cache it?")
+        with no_error(gone, "; it has to raise StoreUnavailable."):
+            async with within(PATIENCE, f"{gone} did not return within {PATIENCE:g} s."):
+                answer = await db.get_node("s:1")
+    except Broken as broken:
+        if isinstance(broken.__cause__, StoreError):
+            return
+        raise
+    raise Broken(f"{gone} gave {answer}: does the backend cache it?")
 
 
 @filling_rule(
@@ -225,7 +222,7 @@ async def omissions_said(trial: Trial) -> None:
         raise Untried("No way to open a store from which something has to be left out is given.")
     async with trial.omitting(trial.storable(hub(DEGREE))) as db:
         with call.scope() as scope:
-            given = len({(s, p, o) for s, p, o in await db.edges_batch(["hub"])})
+            given = len(await ring_of(db, ["hub"]))
         expect(given < DEGREE, f"All {DEGREE} edges came; nothing was left out.")
         expect(
             {omission.id for omission in scope.omissions} == {"hub"},

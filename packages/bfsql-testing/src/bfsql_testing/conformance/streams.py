@@ -21,15 +21,12 @@ from bfsql_testing.conformance.harness import (
     looked_at,
     parts_of,
     reading_rule,
+    ring_of,
 )
 from bfsql_testing.conformance.isolation import soon
 from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 
 STREAM = "the backend contract: edges_stream gives the ring of edges_batch in batches"
-
-TYPED = 5
-"""Columns of a row that has the types of its ends."""
-PLAIN = 3
 
 
 @asynccontextmanager
@@ -93,10 +90,10 @@ async def stream_types(trial: Trial) -> None:
         rows = await _rows(db, ids)
         lengths = {len(row) for row in rows}
         expect(
-            lengths <= {PLAIN} or lengths <= {TYPED},
+            lengths <= {3} or lengths <= {5},
             f"The rows of a ring have {sorted(lengths)} columns; all have 3, or all have 5.",
         )
-        if lengths != {TYPED}:
+        if lengths != {5}:
             return
         types = {**{row[0]: row[3] for row in rows}, **{row[2]: row[4] for row in rows}}
         nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(list(types))}
@@ -128,7 +125,7 @@ async def stream_left(trial: Trial) -> None:
                 set(rows) == wanted,
                 "After streams were abandoned, edges_stream gives different rows.",
             )
-        ring = {(s, p, o) for s, p, o in await soon(db.edges_batch(["hub"]))}
+        ring = await soon(ring_of(db, ["hub"]))
         expect(
             ring == {row[:3] for row in wanted if "hub" in (row[0], row[2])},
             "After streams were abandoned, edges_batch gives different edges.",

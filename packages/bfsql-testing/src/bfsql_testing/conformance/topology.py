@@ -26,13 +26,14 @@ from bfsql_testing.conformance.harness import (
     Broken,
     Trial,
     Untried,
+    beside_reference,
     edges_of,
     expect,
     expect_unknown,
     filling_rule,
     parts_of,
     reading_rule,
-    sample,
+    ring_of,
     some_edges,
 )
 
@@ -81,19 +82,17 @@ async def every_node(trial: Trial) -> None:
 async def every_edge(trial: Trial) -> None:
     """`edges_from`, `edges_to` and the ring of each node."""
     for graph in (shapes, parallel, several_types, dangling):
-        records = trial.storable(graph())
-        wanted = MemoryBackend(records)
-        async with trial.filled(records) as db:
+        async with beside_reference(trial, graph) as (db, wanted, records):
             for entity_id in node_ids(records):
-                await _same_edges(db, wanted, entity_id)
+                await _expect_same_edges(db, wanted, entity_id)
 
 
-async def _same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: str) -> None:
+async def _expect_same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: str) -> None:
     for method in ("edges_from", "edges_to"):
         have = sorted(map(tuple, await getattr(db, method)(entity_id)))
         want = sorted(map(tuple, await getattr(wanted, method)(entity_id)))
         expect(have == want, f"{method}({entity_id!r}) gave {have}; expected: {want}.")
-    ring = {(s, p, o) for s, p, o in await db.edges_batch([entity_id])}
+    ring = await ring_of(db, [entity_id])
     want_ring = set(await wanted.edges_batch([entity_id]))
     expect(
         ring == want_ring,
@@ -113,7 +112,7 @@ async def whole_hub(trial: Trial) -> None:
         counts = {
             "edges_from": (len(set(await db.edges_from("hub"))), half),
             "edges_to": (len(set(await db.edges_to("hub"))), every - half),
-            "edges_batch": (len({(s, p, o) for s, p, o in await db.edges_batch(["hub"])}), every),
+            "edges_batch": (len(await ring_of(db, ["hub"])), every),
         }
         for method, (have, want) in counts.items():
             expect(have == want, f"{method} of a hub gave {have} edges of {want}.")
@@ -149,15 +148,14 @@ async def alone_is_known(trial: Trial) -> None:
 )
 async def dangling_ends(trial: Trial) -> None:
     """The known end still gives the edge, the other end is unknown."""
-    records = trial.storable(dangling())
-    ends = {e for r in records if isinstance(r, EdgeRecord) for e in (r.subject, r.object)}
-    strangers = sorted(ends - set(node_ids(records)))
-    async with trial.filled(records) as db:
+    async with beside_reference(trial, dangling) as (db, reference, records):
+        ends = {e for r in records if isinstance(r, EdgeRecord) for e in (r.subject, r.object)}
+        strangers = sorted(ends - set(node_ids(records)))
         found = [node.id for node in await db.get_nodes_batch(strangers)]
         expect(not found, f"get_nodes_batch gave {found}, which no record describes.")
         for stranger in strangers:
             await expect_unknown(db, "get_node", stranger, "; no record describes it.")
-        wanted = {tuple(edge) for edge in await MemoryBackend(records).edges_from("d:1")}
+        wanted = {tuple(edge) for edge in await reference.edges_from("d:1")}
         have = {tuple(Edge(*edge)) for edge in await db.edges_from("d:1")}
         expect(
             have == wanted, f"edges_from('d:1') gave {sorted(have)}; expected: {sorted(wanted)}."
@@ -201,8 +199,7 @@ async def triples_apart(trial: Trial) -> None:
 @reading_rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH)
 async def nodes_batch(trial: Trial) -> None:
     """Same ids, same types, each once."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         batch = _identities(await db.get_nodes_batch(ids))
         single = _identities([await db.get_node(i) for i in ids])
         expect(len(set(batch)) == len(batch), f"get_nodes_batch gave a node twice: {batch}.")
@@ -215,8 +212,7 @@ async def nodes_batch(trial: Trial) -> None:
 @reading_rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH)
 async def edges_batch(trial: Trial) -> None:
     """One ring, undirected, for one node and for all of the sample."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         every: set[Triple] = set()
         whole = True
         for entity_id in ids:
@@ -244,8 +240,7 @@ async def edges_batch(trial: Trial) -> None:
 )
 async def edges_part(trial: Trial) -> None:
     """Some predicates, none and unknown ones; leaving, entering and both; alone and together."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         for asked in (ids[:1], ids):
             whole = await edges_of(db.edges_batch, asked)
             for part, wanted in parts_of(whole.triples, asked):
@@ -262,8 +257,7 @@ async def edges_part(trial: Trial) -> None:
 )
 async def node_metadata_batch(trial: Trial) -> None:
     """Every value of every node."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         batch = await db.metadata_for_nodes_batch(ids)
         for entity_id in ids:
             alone = await db.metadata_for_node(entity_id)
@@ -292,8 +286,7 @@ async def edge_metadata_batch(trial: Trial) -> None:
 )
 async def node_metadata_keys(trial: Trial) -> None:
     """Some keys, all but one, and one that nothing has."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         await _same_keys(partial(normalized(db).metadata_for_nodes_batch, ids))
 
 
@@ -344,8 +337,7 @@ def _same_metadata(what: object, alone: Any, batch: Any) -> None:
 )
 async def unknown_in_batches(trial: Trial) -> None:
     """Unknown ids among known ones change nothing; alone, they give nothing."""
-    async with trial.opened() as db:
-        ids = await sample(trial, db)
+    async with trial.sampled() as (db, ids):
         mixed = [*UNKNOWN[:2], *ids, *UNKNOWN[2:]]
         known = {node.id for node in await db.get_nodes_batch(ids)}
         found = {node.id for node in await db.get_nodes_batch(mixed)}
@@ -377,24 +369,24 @@ async def unknown_in_batches(trial: Trial) -> None:
 )
 async def both_directions(trial: Trial) -> None:
     """What leaves one node enters another, and vice versa."""
-    async with trial.opened() as db:
-        for entity_id in await sample(trial, db):
+    async with trial.sampled() as (db, ids):
+        for entity_id in ids:
             out, into = [await edges_of(ask, entity_id) for ask in (db.edges_from, db.edges_to)]
             leaving, entering = out.triples[:EDGES], into.triples[:EDGES]
             ends = {o for _, _, o in leaving} | {s for s, _, _ in entering}
             nodes = {node.id for node in await db.get_nodes_batch(sorted(ends))} | {entity_id}
-            for edge in (e for e in leaving if e[2] in nodes):
-                other = await edges_of(db.edges_to, edge[2])
-                expect(
-                    edge in other.triples or not other.whole,
-                    f"edges_from({edge[0]!r}) has {edge}, but edges_to({edge[2]!r}) does not.",
-                )
-            for edge in (e for e in entering if e[0] in nodes):
-                other = await edges_of(db.edges_from, edge[0])
-                expect(
-                    edge in other.triples or not other.whole,
-                    f"edges_to({edge[2]!r}) has {edge}, but edges_from({edge[0]!r}) does not.",
-                )
+            ways = (
+                (leaving, "edges_from", 0, "edges_to", 2),
+                (entering, "edges_to", 2, "edges_from", 0),
+            )
+            for edges, method, near, opposite, far in ways:
+                for edge in (e for e in edges if e[far] in nodes):
+                    other = await edges_of(getattr(db, opposite), edge[far])
+                    expect(
+                        edge in other.triples or not other.whole,
+                        f"{method}({edge[near]!r}) has {edge}, but {opposite}({edge[far]!r}) does "
+                        "not.",
+                    )
 
 
 @reading_rule(
@@ -404,8 +396,8 @@ async def both_directions(trial: Trial) -> None:
 )
 async def own_edges(trial: Trial) -> None:
     """The requested node is at the right end, and all three parts are text."""
-    async with trial.opened() as db:
-        for entity_id in await sample(trial, db):
+    async with trial.sampled() as (db, ids):
+        for entity_id in ids:
             node = await db.get_node(entity_id)
             for method, end in (("edges_from", 0), ("edges_to", 2)):
                 for edge in (await edges_of(getattr(db, method), entity_id)).triples:
@@ -420,9 +412,9 @@ async def own_edges(trial: Trial) -> None:
 )
 async def ends_exist(trial: Trial) -> None:
     """An end is a node to every question, or to none; some that are none are odd, not wrong."""
-    async with trial.opened() as db:
+    async with trial.sampled() as (db, ids):
         missing = known_ends = 0
-        for entity_id in await sample(trial, db):
+        for entity_id in ids:
             edges = [*(await edges_of(db.edges_from, entity_id)).triples[:EDGES]]
             edges += (await edges_of(db.edges_to, entity_id)).triples[:EDGES]
             ends = sorted({end for s, _, o in edges for end in (s, o)} - {entity_id})
