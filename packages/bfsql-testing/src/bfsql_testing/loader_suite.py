@@ -91,6 +91,12 @@ def many(number: int) -> Iterator[GraphRecord]:
         yield EdgeRecord(f"n{i}", "next", f"n{i + 1}", {"confidence": 0.5})
 
 
+def breaking(number: int, error: Exception) -> Iterator[GraphRecord]:
+    """Records of this many nodes, and then an error."""
+    yield from many(number)
+    raise error
+
+
 async def cancel(load: Load, source: Source) -> BaseException:
     """Cancel a load when its source requests it, and return the error that ends it."""
     reached, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -341,13 +347,8 @@ class LoaderSuite:
         self, load: Load, contents: Contents, before: Any, error: Exception
     ) -> None:
         """Its error arrives as it is: a file that cannot be read is no fault of the store."""
-
-        def breaking() -> Iterator[GraphRecord]:
-            yield from many(20_000)
-            raise error
-
         with pytest.raises(type(error)) as caught:
-            await load(breaking())
+            await load(breaking(20_000, error))
         assert caught.value is error
         assert await contents() == before
 
@@ -450,14 +451,9 @@ class LoaderSuite:
         folder = tmp_path / "temporary files"
         folder.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(folder))
-
-        def breaking() -> Iterator[GraphRecord]:
-            yield from many(20_000)
-            raise RuntimeError("the source broke")
-
         await load(many(3))
         with pytest.raises(RuntimeError, match="the source broke"):
-            await load(breaking())
+            await load(breaking(20_000, RuntimeError("the source broke")))
         assert list(folder.iterdir()) == []
 
     # --- append and remove ------------------------------------------------------
@@ -506,11 +502,6 @@ class LoaderSuite:
         self, load: Load, contents: Contents, before: Any
     ) -> None:
         """What it was to add before the error is not there."""
-
-        def breaking() -> Iterator[GraphRecord]:
-            yield from many(3)
-            raise RuntimeError("the source broke")
-
         with pytest.raises(RuntimeError, match="the source broke"):
-            await load(breaking(), self._append())
+            await load(breaking(3, RuntimeError("the source broke")), self._append())
         assert await contents() == before

@@ -13,7 +13,9 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import partial, wraps
+from inspect import isawaitable, signature
+from typing import Any, NamedTuple
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -30,6 +32,8 @@ from bfsql.models import (
     Omission,
     Triple,
 )
+from bfsql.models.merge import fold
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_testing.conformance import Fill, Trial
 
 
@@ -48,23 +52,105 @@ class Wrong:
         return self.backend.__name__
 
 
-GALLERY: list[Wrong] = []
+class Change(NamedTuple):
+    """A change to a method of a right backend."""
 
-_Backend = TypeVar("_Backend", bound=type[GraphDbInterface])
+    of: Callable[[Any], Any]
+    """Takes the right method and returns the wrong one, under the right one's signature."""
 
 
-def wrong(rule: str) -> Callable[[_Backend], _Backend]:
-    """Register a backend in the gallery.
+def wrong(name: str, rule: str, mistake: str, base: type, **changes: Any) -> Wrong:
+    """A row of the table.
 
     Args:
+        name: Of the backend.
         rule: Id of the rule that has to catch it.
+        mistake: What is wrong with it, in a sentence.
+        base: The right backend.
+        **changes: By the name of a method: its change, or a function to take its place.
+    """
+    body = {
+        method: change.of(getattr(base, method)) if isinstance(change, Change) else change
+        for method, change in changes.items()
+    }
+    return Wrong(type(name, (base,), {"__doc__": mistake, **body}), rule)
+
+
+def as_class(rule: str, backend: type[GraphDbInterface]) -> Wrong:
+    """A row for a backend that is a class of its own."""
+    return Wrong(backend, rule)
+
+
+def with_columns(rule: str, kind: type[PlainColumns]) -> Wrong:
+    """A row for a backend with these columns."""
+    return wrong(kind.__name__, rule, kind.__doc__ or "", ColumnsOverMemory, kind=kind)
+
+
+def around(ask: Callable[..., Any]) -> Change:
+    """A change that calls the right method itself, or does not.
+
+    Args:
+        ask: Takes the right method, the backend and the method's arguments; may be a coroutine.
     """
 
-    def register(backend: _Backend) -> _Backend:
-        GALLERY.append(Wrong(backend, rule))
-        return backend
+    def of(right: Any) -> Any:
+        @wraps(right)
+        async def method(db: Any, *args: Any, **named: Any) -> Any:
+            answer = ask(partial(right, db), db, *args, **named)
+            return await answer if isawaitable(answer) else answer
 
-    return register
+        return method
+
+    return Change(of)
+
+
+def after(change: Callable[..., Any]) -> Change:
+    """A change of the right answer.
+
+    Args:
+        change: Takes it, the backend and the arguments that are not keywords alone.
+    """
+
+    def of(right: Any) -> Any:
+        parameters = signature(right)
+
+        @wraps(right)
+        async def method(db: Any, *args: Any, **named: Any) -> Any:
+            answer = await right(db, *args, **named)
+            return change(answer, *parameters.bind(db, *args, **named).args)
+
+        return method
+
+    return Change(of)
+
+
+def unknown(answer: Callable[..., Any]) -> Change:
+    """A change of what becomes of an unknown id or edge: an answer, or another error."""
+
+    async def ask(right: Any, _: Any, key: Any) -> Any:
+        try:
+            return await right(key)
+        except KeyError:
+            return answer(key)
+
+    return around(ask)
+
+
+def loading(change: Callable[[list[GraphRecord]], list[GraphRecord]]) -> Change:
+    """A change of the records with which a backend is made."""
+
+    def of(right: Any) -> Any:
+        def method(db: Any, records: Iterable[GraphRecord] = ()) -> None:
+            right(db, change(list(records)))
+
+        return method
+
+    return Change(of)
+
+
+def failing(error: Exception) -> Any:
+    """Raise an error where an expression is expected."""
+    raise error
 
 
 class Eight(GraphDbInterface):
@@ -183,13 +269,37 @@ class Keeps(MemoryBackend):
         return replace(record, **ends, metadata=self.kept_all(record.metadata))
 
 
-def everywhere(change: Callable[[Any], Any], value: Any) -> Any:
-    """The value with every scalar in it changed, at any depth."""
-    if isinstance(value, dict):
-        return {key: everywhere(change, inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [everywhere(change, inner) for inner in value]
-    return change(value)
+def everywhere(kind: type, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A way to store values: scalars of a type are changed, at any depth."""
+
+    def storable(db: Any, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: storable(db, inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [storable(db, inner) for inner in value]
+        exact = kind is int and isinstance(value, bool)
+        return change(value) if isinstance(value, kind) and not exact else value
+
+    return storable
+
+
+class Searches(Eight):
+    """Gives all entities that match by part of the name or by id, best first."""
+
+    def matches(self, query: str) -> list[EntityStub]:
+        """All matches."""
+        known, types = self.right._node_metadata, self.right._types
+        found = [
+            EntityStub(i, types[i], _name(metadata))
+            for i, metadata in known.items()
+            if fold(query) in fold(_name(metadata)) or query == i
+        ]
+        return sorted(found, key=lambda e: (e.id != query, e.name != query, e.name or "", e.id))
+
+
+def _name(metadata: Any) -> str:
+    name = metadata.get("name")
+    return name if isinstance(name, str) else ""
 
 
 class Store(Through):

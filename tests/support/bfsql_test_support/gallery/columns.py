@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,8 @@ import numpy as np
 from bfsql.integers import IntArray, ResolvedNode, Ring
 from bfsql.models import EdgeDirection, Triple
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
-from bfsql_test_support.gallery.bases import wrong
 
 
-def wrong_columns(rule: str) -> Callable[[type[PlainColumns]], type[PlainColumns]]:
-    """Register a backend with these columns.
-
-    Args:
-        rule: Id of the rule that has to catch it.
-    """
-
-    def register(kind: type[PlainColumns]) -> type[PlainColumns]:
-        facts = {"kind": kind, "__doc__": kind.__doc__}
-        wrong(rule)(type(kind.__name__, (ColumnsOverMemory,), facts))
-        return kind
-
-    return register
-
-
-@wrong_columns("columns-order")
 class NumbersAsTheyCome(PlainColumns):
     """Numbers ids in the order of its records."""
 
@@ -37,7 +20,6 @@ class NumbersAsTheyCome(PlainColumns):
         return list(ids)[::-1]
 
 
-@wrong_columns("columns-order")
 class NumbersByTheLocale(PlainColumns):
     """Sorts ids like a dictionary, ignoring case."""
 
@@ -45,7 +27,6 @@ class NumbersByTheLocale(PlainColumns):
         return sorted(ids, key=lambda text: (text.casefold(), text))
 
 
-@wrong_columns("columns-order")
 class NumbersByUtf16(PlainColumns):
     """Sorts ids by UTF-16 code units, as its language compares strings."""
 
@@ -53,7 +34,6 @@ class NumbersByUtf16(PlainColumns):
         return sorted(ids, key=lambda text: text.encode("utf-16-be", "surrogatepass"))
 
 
-@wrong_columns("columns-order")
 class OrdersByHash(PlainColumns):
     """Returns handles in the order in which they were requested."""
 
@@ -61,7 +41,6 @@ class OrdersByHash(PlainColumns):
         return handles
 
 
-@wrong_columns("columns-nodes")
 class LeavesUnknownOut(PlainColumns):
     """Returns only the ids that exist, so that positions no longer match the requested ids."""
 
@@ -69,7 +48,6 @@ class LeavesUnknownOut(PlainColumns):
         return [found for found in await super().find(ids) if found is not None]
 
 
-@wrong_columns("columns-nodes")
 class FindsEachOnce(PlainColumns):
     """Finds an id only once, even if it is requested twice."""
 
@@ -78,7 +56,6 @@ class FindsEachOnce(PlainColumns):
         return [found.pop(entity_id, None) for entity_id in ids]
 
 
-@wrong_columns("columns-nodes")
 class ForgetsCase(PlainColumns):
     """Ignores case when it looks up an id."""
 
@@ -87,7 +64,6 @@ class ForgetsCase(PlainColumns):
         return await super().find([folded.get(i.casefold(), i) for i in ids])
 
 
-@wrong_columns("columns-nodes")
 class NamesTypesInAnotherOrder(PlainColumns):
     """Sorts the names of types after numbering them."""
 
@@ -96,7 +72,6 @@ class NamesTypesInAnotherOrder(PlainColumns):
         return sorted(super().type_names, reverse=True)
 
 
-@wrong_columns("columns-nodes")
 class GivesIdsInOrder(PlainColumns):
     """Returns ids in the order of its table, not in that of the handles."""
 
@@ -104,7 +79,6 @@ class GivesIdsInOrder(PlainColumns):
         return await super().ids(np.sort(handles))
 
 
-@wrong_columns("columns-ends")
 class FindsEnds(PlainColumns):
     """Finds an id that occurs only in edges."""
 
@@ -118,7 +92,6 @@ class FindsEnds(PlainColumns):
         ]
 
 
-@wrong_columns("columns-ends")
 class GivesEndsTheFirstType(PlainColumns):
     """Gives an end that is not a node the type with number 0."""
 
@@ -126,7 +99,6 @@ class GivesEndsTheFirstType(PlainColumns):
         return np.maximum(await super().types(handles), 0)
 
 
-@wrong_columns("columns-ends")
 class RingsOfEnds(PlainColumns):
     """Returns edges for a handle that is not a node but occurs in its edge table."""
 
@@ -134,7 +106,6 @@ class RingsOfEnds(PlainColumns):
         return handles
 
 
-@wrong_columns("columns-names")
 class NamesPastTypes(PlainColumns):
     """Lists types that no node has any longer."""
 
@@ -143,7 +114,6 @@ class NamesPastTypes(PlainColumns):
         return [*super().type_names, "Retired"]
 
 
-@wrong_columns("columns-names")
 class NamesPredicatesTwice(PlainColumns):
     """Numbers each predicate twice, once per direction."""
 
@@ -152,7 +122,6 @@ class NamesPredicatesTwice(PlainColumns):
         return [*super().predicate_names] * 2
 
 
-@wrong_columns("columns-rings")
 class RingsOfWhatLeaves(PlainColumns):
     """Finds edges only by subject."""
 
@@ -160,7 +129,6 @@ class RingsOfWhatLeaves(PlainColumns):
         return asked[self._edges[:, 0]]
 
 
-@wrong_columns("columns-rings")
 class RingsOfWhatEnters(PlainColumns):
     """Finds edges only by object."""
 
@@ -168,7 +136,6 @@ class RingsOfWhatEnters(PlainColumns):
         return asked[self._edges[:, 2]]
 
 
-@wrong_columns("columns-rings")
 class GivesAnEdgeAtEachEnd(PlainColumns):
     """Returns an edge between two requested nodes twice, once for each."""
 
@@ -180,7 +147,6 @@ class GivesAnEdgeAtEachEnd(PlainColumns):
             yield Ring(*(column[again] for column in ring))
 
 
-@wrong_columns("columns-rings")
 class GivesSelfLoopsTwice(PlainColumns):
     """Returns a self-loop twice, as an edge that leaves and as one that enters."""
 
@@ -190,7 +156,6 @@ class GivesSelfLoopsTwice(PlainColumns):
             yield Ring(*(column[ring.subjects == ring.objects] for column in ring))
 
 
-@wrong_columns("columns-rings")
 class LosesSelfLoops(PlainColumns):
     """Excludes self-loops so as not to return them twice."""
 
@@ -198,7 +163,6 @@ class LosesSelfLoops(PlainColumns):
         return super().touching(asked) & (self._edges[:, 0] != self._edges[:, 2])
 
 
-@wrong_columns("columns-rings")
 class OnePredicateOfAPair(PlainColumns):
     """Keeps one edge per pair of nodes: a second predicate between them is lost."""
 
@@ -208,7 +172,6 @@ class OnePredicateOfAPair(PlainColumns):
         return super().touching(asked) & first
 
 
-@wrong_columns("columns-rings")
 class RingsInStrings(PlainColumns):
     """Returns rows instead of three columns."""
 
@@ -217,7 +180,6 @@ class RingsInStrings(PlainColumns):
             yield np.array(ring).T
 
 
-@wrong_columns("columns-rings")
 class LosesTheLastBatch(PlainColumns):
     """Returns only full batches, and never the rest."""
 
@@ -229,7 +191,6 @@ class LosesTheLastBatch(PlainColumns):
             full = ring
 
 
-@wrong_columns("columns-batches")
 class GivesAHubAtOnce(PlainColumns):
     """Reads the whole ring before it returns any of it."""
 
@@ -237,7 +198,6 @@ class GivesAHubAtOnce(PlainColumns):
         super().__init__(types, triples, batch=10**9)
 
 
-@wrong("columns-apart")
 class SharesOneReader(ColumnsOverMemory):
     """Keeps the requested handles where the next request overwrites them."""
 
@@ -258,7 +218,6 @@ class SharesOneReader(ColumnsOverMemory):
         return self._columns
 
 
-@wrong("columns-apart")
 class NeverGivesReadersBack(ColumnsOverMemory):
     """Takes a reader from its pool, and returns it only when a ring was read to the end."""
 
@@ -283,7 +242,6 @@ class NeverGivesReadersBack(ColumnsOverMemory):
         return columns
 
 
-@wrong("columns-fresh")
 class GivesItsOwnArrays(ColumnsOverMemory):
     """Returns views of its own arrays, which a caller can modify."""
 
@@ -308,7 +266,6 @@ class GivesItsOwnArrays(ColumnsOverMemory):
         return columns
 
 
-@wrong_columns("columns-fresh")
 class SortsWhatItIsGiven(PlainColumns):
     """Sorts the requested handles in place, in the caller's array."""
 
@@ -323,7 +280,6 @@ class SortsWhatItIsGiven(PlainColumns):
         handles[:] = handles[::-1].copy()
 
 
-@wrong_columns("columns-part")
 class PartsByOneEnd(PlainColumns):
     """Filters the edges that leave the requested nodes, but not those that enter them."""
 

@@ -6,10 +6,9 @@ import time
 from typing import Any
 
 from bfsql.memory import MemoryBackend
-from bfsql_test_support.gallery.bases import Store, wrong
+from bfsql_test_support.gallery.bases import Store
 
 
-@wrong("changed-steady")
 class TakesTheTimeForAChange(MemoryBackend):
     """Returns the current time as the state of the store."""
 
@@ -17,7 +16,6 @@ class TakesTheTimeForAChange(MemoryBackend):
         return time.monotonic()
 
 
-@wrong("changed-steady")
 class ChangesWhenItIsAsked(MemoryBackend):
     """Reports a change of the store after merely reading it."""
 
@@ -31,7 +29,6 @@ class ChangesWhenItIsAsked(MemoryBackend):
         return self._asked
 
 
-@wrong("changed-steady")
 class ChangedIsACoroutine(MemoryBackend):
     """Implements `changed` as a coroutine function."""
 
@@ -39,7 +36,6 @@ class ChangedIsACoroutine(MemoryBackend):
         return None
 
 
-@wrong("changed-steady")
 class CannotFindTheFile(MemoryBackend):
     """Raises an error when the state of the store cannot be determined."""
 
@@ -47,7 +43,6 @@ class CannotFindTheFile(MemoryBackend):
         raise FileNotFoundError("graph.db")
 
 
-@wrong("changed-steady")
 class AsksAnotherMachineForChanges(MemoryBackend):
     """Makes a round trip to find out whether the store has changed."""
 
@@ -55,7 +50,6 @@ class AsksAnotherMachineForChanges(MemoryBackend):
         time.sleep(0.011)
 
 
-@wrong("ping-answered")
 class PingsAnIdThatItMisses(MemoryBackend):
     """Requests a node that does not exist, and does not handle the error."""
 
@@ -63,7 +57,6 @@ class PingsAnIdThatItMisses(MemoryBackend):
         await self.get_node("no such node")
 
 
-@wrong("ping-asks")
 class PingsItself(Store):
     """Returns without a request to the store."""
 
@@ -71,7 +64,6 @@ class PingsItself(Store):
         return
 
 
-@wrong("ping-asks")
 class PingsWithTheDriver(Store):
     """Raises the error of its driver when the store is unreachable."""
 
@@ -80,7 +72,6 @@ class PingsWithTheDriver(Store):
             raise RuntimeError("[Errno 111] connect failed")
 
 
-@wrong("may-write-said")
 class SaysTrue(MemoryBackend):
     """Returns a boolean instead of a sentence."""
 
@@ -88,7 +79,6 @@ class SaysTrue(MemoryBackend):
         return True
 
 
-@wrong("may-write-said")
 class MayNotAskForItsRights(MemoryBackend):
     """Raises an error when the account may not read its own privileges."""
 
@@ -96,7 +86,6 @@ class MayNotAskForItsRights(MemoryBackend):
         raise PermissionError("permission denied for pg_authid")
 
 
-@wrong("may-write-not")
 class WarnsOfEveryAccount(Store):
     """Reports that every account may write."""
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bfsql.models import GraphRecord
-from bfsql_test_support.gallery.bases import Through, wrong
+from bfsql_test_support.gallery.bases import Through
 
 
-@wrong("concurrent-calls")
 class SharesOneCursor(Through):
     """Keeps the rows of a request where the next request overwrites them."""
 
@@ -21,7 +20,6 @@ class SharesOneCursor(Through):
         return self._rows
 
 
-@wrong("concurrent-calls")
 class ServesOneAtATime(Through):
     """Has one connection, which refuses a request while it is busy with another."""
 
@@ -38,7 +36,6 @@ class ServesOneAtATime(Through):
             self._busy = False
 
 
-@wrong("concurrent-calls")
 class RefusesTheEleventh(Through):
     """Has ten connections, and raises an error instead of waiting for a free one."""
 
@@ -55,7 +52,6 @@ class RefusesTheEleventh(Through):
             self._under_way -= 1
 
 
-@wrong("free-loop")
 class BlocksTheLoop(Through):
     """Blocks the event loop while it waits for its store, as a synchronous driver does."""
 
@@ -64,7 +60,6 @@ class BlocksTheLoop(Through):
         return await super().through(ask, *asked)
 
 
-@wrong("cancellation")
 class DiesOfCancellation(Through):
     """Leaves its connection in the middle of a response when a call is cancelled."""
 
@@ -81,7 +76,6 @@ class DiesOfCancellation(Through):
         return await super().through(ask, *asked)
 
 
-@wrong("cancellation")
 class NeverGivesBack(Through):
     """Takes a connection from its pool, and returns it only on success."""
 
@@ -97,7 +91,6 @@ class NeverGivesBack(Through):
         return answer
 
 
-@wrong("cancellation")
 class EndsTheOthers(Through):
     """Closes its session when one call is cancelled, which ends all concurrent calls."""
 
@@ -120,7 +113,6 @@ class EndsTheOthers(Through):
             self._under_way.discard(this)
 
 
-@wrong("cancellation")
 class SharesOneTask(Through):
     """Lets callers with the same request share a task, which the first cancellation ends."""
 
@@ -142,7 +134,6 @@ class SharesOneTask(Through):
             del self._flights[key]
 
 
-@wrong("cancellation")
 class SwallowsCancellation(Through):
     """Treats a cancellation as a failure of its store, and returns an empty result."""
 
@@ -154,7 +145,6 @@ class SwallowsCancellation(Through):
         return await super().through(ask, *asked)
 
 
-@wrong("stable-answers")
 class ClosesAfterTheFirst(Through):
     """Closes its session after the first response, and never opens it again."""
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Outline, outline_of
-from bfsql_test_support.gallery.bases import wrong
 
 
-@wrong("outline-counts")
 class CountsDanglingEdges(MemoryBackend):
     """Counts all rows of its edge table, including edges with an end that is not a node."""
 
@@ -25,7 +23,6 @@ class CountsDanglingEdges(MemoryBackend):
         return replace(outline_of(right.node_counts, counts))
 
 
-@wrong("outline-counts")
 class OldStatistics(MemoryBackend):
     """Takes its counts from outdated statistics without marking them as a sample."""
 
@@ -34,7 +31,6 @@ class OldStatistics(MemoryBackend):
         return replace(right, node_counts={t: n + 5 for t, n in right.node_counts.items()})
 
 
-@wrong("outline-counts")
 class NodesOfASample(MemoryBackend):
     """Gives the numbers of nodes in a sample as numbers of nodes."""
 
@@ -44,7 +40,6 @@ class NodesOfASample(MemoryBackend):
         return replace(right, node_counts=halves, sampled=True)
 
 
-@wrong("outline-names")
 class OwnSpelling(MemoryBackend):
     """Spells the predicates of its relations differently from those of its edges."""
 
@@ -54,7 +49,6 @@ class OwnSpelling(MemoryBackend):
         return replace(right, relations=spelled)
 
 
-@wrong("outline-properties")
 class RangeOfAllTypes(MemoryBackend):
     """Lists the properties of all types under every type."""
 
@@ -65,7 +59,6 @@ class RangeOfAllTypes(MemoryBackend):
         return replace(right, node_properties=dict.fromkeys(right.node_counts, described))
 
 
-@wrong("outline-properties")
 class RoundBounds(MemoryBackend):
     """Rounds the bounds of a range outwards."""
 

@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bfsql.models import GraphRecord, Triple
-from bfsql_test_support.gallery.bases import Store, wrong
+from bfsql_test_support.gallery.bases import Store
 
 
-@wrong("query-text")
 class WritesValuesIntoQueries(Store):
     """Puts values into the text of its queries, escaped or not."""
 
@@ -18,7 +17,6 @@ class WritesValuesIntoQueries(Store):
         return f"{name} {values!r}"
 
 
-@wrong("query-text")
 class WritesTheSearchedText(Store):
     """Sends values as parameters, except in the query for a search."""
 
@@ -26,7 +24,6 @@ class WritesTheSearchedText(Store):
         return f"{name} '%{values[0]}%'" if name == "search_entities" else f"{name} $1"
 
 
-@wrong("round-trips")
 class AsksOneByOne(Store):
     """Implements a batch as a loop of single requests."""
 
@@ -35,7 +32,6 @@ class AsksOneByOne(Store):
         return [node for nodes in found for node in nodes]
 
 
-@wrong("round-trips")
 class RingNodeByNode(Store):
     """Reads a ring node by node."""
 
@@ -44,7 +40,6 @@ class RingNodeByNode(Store):
         return [triple for ring in rings for triple in ring]
 
 
-@wrong("read-rights")
 class WritesWhenReading(Store):
     """Creates an index before the first request, which needs write permission."""
 
@@ -54,7 +49,6 @@ class WritesWhenReading(Store):
         return await super().through(ask, *asked)
 
 
-@wrong("store-returns")
 class NeverConnectsAgain(Store):
     """Does not reconnect after the store has closed the connection."""
 
@@ -64,7 +58,6 @@ class NeverConnectsAgain(Store):
         yield
 
 
-@wrong("store-returns")
 class LetsTheDriverSpeak(Store):
     """Raises the error of its driver when the store is unreachable."""
 
@@ -74,7 +67,6 @@ class LetsTheDriverSpeak(Store):
         return await super().through(ask, *asked)
 
 
-@wrong("store-returns")
 class TakesGoneForEmpty(Store):
     """Reports an entity as unknown when the store is unreachable."""
 
@@ -84,7 +76,6 @@ class TakesGoneForEmpty(Store):
         return await super().through(ask, *asked)
 
 
-@wrong("store-returns")
 class KeepsItsAnswers(Store):
     """Has its own cache, which answers while the store is unreachable."""
 
@@ -99,7 +90,6 @@ class KeepsItsAnswers(Store):
         return self._kept[key]
 
 
-@wrong("omissions-said")
 class LeavesOutInSilence(Store):
     """Has a limit, and does not report what it omits."""
 
@@ -107,7 +97,6 @@ class LeavesOutInSilence(Store):
         return
 
 
-@wrong("omissions-said")
 class SaysItOfAnother(Store):
     """Reports an omission under an id that is not the node's."""
 
@@ -115,7 +104,6 @@ class SaysItOfAnother(Store):
         super().leave_out([f"node/{i}" for i in ids], number)
 
 
-@wrong("omissions-said")
 class CountsTheWhole(Store):
     """Reports the number of rows that it has read instead of the number omitted."""
 
@@ -123,7 +111,6 @@ class CountsTheWhole(Store):
         super().leave_out(ids, number + 1_000)
 
 
-@wrong("omissions-said")
 class SaysItOnce(Store):
     """Reports an omission only the first time, and then answers from memory without it."""
 

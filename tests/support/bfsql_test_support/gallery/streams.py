@@ -9,10 +9,8 @@ from typing import Any
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord
 from bfsql_test_support.backends.columns import TypedStream
-from bfsql_test_support.gallery.bases import wrong
 
 
-@wrong("stream-edges")
 class StreamsWhatLeaves(TypedStream):
     """Reads edges only by subject."""
 
@@ -21,7 +19,6 @@ class StreamsWhatLeaves(TypedStream):
             yield [row for row in rows if row[0] in ids]
 
 
-@wrong("stream-edges")
 class StreamsOneBatch(TypedStream):
     """Fetches only one batch from its cursor."""
 
@@ -34,7 +31,6 @@ class StreamsOneBatch(TypedStream):
             break
 
 
-@wrong("stream-edges")
 class StreamsOfEnds(TypedStream):
     """Returns edges for an id that is not a node but occurs in its edge table."""
 
@@ -44,7 +40,6 @@ class StreamsOfEnds(TypedStream):
         yield [(s, p, o, types.get(s), types.get(o)) for s, p, o in ring]
 
 
-@wrong("stream-types")
 class MixesRows(TypedStream):
     """Omits the types from a row if an end is not a node."""
 
@@ -53,7 +48,6 @@ class MixesRows(TypedStream):
             yield [row if None not in row else row[:3] for row in rows]
 
 
-@wrong("stream-types")
 class TypesOfTheAsked(TypedStream):
     """Knows only the types of requested nodes, and reports all others as not being nodes."""
 
@@ -66,7 +60,6 @@ class TypesOfTheAsked(TypedStream):
             ]
 
 
-@wrong("stream-types")
 class TypesEnds(TypedStream):
     """Returns an empty type for an end that is not a node, like an outer join with a default."""
 
@@ -75,7 +68,6 @@ class TypesEnds(TypedStream):
             yield [tuple("" if value is None else value for value in row) for row in rows]
 
 
-@wrong("stream-types")
 class SwapsTypes(TypedStream):
     """Returns the type of the object before that of the subject."""
 
@@ -84,7 +76,6 @@ class SwapsTypes(TypedStream):
             yield [(s, p, o, u, t) for s, p, o, t, u in rows]
 
 
-@wrong("stream-left")
 class NeverClosesItsCursor(MemoryBackend):
     """Returns its connection after the last batch, but not when a stream is abandoned."""
 
@@ -99,7 +90,6 @@ class NeverClosesItsCursor(MemoryBackend):
         self._pool.release()
 
 
-@wrong("stream-left")
 class OneCursorForAll(MemoryBackend):
     """Has one cursor, on which the next stream continues where an abandoned one stopped."""
 
@@ -113,7 +103,6 @@ class OneCursorForAll(MemoryBackend):
             yield [self._rows.pop()]
 
 
-@wrong("stream-part")
 class StreamsOnePredicate(TypedStream):
     """Reads only edges with the first of the requested predicates."""
 

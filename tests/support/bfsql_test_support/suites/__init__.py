@@ -1,1 +1,1 @@
-"""Tests that every store runs: a class for each subject, inherited by the tests of a store."""
+"""Tests that several stores run: a class for each subject, inherited by the tests of a store."""
