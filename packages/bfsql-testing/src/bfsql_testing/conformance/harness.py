@@ -180,11 +180,20 @@ async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason:
 
 
 @contextmanager
-def no_error(what: str, advice: str = "") -> Iterator[None]:
-    """Turn any error of a backend into `Broken`, with a sentence that begins and ends like this."""
+def no_error(
+    what: str, advice: str = "", *, but: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Turn any error of a backend into `Broken`, with a sentence that begins and ends like this.
+
+    Args:
+        what: What was called.
+        advice: What would be right.
+        but: Errors that pass through.
+    """
+    passing: tuple[type[Exception], ...] = (Broken, Untried, *but)
     try:
         yield
-    except (Broken, Untried):
+    except passing:
         raise
     except Exception as error:
         raise Broken(f"{what} raised {type(error).__name__}: {error}{advice}") from error
