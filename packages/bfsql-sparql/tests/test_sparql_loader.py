@@ -418,6 +418,17 @@ async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str,
         await backend.close()
 
 
+async def test_a_graph_that_would_be_worth_nothing_is_refused(
+    oxigraph: SparqlServer, empty: SparqlSettings
+) -> None:
+    options = LoadOptions(LoadMode.NEW, require_nodes=True)
+    with pytest.raises(LoadRefused, match="all 1 edges dangle"):
+        await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
+    with pytest.raises(LoadRefused, match="would have no node"):
+        await load_graph(empty, [], options)
+    assert oxigraph.count() == 0
+
+
 async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:
     blind = empty.model_copy(update={"endpoint": None})
     with pytest.raises(ConfigurationError, match="set endpoint, or SPARQL_ENDPOINT_URL"):
