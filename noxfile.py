@@ -171,7 +171,7 @@ def audit(session: nox.Session) -> None:
     session.run("cyclonedx-py", "environment", "--output-reproducible", "-o", bill, python)
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     packages = session.run(python, "-c", where, external=True, silent=True)
-    session.run("pip-audit", "--progress-spinner", "off", "--path", packages.strip())
+    session.run("pip-audit", "--progress-spinner", "off", "--path", str(packages).strip())
 
 
 @nox.session
