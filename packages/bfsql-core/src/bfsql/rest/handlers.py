@@ -38,7 +38,7 @@ from bfsql.rest.parameters import (
 from bfsql.rest.request import Api, ApiRequest, wrong_value
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
 from bfsql.tools.budget import refuse_if_too_large
-from bfsql.tools.hits import Hit, find
+from bfsql.tools.hits import Hit, classified_search
 from bfsql.tools.namesakes import contexts, namesakes
 
 _PARTS = ("subject", "predicate", "object")
@@ -131,7 +131,7 @@ async def search(request: ApiRequest) -> Reply:
     query: SearchQuery = request.parameters
     db = request.api.db
     types = await _types(request.api, query.types)
-    hits = (await find(db, query.q, types, query.limit)).hits
+    hits = (await classified_search(db, query.q, types, query.limit)).hits
     facts = await contexts(db, namesakes(hit.stub for hit in hits))
     results = [_hit(hit, facts.get(hit.stub.id)) for hit in hits]
     return reply({"@context": context("./"), "results": results})

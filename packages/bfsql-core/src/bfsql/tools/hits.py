@@ -62,7 +62,7 @@ class Hits:
         return notes
 
 
-async def find(
+async def classified_search(
     db: NormalizedBackend, query: str, types: Sequence[str] = (), most: int = MOST_HITS
 ) -> Hits:
     """Search, and determine how each hit matches.

@@ -32,7 +32,7 @@ from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
 from bfsql.plugins import NO_HOOKS, CallOutcome, Hooks
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
 from bfsql.tools.describe_schema import directions, schema_around, whole_schema
-from bfsql.tools.hits import find
+from bfsql.tools.hits import classified_search
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.redaction import RedactedGraphDb
@@ -133,7 +133,7 @@ class Operations:
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: from a name to ids."""
         types, notes = await self.known.spelled("node_types", node_types)
-        found = await find(self.db, query, types)
+        found = await classified_search(self.db, query, types)
         stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
         if not found.hits:
             among = f" among {listed(types)}" if types else ""

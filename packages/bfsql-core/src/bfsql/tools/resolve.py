@@ -23,7 +23,7 @@ from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
 from bfsql.models.spelling import KnownNames
-from bfsql.tools.hits import Hits, find
+from bfsql.tools.hits import Hits, classified_search
 from bfsql.tools.namesakes import contexts
 from bfsql.tools.schema import Schema
 
@@ -157,14 +157,14 @@ class NameResolver:
     async def _candidates(self, value: str, types: Sequence[str]) -> _Name:
         text = " ".join(value.split())
         if types:
-            narrowed = _called(value, await find(self.db, text, types))
+            narrowed = _called(value, await classified_search(self.db, text, types))
             if narrowed.candidates:
                 return narrowed
-        found = _called(value, await find(self.db, text))
+        found = _called(value, await classified_search(self.db, text))
         if found.candidates:
             return found
         for entity_type, name in await self._typed(value):
-            found = _called(value, await find(self.db, name, [entity_type]))
+            found = _called(value, await classified_search(self.db, name, [entity_type]))
             if found.candidates:
                 return found
         return _Name(value)
@@ -273,7 +273,7 @@ async def _near(db: NormalizedBackend, entity_id: str) -> list[EntityStub]:
     if not segment or not is_text(segment):
         return []
     try:
-        found = await find(db, segment)
+        found = await classified_search(db, segment)
     except TimeoutError:
         return []
     return [hit.stub for hit in found.hits][:5]
