@@ -17,13 +17,13 @@ from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import connection_notes, shared_notes
 from bfsql.call import Limits
-from bfsql.engine.conditions import Conditions, conditions_of
+from bfsql.engine.conditions import Conditions, Query, conditions_of
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.path.answer import PathPages, follow
-from bfsql.engine.select import Pages, Query, Selection, select, selected
+from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
 from bfsql.integers import ResolvedNode
