@@ -10,7 +10,7 @@ do next (`protocol.md` 12).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from bfsql.masking import hide_secrets
@@ -27,6 +27,14 @@ def system_reason(error: Exception) -> str:
         error: An `OSError`, or the `ValueError` of a path that contains NUL.
     """
     return str(getattr(error, "strerror", None) or error)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean ...?` with the known name that is most like a wrong one; empty if none is."""
+    import difflib  # needed by errors alone
+
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
 
 
 # --- read by the model ------------------------------------------------------

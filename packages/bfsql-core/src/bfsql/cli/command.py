@@ -7,7 +7,6 @@ have.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import sys
 import traceback
@@ -19,7 +18,14 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from bfsql.errors import BfsqlError, LoadRefused, StoreError, StoreUnavailable, ToolError
+from bfsql.errors import (
+    BfsqlError,
+    LoadRefused,
+    StoreError,
+    StoreUnavailable,
+    ToolError,
+    did_you_mean,
+)
 from bfsql.masking import hide_secrets
 from bfsql.moved import INSTALL_KIT
 
@@ -92,9 +98,8 @@ class LazyGroup(click.Group):
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             if name in KIT_COMMANDS:
                 ctx.fail(f"`bfsql {name}` comes with the conformance kit: {INSTALL_KIT}.")
-            known = self.list_commands(ctx)
-            close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
-            ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]}?" if close else ""))
+            hint = did_you_mean(name.replace("_", "-"), self.list_commands(ctx))
+            ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

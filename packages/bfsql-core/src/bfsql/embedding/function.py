@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from contextvars import copy_context
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from bfsql.errors import ConfigurationError, EmbeddingFailed
+from bfsql.errors import ConfigurationError, EmbeddingFailed, did_you_mean
 from bfsql.http import describe
 
 Find: TypeAlias = Callable[[], Callable[[str], Any]]
@@ -96,10 +95,9 @@ def function_named(dotted: str) -> Function:
         found: Any = _imported(module, dotted)
         for part in path.split("."):
             if not hasattr(found, part):
-                close = difflib.get_close_matches(part, dir(found), n=1)
-                cure = f"Did you mean {close[0]}?" if close else "Correct the part after the colon."
+                cure = did_you_mean(part, dir(found)) or " Correct the part after the colon."
                 raise ConfigurationError(
-                    f"There is no {part!r} in the module {module} (embedding is {dotted}). {cure}"
+                    f"There is no {part!r} in the module {module} (embedding is {dotted}).{cure}"
                 )
             found = getattr(found, part)
         return found

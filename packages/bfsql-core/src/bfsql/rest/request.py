@@ -6,7 +6,6 @@ and the OpenAPI document are generated from it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,7 +20,7 @@ from bfsql.abc import NormalizedBackend
 from bfsql.answers.clean import excerpt
 from bfsql.answers.shapes import StrictModel
 from bfsql.call import Caller, within
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, did_you_mean
 from bfsql.graph import Graph
 from bfsql.models import Node
 from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
@@ -188,8 +187,7 @@ def _refuse_unknown(subject: str, names: Collection[str], known: Collection[str]
     """Refuse the first unknown name, and suggest the closest known one."""
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name.lower(), known)
             have = f"It takes: {', '.join(known)}." if known else "It takes none."
             raise ToolError(
                 f"{subject} has no parameter {excerpt(name)}.{hint} {have}",

@@ -6,7 +6,6 @@ environment, and the options of the command line.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
@@ -150,9 +149,8 @@ def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str
 
 
 def _unknown(what: str, name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name.replace("-", "_"), names, n=1)
-    cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(names) or 'none'}."
-    return _capital(f"{what} is unknown. {cure}")
+    hint, known = did_you_mean(name.replace("-", "_"), names), ", ".join(names) or "none"
+    return _capital(f"{what} is unknown.{hint or f' There are: {known}.'}")
 
 
 # --- text to value ----------------------------------------------------------

@@ -10,7 +10,6 @@ with different graphs: a note names it and the closest known types.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from typing import Any, Self, TypeVar
 from bfsql.answers.clean import EXCERPT_LENGTH, excerpt
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import Note, listed
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, did_you_mean
 from bfsql.models import MAX_STEPS
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
@@ -82,8 +81,7 @@ def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mappin
 
 
 def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(name.lower(), known)
     have = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
     return ToolError(
         f"{tool} has no argument {excerpt(name)}.{hint} {have}",
