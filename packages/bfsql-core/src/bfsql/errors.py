@@ -29,6 +29,12 @@ def system_reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
+def listing(names: Sequence[str], most: int, separator: str = ", ", noun: str = "") -> str:
+    """The first names, and the number of further ones, as in `a, b and 3 more`."""
+    more = f" and {len(names) - most} more{noun}" if len(names) > most else ""
+    return separator.join(names[:most]) + more
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean ...?` with the known name that is most like a wrong one; empty if none is."""
     import difflib  # needed by errors alone
@@ -199,8 +205,7 @@ def in_time(seconds: float | None) -> str:
 
 
 def _first(seeds: Sequence[str]) -> str:
-    more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
-    return f"{seeds[0]}{more}" if seeds else "no node"
+    return listing(seeds, 1) if seeds else "no node"
 
 
 class NothingFits(BfsqlError, ValueError):

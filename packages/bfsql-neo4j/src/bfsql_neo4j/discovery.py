@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Self
 
 from bfsql.embedding import Embedder, EmbeddingFailed
-from bfsql.errors import StoreError
+from bfsql.errors import StoreError, listing
 from bfsql.models.merge import UNTYPED
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import Reader, place
@@ -361,6 +361,4 @@ def _too_many(settings: Neo4jSettings, shared: Mapping[str, int]) -> str:
 
 
 def _few(names: Collection[str]) -> str:
-    shown = [repr(name) for name in list(names)[:5]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return listing([*map(repr, names)], 5)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import StoreError, StoreUnavailable, listing
 from bfsql_postgres.schema import Catalogue, Path, Relation
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name
@@ -263,7 +263,5 @@ def shared_ids(examples: Sequence[tuple[str, Relation, Relation]]) -> str:
     )
 
 
-def _listing(names: Iterable[str], most: int = 30) -> str:
-    shown = [repr(name) for name in names]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+def _listing(names: Iterable[str]) -> str:
+    return listing([*map(repr, names)], 30)

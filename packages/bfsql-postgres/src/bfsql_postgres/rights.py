@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bfsql.errors import listing
 from bfsql_postgres.schema import Layout
 from bfsql_postgres.sql import identifier
 
@@ -46,8 +47,7 @@ async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
     if superuser:
         return f"The Postgres role {role!r} is a superuser and may change everything. {_CURE}"
     if writable:
-        more = f" and {len(writable) - 1} more" if len(writable) > 1 else ""
-        return f"The Postgres role {role!r} may change the table {writable[0]}{more}. {_CURE}"
+        return f"The Postgres role {role!r} may change the table {listing(writable, 1)}. {_CURE}"
     if creatable:
         return (
             f"The Postgres role {role!r} may create tables in the schema {creatable[0]!r}. Have "

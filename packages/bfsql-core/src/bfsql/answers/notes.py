@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
+from bfsql.errors import listing
 from bfsql.models import (
     MOST_PATHS,
     AnswerGaps,
@@ -384,7 +385,7 @@ def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) ->
         yield f"Shortest connections: {edges} {noun}."
     apart = [f"{plain(seed)} and {plain(to)}" for seed, to, length in pairs if length is None]
     if apart:
-        shown = _first(apart, "; ", " pairs")
+        shown = listing(apart, SHOWN, "; ", " pairs")
         yield f"Not connected within {counted(most, 'edge')}: {shown}."
 
 
@@ -410,19 +411,13 @@ def shared_notes(
         )
     if edges:
         steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
-        notes.append(f"Seeds that an edge joins: {_first(steps)}.")
+        notes.append(f"Seeds that an edge joins: {listing(steps, SHOWN)}.")
     return notes
 
 
 def listed(values: Sequence[str]) -> str:
     """The first values, and the number of further values."""
-    return _first([*map(plain, values[:SHOWN]), *values[SHOWN:]])
-
-
-def _first(texts: Sequence[str], separator: str = ", ", noun: str = "") -> str:
-    """The first texts, and the number of further ones."""
-    more = f" and {len(texts) - SHOWN} more{noun}" if len(texts) > SHOWN else ""
-    return separator.join(texts[:SHOWN]) + more
+    return listing([*map(plain, values[:SHOWN]), *values[SHOWN:]], SHOWN)
 
 
 def counted(count: int, thing: str) -> str:

@@ -17,7 +17,7 @@ from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.answers.notes import Note, Substitution
 from bfsql.engine.numbered import nodes_of
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
@@ -243,9 +243,9 @@ def _ambiguous(name: _Name, facts: Mapping[str, Sequence[str]]) -> str:
 
 
 def _too_many(values: Sequence[str]) -> str:
-    first, more = excerpt(values[0]), f" and {len(values) - 1} more" if len(values) > 1 else ""
+    names = listing([excerpt(values[0]), *values[1:]], 1)
     return (
-        f"{first}{more}: no such id, and at most {MOST_NAMES} names are looked up in a call. Give "
+        f"{names}: no such id, and at most {MOST_NAMES} names are looked up in a call. Give "
         "ids, from search_entities, or make several calls."
     )
 
