@@ -20,7 +20,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.http import hide_login
-from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models import EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.schema_statistics import (
@@ -37,7 +37,7 @@ from bfsql_sparql.edge_metadata import EdgeMetadata
 from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
-from bfsql_sparql.queries.graph import Direction, number_of_edges
+from bfsql_sparql.queries.graph import number_of_edges
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
@@ -175,16 +175,6 @@ class SparqlBackend(BatchGraphDb):
         return await EntitySearch(self._store, query, node_types).best()
 
     @_when_open
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """All edges that leave the entity."""
-        return await self._one_way(entity_id, "out")
-
-    @_when_open
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """All edges that enter the entity."""
-        return await self._one_way(entity_id, "in")
-
-    @_when_open
     async def entity_types(self) -> list[str]:
         """The types that are the main type of a node, sorted; perhaps a sample."""
         return await self._schema.entity_types()
@@ -313,12 +303,6 @@ class SparqlBackend(BatchGraphDb):
             if iri is not None:
                 ids_of.setdefault(iri, []).append(id_)
         return ids_of
-
-    async def _one_way(self, entity_id: str, direction: Direction) -> list[Edge]:
-        found = dict.fromkeys(await self.edges_batch([entity_id], direction=direction))
-        if not found:
-            await self.get_node(entity_id)
-        return [Edge(*edge) for edge in found]
 
 
 # --- opening ----------------------------------------------------------------

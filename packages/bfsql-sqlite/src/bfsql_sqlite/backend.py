@@ -11,13 +11,12 @@ import numpy as np
 
 from bfsql.abc import BatchGraphDb
 from bfsql.arrays import numbers_of
-from bfsql.integers import BATCH_EDGES, Ring
+from bfsql.integers import Ring
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
 from bfsql.models.records import (
     NO_METADATA,
-    Edge,
     EdgeDirection,
     EntityStub,
     Metadata,
@@ -29,7 +28,6 @@ from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of
 from bfsql_sqlite.outline import outlined
-from bfsql_sqlite.packed_arrays import cut
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -92,16 +90,6 @@ class SqliteBackend(BatchGraphDb):
                 return []
         names = dict(enumerate(self._schema.types))
         return await self._pool.run(partial(search, query=query, types=kept, type_names=names))
-
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """All edges that leave the entity."""
-        return await self._pool.run(partial(_edges, entity_id, 0, self._schema))
-
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """All edges that enter the entity."""
-        return await self._pool.run(
-            partial(_edges, entity_id, self._schema.edges.entering, self._schema)
-        )
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
@@ -171,16 +159,6 @@ def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     new, types = tuple.__new__, schema.types
     rows = queries.rows_for(reader, queries.nodes, queries.storable(ids))
     return [new(Node, (entity_id, types[t], NO_METADATA)) for entity_id, _, t in rows]
-
-
-def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[Edge]:
-    """The edges of one list; `first` is the number of the first list of its direction."""
-    found = find(reader, [entity_id])
-    if not found:
-        raise KeyError(entity_id)
-    ranges = schema.edges.ranges(reader, np.array([first + found[entity_id].handle], np.int32))
-    rings = [schema.edges.ring(reader, part) for part in cut(ranges, BATCH_EDGES)]
-    return [Edge(*triple) for triple in _named(rings, schema, reader)]
 
 
 def _ring(
