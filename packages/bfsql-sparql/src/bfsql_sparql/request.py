@@ -21,7 +21,6 @@ from bfsql.http import (
     Credentials,
     HttpRequest,
     UnusableCertificate,
-    basic,
     header_secret,
     split_setting,
     tls_context,
@@ -158,27 +157,26 @@ class Login(NamedTuple):
             raise ConfigurationError(
                 "Both a username and a token are set for the endpoint: set only one of them."
             )
-        headers, kinds, secrets, digest = {}, [], [key or "", token or ""], None
+        kinds = []
         if key is not None:
             if not settings.key_header.replace("-", "").replace("_", "").isalnum():
                 raise ConfigurationError(
                     f"key_header is {settings.key_header!r}, which is not a valid header name."
                 )
-            headers[settings.key_header] = key
             kinds.append("key")
         if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
             kinds.append("token")
+        login = None
         if name is not None and password is not None:
-            plain = password.get_secret_value()
-            login = basic(name, plain)
-            if settings.authentication == "digest":
-                digest = (name, plain)
-            else:
-                headers["Authorization"] = login
+            login = (name, password.get_secret_value())
             kinds.append(f"login by {settings.authentication} authentication")
-            secrets += [plain, login.removeprefix("Basic ")]
-        return cls(" and ".join(kinds), Credentials(headers, digest=digest, hidden=secrets))
+        credentials = Credentials.of(
+            token=token,
+            key=None if key is None else (settings.key_header, key),
+            login=login,
+            digest=settings.authentication == "digest",
+        )
+        return cls(" and ".join(kinds), credentials)
 
 
 def trust(settings: SparqlSettings) -> ssl.SSLContext:
