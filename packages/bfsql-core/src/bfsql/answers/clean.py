@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
 from bfsql.models.characters import escaped, is_visible, without_hidden
-from bfsql.models.json_values import iso_text, json_number, non_finite
+from bfsql.models.json_values import as_text, iso_text, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
 
@@ -41,7 +41,6 @@ DEEPEST = 40
 EXCERPT_LENGTH = 60
 """Number of characters of a value of a call that a sentence repeats."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
@@ -49,7 +48,7 @@ def clean_text(text: str) -> str:
     """Text without characters that hide or reorder it; lone surrogates become U+FFFD."""
     if text.isascii() and text.isprintable():  # The usual case.
         return text
-    return _SURROGATE.sub("\ufffd", without_hidden(text))
+    return as_text(without_hidden(text))
 
 
 def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, Any]:
@@ -194,7 +193,7 @@ def excerpt(value: Any) -> str:
 def _without_surrogates(value: Any) -> Any:
     match value:
         case str():
-            return _SURROGATE.sub("\ufffd", value)
+            return as_text(value)
         case dict():
             return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
         case list() | tuple():
