@@ -217,6 +217,15 @@ async def test_what_is_set_besides_a_profile_wins() -> None:
         await JsonLdBackend.create("https://x.test", profile="other")
 
 
+@pytest.mark.parametrize("profile", [["ngsi-ld"], {"ngsi-ld": True}])
+async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(profile) -> None:
+    with pytest.raises(
+        ConfigurationError,
+        match=r"it has to be one of default, ngsi-ld, linked-data\.$",
+    ):
+        await JsonLdBackend.create("https://x.test", profile=profile)
+
+
 async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, pages, web) -> None:
     at = f"{web.url}/"
     links = ["photo", "page", "away", "http://a..b/", "http://localhost/", f"http://h.invalid/{EX}"]

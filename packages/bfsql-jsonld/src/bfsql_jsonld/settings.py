@@ -228,7 +228,9 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     @classmethod
     def _by_profile(cls, given: Any) -> Any:
         if isinstance(given, dict):
-            return {**PROFILES.get(given.get("profile", "default"), {}), **given}
+            profile = given.get("profile", "default")
+            values = PROFILES[profile] if profile in [*PROFILES] else {}  # a list is no key
+            return {**values, **given}
         return given
 
     @model_validator(mode="after")
