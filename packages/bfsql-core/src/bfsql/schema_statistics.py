@@ -21,7 +21,7 @@ MOST_NODES = 20_000
 MOST_EDGES = 50_000
 """Up to this number of edges all are read, parallel ones counted separately; otherwise a sample."""
 
-_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _Counts = TypeVar("_Counts")
 
 
@@ -37,6 +37,13 @@ async def counted_in_time(counting: Awaitable[_Counts], seconds: float) -> _Coun
             return await call.within(counting, share=0.5)
     except TimeoutError:
         return None
+
+
+def evenly_spaced(values: Sequence[_Value], most: int | None) -> list[_Value]:
+    """At most `most` of the values, evenly spaced; all if it is None."""
+    if most is None or len(values) <= most:
+        return list(values)
+    return [values[position * len(values) // most] for position in range(most)]
 
 
 async def outline_by_batches(
@@ -65,10 +72,10 @@ async def outline_by_batches(
     whole = [edge for edge in distinct if edge[0] in types and edge[2] in types]
     some = 10_000 if sampled else None
     nodes: dict[str, Metadata] = {}
-    for chunk in _chunks(_spread(known, some)):
+    for chunk in _chunks(evenly_spaced(known, some)):
         nodes |= await db.metadata_for_nodes_batch(chunk)
     described: dict[Triple, Metadata] = {}
-    for part in _chunks(_spread(whole, some)):
+    for part in _chunks(evenly_spaced(whole, some)):
         described |= await db.metadata_for_edges_batch(part)
     of_nodes, of_edges = _counts(types, known, whole)
     if sampled:
@@ -116,12 +123,5 @@ def _counts(
     )
 
 
-def _chunks(keys: Sequence[_Key], size: int = 2_500) -> list[Sequence[_Key]]:
-    return [keys[start : start + size] for start in range(0, len(keys), size)]
-
-
-def _spread(keys: Sequence[_Key], most: int | None) -> Sequence[_Key]:
-    """At most `most` of the keys, evenly spread."""
-    if most is None or len(keys) <= most:
-        return keys
-    return [keys[place * len(keys) // most] for place in range(most)]
+def _chunks(values: Sequence[_Value], size: int = 2_500) -> list[Sequence[_Value]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]

@@ -12,7 +12,7 @@ that it requested more. Records are then held to the budget, too (`for_records`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -310,10 +310,3 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
             "alone, or smaller pages (limit).",
             kind="too_large",
         )
-
-
-def thinned(values: Sequence[T], count: int) -> list[T]:
-    """`count` of the values, evenly spaced."""
-    if count >= len(values):
-        return list(values)
-    return [values[position * len(values) // count] for position in range(count)]

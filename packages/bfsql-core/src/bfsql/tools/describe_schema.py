@@ -20,7 +20,8 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import FirstRingTooLarge
 from bfsql.models import SchemaDescription
-from bfsql.tools.budget import Budget, thinned
+from bfsql.schema_statistics import evenly_spaced
+from bfsql.tools.budget import Budget
 from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, Schema
@@ -55,7 +56,7 @@ async def whole_schema(
 
     def document(share: int) -> dict[str, Any]:
         """The schema with a share of its lists up to `WHOLE`, and above that of its texts."""
-        parts = [thinned(v, -(-len(v) * share // WHOLE)) for v in (types, predicates)]
+        parts = [evenly_spaced(v, -(-len(v) * share // WHOLE)) for v in (types, predicates)]
         thin = share < WHOLE
         shown = NO_SCHEMA_TEXT if thin else whole.part(share - WHOLE)
         notes = [_thinned_note(parts, schema, budget)] if thin else shown.notes
