@@ -4,8 +4,13 @@ The settings model of a plugin is the only place where its options are defined. 
 keyword arguments of `XBackend.create(...)`, the environment variables, the table in the
 configuration file, and the options and help of every command with `--backend NAME`. Core knows no
 backend's options by name.
+
+The server's settings are imported on first use: a load does not need them.
 """
 
+from typing import TYPE_CHECKING
+
+from bfsql.lazy import lazy_names
 from bfsql.masking import HIDDEN
 from bfsql.settings.file import FILE_NAME, ConfigFile, UnreadableFile, read_config, read_text
 from bfsql.settings.model import (
@@ -18,7 +23,9 @@ from bfsql.settings.model import (
     without_secrets,
 )
 from bfsql.settings.resolve import Resolved, resolve
-from bfsql.settings.server import ServeSettings
+
+if TYPE_CHECKING:
+    from bfsql.settings.server import ServeSettings
 
 __all__ = [
     "FILE_NAME",
@@ -38,3 +45,5 @@ __all__ = [
     "spelled",
     "without_secrets",
 ]
+
+__getattr__, _ = lazy_names(__name__, {"bfsql.settings.server": ("ServeSettings",)})
