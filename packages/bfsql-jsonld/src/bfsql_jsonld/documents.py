@@ -26,6 +26,7 @@ from pyld.context_resolver import ContextResolver
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.models.merge import merge_edges, merge_node_records
 from bfsql.models.rdf import Literal, Prefixes, in_languages, value_of
+from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
 from bfsql_jsonld.ngsi_ld import Record, entity_records
@@ -36,15 +37,8 @@ CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
 _LD = "application/ld+json"
-_iri = Prefixes({}).full
-_NAMES = {
-    *map(_iri, ["rdfs:label", "skos:prefLabel", "schema:name", "foaf:name"]),
-    "https://schema.org/name",
-}
-_SYNONYMS = {
-    *map(_iri, ["skos:altLabel", "schema:alternateName"]),
-    "https://schema.org/alternateName",
-}
+_NAMES = {*map(Prefixes({}).full, NAME_PROPERTIES)}
+_SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
 

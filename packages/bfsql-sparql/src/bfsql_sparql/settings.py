@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from bfsql.errors import ConfigurationError
 from bfsql.models.rdf import is_iri
+from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.settings import BackendSettings, Env, UnreadableFile, read_text, resolve
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]
@@ -63,23 +64,9 @@ class SparqlSettings(BackendSettings, use_attribute_docstrings=True):
     """Types that take precedence over a node's other types."""
     type_namespace: list[str] = Field(default=[])
     """Namespaces whose types take precedence over a node's other types."""
-    label_property: list[str] = Field(
-        default=[
-            "rdfs:label",
-            "skos:prefLabel",
-            "schema:name",
-            "https://schema.org/name",
-            "foaf:name",
-        ]
-    )
+    label_property: list[str] = Field(default=[*NAME_PROPERTIES])
     """Properties that hold the display name, in order of preference."""
-    alias_property: list[str] = Field(
-        default=[
-            "skos:altLabel",
-            "schema:alternateName",
-            "https://schema.org/alternateName",
-        ]
-    )
+    alias_property: list[str] = Field(default=[*ALIAS_PROPERTIES])
     """Properties that hold additional names."""
     description_property: list[str] = Field(default=[])
     """Properties that hold the description, in order of preference."""

@@ -24,6 +24,7 @@ from pydantic_core import from_json
 
 from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
+from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import guarded, open_bytes
@@ -34,18 +35,8 @@ if TYPE_CHECKING:
     from bfsql.sources.rdf_parsers import Quad
 
 _TYPE = WELL_KNOWN["rdf"] + "type"
-_NAMES = {
-    WELL_KNOWN["rdfs"] + "label",
-    WELL_KNOWN["skos"] + "prefLabel",
-    WELL_KNOWN["schema"] + "name",
-    "https://schema.org/name",
-    WELL_KNOWN["foaf"] + "name",
-}
-_SYNONYMS = {
-    WELL_KNOWN["skos"] + "altLabel",
-    WELL_KNOWN["schema"] + "alternateName",
-    "https://schema.org/alternateName",
-}
+_NAMES = {*map(Prefixes({}).full, NAME_PROPERTIES)}
+_SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
 _XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
