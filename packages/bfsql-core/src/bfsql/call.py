@@ -250,6 +250,12 @@ def remaining() -> float | None:
     return max(0.0, under_way.deadline - time.monotonic())
 
 
+def seconds_left(limit: float, share: float = 1.0) -> float:
+    """The smaller of `limit` and a share of the time until the deadline of the current call."""
+    left = remaining()
+    return limit if left is None else min(limit, left * share)
+
+
 def check() -> None:
     """Raise an error if the work of the current call is to end; called repeatedly by long work.
 

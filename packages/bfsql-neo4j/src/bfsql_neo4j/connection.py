@@ -227,9 +227,7 @@ class Reader:
         )
 
     def _seconds(self) -> float:
-        remaining = call.remaining()
-        limit = self._settings.query_timeout
-        return limit if remaining is None else min(limit, remaining)
+        return call.seconds_left(self._settings.query_timeout)
 
     def _translated(self, error: Exception) -> Exception:
         if isinstance(error, TimeoutError):

@@ -162,8 +162,7 @@ class TimeBudget:
     """
 
     def __init__(self, seconds: float, share: float = 1.0) -> None:
-        left = call.remaining()
-        self._end = time.monotonic() + (seconds if left is None else min(seconds, left * share))
+        self._end = time.monotonic() + call.seconds_left(seconds, share)
 
     def seconds_left(self) -> float:
         """Remaining seconds, at least 0."""

@@ -87,9 +87,7 @@ class Breaker:
             CircuitOpen: The breaker is open, or half-open for longer than a call waits.
         """
         if self.state == "half-open" and self._watch is not None:
-            left = call.remaining()
-            wait = patience if left is None else min(left, patience)
-            await asyncio.wait([self._watch], timeout=wait)
+            await asyncio.wait([self._watch], timeout=call.seconds_left(patience))
         if self.state != "closed":
             raise CircuitOpen(self.last_error, self.seconds)
 

@@ -129,9 +129,8 @@ class Embedder:
         await self._source.close()
 
     async def _embed(self, text: str) -> Any:
-        remaining = call.remaining()
         # Half of the time has to suffice for a search by names.
-        seconds = self._timeout if remaining is None else min(self._timeout, remaining * 0.5)
+        seconds = call.seconds_left(self._timeout, share=0.5)
         try:
             async with asyncio.timeout(seconds):
                 return await self._source.embed(text, seconds)

@@ -16,6 +16,7 @@ caller composes the message that names its own setting. `one_line`, `describe`, 
 `httpx2` is imported when the first client is created, so importing this package is cheap.
 """
 
+from bfsql.call import seconds_left
 from bfsql.http.addresses import (
     PrivateAddress,
     hide_login,
@@ -50,7 +51,6 @@ from bfsql.http.retry import (
     Retryable,
     backoff,
     retry,
-    seconds_left,
 )
 from bfsql.masking import hide_secrets
 

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from bfsql import call
 from bfsql.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -107,12 +106,6 @@ def retry_after(header: str | None) -> float | None:
             return None
         seconds = (when.astimezone(UTC) - datetime.now(UTC)).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def seconds_left(limit: float) -> float:
-    """The smaller of `limit` and the time until the deadline of the current call."""
-    left = call.remaining()
-    return limit if left is None else min(limit, left)
 
 
 @dataclass(eq=False)

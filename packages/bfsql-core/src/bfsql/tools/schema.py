@@ -164,10 +164,8 @@ class GraphSchema:
         """
         self.count()
         assert self._counting is not None
-        left = call.remaining()
-        seconds = wait if left is None else min(wait, left / 2)
         if not self._counting.done():
-            await asyncio.wait({self._counting}, timeout=seconds)
+            await asyncio.wait({self._counting}, timeout=call.seconds_left(wait, share=0.5))
         return self.known_outline, not self._counting.done()
 
     async def close(self) -> None:
