@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, chunks
 from bfsql.models import Metadata, Outline, Triple, outline_of
 
 MOST_NODES = 20_000
@@ -72,10 +72,10 @@ async def outline_by_batches(
     whole = [edge for edge in distinct if edge[0] in types and edge[2] in types]
     some = 10_000 if sampled else None
     nodes: dict[str, Metadata] = {}
-    for chunk in _chunks(evenly_spaced(known, some)):
+    for chunk in chunks(evenly_spaced(known, some)):
         nodes |= await db.metadata_for_nodes_batch(chunk)
     described: dict[Triple, Metadata] = {}
-    for part in _chunks(evenly_spaced(whole, some)):
+    for part in chunks(evenly_spaced(whole, some)):
         described |= await db.metadata_for_edges_batch(part)
     of_nodes, of_edges = _counts(types, known, whole)
     if sampled:
@@ -109,7 +109,8 @@ async def _types(
 ) -> dict[str, str]:
     """The type of each node among some ids and the ends of some edges."""
     types: dict[str, str] = {}
-    for chunk in _chunks(sorted({*ids, *(end for s, _, o in edges for end in (s, o))})):
+    ends = (end for s, _, o in edges for end in (s, o))
+    for chunk in chunks(sorted({*ids, *ends})):
         types.update((node.id, node.entity_type) for node in await db.get_nodes_batch(chunk))
     return types
 
@@ -121,7 +122,3 @@ def _counts(
         Counter(types[i] for i in ids if i in types),
         Counter((types[s], p, types[o]) for s, p, o in edges if s in types and o in types),
     )
-
-
-def _chunks(values: Sequence[_Value], size: int = 2_500) -> list[Sequence[_Value]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]

@@ -80,8 +80,7 @@ class JsonLdBackend(GraphDbInterface):
         Raises:
             ConfigurationError: Settings that cannot be used.
         """
-        given = settings | ({"base_url": base_url} if base_url is not None else {})
-        return await cls.open(_resolved(given))
+        return await cls.open(_resolved({**settings, "base_url": base_url}))
 
     @classmethod
     async def open(cls, settings: JsonLdSettings) -> Self:

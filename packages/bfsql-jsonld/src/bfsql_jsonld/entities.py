@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from bfsql import call
+from bfsql.abc import chunks
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import is_listed, same_server
 from bfsql.models.merge import ITEM_FIELDS
@@ -254,10 +255,8 @@ class DocumentSource:
             for name in schema.predicates
         ]
         found: list[Triple] = []
-        size = 50  # conditions in one query, which is a part of a URL
-        for start in range(0, len(conditions), size):
-            text = "|".join(conditions[start : start + size])
-            listing = await read_pages(self._api, self._api.routes.incoming(text))
+        for some in chunks(conditions, 50):  # since a query is a part of a URL
+            listing = await read_pages(self._api, self._api.routes.incoming("|".join(some)))
             for reply, document in listing.pages if listing else ():
                 described = await self._documents.read(reply, document)
                 found += [triple for triple in described.edges if triple[2] == entity_id]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from bfsql import call
-from bfsql.abc import BatchGraphDb
+from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline
 from bfsql.models.json_values import is_text
@@ -103,7 +103,7 @@ class Neo4jBackend(BatchGraphDb):
             StoreError: The graph cannot be served.
             StoreUnavailable: The server does not answer.
         """
-        given = settings | ({"uri": uri} if uri is not None else {})
+        given = {**settings, "uri": uri}
         if auth is not None:
             given["username"], given["password"] = auth
         resolved = resolve(Neo4jSettings, options=given, environment=os.environ).settings
@@ -364,8 +364,7 @@ async def _close(reader: Reader, embedder: Embedder | None) -> None:
 
 def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
     distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
-    for start in range(0, len(distinct), queries.CHUNK):
-        yield distinct[start : start + queries.CHUNK]
+    return chunks(distinct, queries.CHUNK)
 
 
 def _evidence_by_triple(

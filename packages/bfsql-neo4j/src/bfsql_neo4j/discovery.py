@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
+from bfsql.abc import chunks
 from bfsql.embedding import Embedder, EmbeddingFailed
 from bfsql.errors import StoreError, listing
 from bfsql.models.merge import UNTYPED
@@ -321,8 +322,7 @@ async def existing_counts(
         counted: The statement that counts some of them.
     """
     counts: dict[str, int] = {}
-    for start in range(0, len(names), 100):
-        some = names[start : start + 100]
+    for some in chunks(names, 100):
         counts |= {some[place]: number for place, number in await reader.rows(counted(some))}
     return {name: number for name, number in counts.items() if number}
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 from itertools import repeat
 from typing import Any, Self
 
-from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb
+from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
@@ -104,7 +104,7 @@ class PostgresBackend(BatchGraphDb):
             ConfigurationError: Nothing names the database, or a setting is wrong.
             StoreError: The database cannot be reached, or has no readable graph.
         """
-        given = settings if dsn is None else {**settings, "dsn": dsn}
+        given = {**settings, "dsn": dsn}
         resolved = resolve(PostgresSettings, options=given, environment=os.environ).settings
         return await cls.open(resolved, Embedder.of(embedding_fn) if embedding_fn else None)
 
@@ -170,7 +170,7 @@ class PostgresBackend(BatchGraphDb):
         """The nodes that exist, each once."""
         known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
-        for chunk in _chunks(known):
+        for chunk in chunks(known, CHUNK):
             rows += await self._pool.fetch(self._nodes, chunk)
         if not rows:
             return []
@@ -194,7 +194,7 @@ class PostgresBackend(BatchGraphDb):
         """Every edge with one of the nodes at either end, or some of them, as driver rows."""
         part, some = self._part(predicates, direction)
         ring: list[Triple] = []
-        for chunk in _chunks(self._parameters(ids, some)):
+        for chunk in chunks(self._parameters(ids, some), CHUNK):
             ring += await self._pool.fetch(self._ring(part), chunk, *some)
         return ring
 
@@ -215,7 +215,7 @@ class PostgresBackend(BatchGraphDb):
                 yield rows
                 return
             del rows
-        for chunk in _chunks(known):
+        for chunk in chunks(known, CHUNK):
             async with aclosing(self._pool.stream(self._ring(part), chunk, *some)) as batches:
                 async for batch in batches:
                     yield batch
@@ -226,7 +226,7 @@ class PostgresBackend(BatchGraphDb):
         """Metadata by id; with `keys`, only the columns that hold them are read."""
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
-        for chunk in _chunks(list(known)):
+        for chunk in chunks(list(known), CHUNK):
             found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk], keys)
         return found
 
@@ -240,7 +240,7 @@ class PostgresBackend(BatchGraphDb):
         spelled = {name for name in {p for _, p, _ in distinct} if storable((name,), codec)}
         known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
-        for chunk in _chunks(known):
+        for chunk in chunks(known, CHUNK):
             subjects = [ends[subject] for subject, _, _ in chunk]
             objects = [ends[obj] for _, _, obj in chunk]
             values = (subjects, [predicate for _, predicate, _ in chunk], objects)
@@ -299,11 +299,6 @@ class PostgresBackend(BatchGraphDb):
     def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
         """The ids in the form they are sent; none if the predicates are empty."""
         return list(known_ids(ids, self._layout).values()) if all(predicates) else []
-
-
-def _chunks(keys: Sequence[Any]) -> list[Any]:
-    """Parts of at most `CHUNK`."""
-    return [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:

@@ -312,8 +312,8 @@ def _explicit_settings(
     endpoint: str | None, prefixes: dict[str, str] | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that a call names."""
-    given = settings | ({"endpoint": endpoint} if endpoint is not None else {})
-    return given | ({"prefix": prefixes} if prefixes is not None else {})
+    given = {**settings, "endpoint": endpoint}
+    return given if prefixes is None else {**given, "prefix": prefixes}
 
 
 def _resolved(given: dict[str, Any]) -> SparqlSettings:

@@ -15,6 +15,7 @@ from bfsql.abc.interface import (
     PROVENANCE_EDGES,
     BatchGraphDb,
     GraphDbInterface,
+    chunks,
     each,
 )
 from bfsql.lazy import former_names
@@ -30,6 +31,7 @@ __all__ = [
     "NormalizedBackend",
     "PassThroughBackend",
     "accepts",
+    "chunks",
     "each",
     "implements",
     "normalized",

@@ -18,6 +18,7 @@ from collections.abc import (
     Collection,
     Hashable,
     Iterable,
+    Iterator,
     Sequence,
 )
 from functools import cache
@@ -349,6 +350,12 @@ async def each(
         for worker in workers:
             worker.cancel()
     return answers
+
+
+def chunks(values: Sequence[_Value], size: int = 2_500) -> Iterator[Sequence[_Value]]:
+    """The values in parts of at most `size`, for one call of a batch method each."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
 
 
 def _present(keys: Sequence[_Key], values: Sequence[_Value | None]) -> dict[_Key, _Value]:
