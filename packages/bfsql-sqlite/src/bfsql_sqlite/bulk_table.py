@@ -190,19 +190,18 @@ class BulkTable:
 
     def _metadata(self) -> tuple[str, str]:
         """Joins, and the expression for the fields of a row's JSON metadata object."""
-        converts = enumerate(self._table.converts)
-        keys = {at: (key, make) for at, (key, make) in converts if key is not None}
-        if len({key for key, _ in keys.values()}) < len(keys):
+        fields = self._table.fields
+        if len({key for _, key, _ in fields}) < len(fields):
             raise NeedsRecordReader("several of its columns are the same key of metadata")
-        self.has_metadata = bool(keys)
-        if not keys:
+        self.has_metadata = bool(fields)
+        if not fields:
             return "", "''"
-        joins, fields = [], []
-        for at, (key, make) in keys.items():
+        joins, cells = [], []
+        for at, key, make in fields:
             self._convert(at, key, make)
             joins.append(f"LEFT JOIN {self._name}.cell_{at} AS cell_{at} ON cell_{at}.cell = c{at}")
-            fields.append(f"cell_{at}.field")
-        return " ".join(joins), f"concat_ws(',', {', '.join(fields)})"
+            cells.append(f"cell_{at}.field")
+        return " ".join(joins), f"concat_ws(',', {', '.join(cells)})"
 
     def _convert(self, at: int, key: str, make: Callable[[str], Any]) -> None:
         """Make a table of the JSON field for every distinct cell of a column."""

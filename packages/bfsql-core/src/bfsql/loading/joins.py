@@ -20,7 +20,8 @@ from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
 from bfsql.sources.id_columns import id_option, id_text
-from bfsql.sources.open import AnyTable, Source
+from bfsql.sources.open import Source
+from bfsql.sources.tables import AnyTable
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,22 +6,23 @@ may have its own attributes, so its type and name are determined for every node 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.sources.fields import Unusable
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import NAME, TYPE, EdgeColumns, Names, NodeColumns
+from bfsql.sources.headers import NAME, TYPE, Columns, EdgeColumns, Names, NodeColumns, with_label
+
+ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
+"""Keys of ids that are stored apart from the attributes, among which `id` may mean another."""
 
 _PREDICATE: Names = (
     *("predicate", "relation", "type", "interaction", "labelE", "kind", "label", "key"),
 )
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
-
-_OF_NODE = ("id", "type", "name", "aliases")
-_OF_EDGE = ("subject", "predicate", "object")
 
 
 class Attributes:
@@ -33,10 +34,8 @@ class Attributes:
         self._nulls = frozenset({"", *options.null_texts})
         self._known: Sequence[str] | None = None
         self._names: tuple[Names, Names] | None = None
-        self._nodes: dict[tuple[str, str | None, str | None, str | None], NodeColumns] = {}
-        """Combinations of keys of id, type, name and aliases that are already in the account.
-        """
-        self._edges: dict[tuple[str, str | None, str], EdgeColumns] = {}
+        self._columns: dict[tuple[str | None, ...], Any] = {}
+        """The columns by their keys, if all of these are already in the account."""
         self._noted: set[tuple[str | None, str]] = set()
 
     def node(
@@ -54,7 +53,7 @@ class Attributes:
             Unusable: The id is missing, or a field is of the wrong kind.
         """
         if self._names is None or known is not self._known:
-            self._known, self._names = known, _with_label(known, self._options)
+            self._known, self._names = known, self._types_and_names(known)
         types, names = self._names
         options = self._options
         keys = (
@@ -63,12 +62,8 @@ class Attributes:
             options.name_column or _first(attributes, names),
             options.alias_column or _first(attributes, _ALIASES),
         )
-        columns = self._nodes.get(keys)
-        if columns is None:
-            columns = NodeColumns(*keys, options.default_type, self._nulls)
-        record = columns.record(attributes)
-        if keys not in self._nodes and self._enter(attributes, keys, _OF_NODE):
-            self._nodes[keys] = columns
+        columns = self._columns.get(keys) or NodeColumns(*keys, options.default_type, self._nulls)
+        record: NodeRecord = self._record(columns, attributes)
         return record
 
     def edge(self, attributes: Mapping[str, Any], subject: str, object_: str) -> EdgeRecord:
@@ -79,23 +74,28 @@ class Attributes:
         """
         if not isinstance(attributes.get("key"), str):
             attributes = {key: value for key, value in attributes.items() if key != "key"}
-        predicate = self._options.predicate_column or _first(attributes, _PREDICATE)
-        keys = (subject, predicate, object_)
-        columns = self._edges.get(keys)
-        if columns is None:
-            columns = EdgeColumns(*keys, self._options.default_predicate, self._nulls)
-        record = columns.record(attributes)
-        if keys not in self._edges and self._enter(attributes, keys, _OF_EDGE):
-            self._edges[keys] = columns
+        options = self._options
+        keys = (subject, options.predicate_column or _first(attributes, _PREDICATE), object_)
+        default = options.default_predicate
+        columns = self._columns.get(keys) or EdgeColumns(*keys, default, self._nulls)
+        record: EdgeRecord = self._record(columns, attributes)
         return record
 
-    def _enter(
-        self, attributes: Mapping[str, Any], keys: Sequence[str | None], meanings: Sequence[str]
-    ) -> bool:
-        """Enter the attributes into the account; return whether all of them have a value here."""
-        for key, meaning in zip(keys, meanings, strict=True):
-            self.note(attributes, key, meaning)
-        return all(key is None or attributes.get(key) is not None for key in keys)
+    def _record(self, columns: Columns, attributes: Mapping[str, Any]) -> Any:
+        """The record of these attributes, which are entered into the account."""
+        try:
+            record = columns.record(attributes)
+        except Unusable as reason:
+            text = str(reason)
+            for special in (ID, SUBJECT, OBJECT):
+                text = text.replace(special, special.rpartition(" ")[2])
+            raise Unusable(text) from None
+        if columns.roles not in self._columns:
+            for key, meaning in zip(columns.roles, columns.ROLES, strict=True):
+                self.note(attributes, key, meaning)
+            if all(key is None or attributes.get(key) is not None for key in columns.roles):
+                self._columns[columns.roles] = columns
+        return record
 
     def note_undirected(self) -> None:
         """Note once in the account how undirected edges are treated."""
@@ -108,14 +108,12 @@ class Attributes:
         self._noted.add((key, meaning))
         self._account.add_column(key.removeprefix(":"), meaning, attributes[key])
 
-
-def _with_label(known: Collection[str] | None, options: SourceOptions) -> tuple[Names, Names]:
-    """The keys of type and name: `label` is a type only if another attribute is the name."""
-    if known is None:
-        return _TYPE, ("name", "label", *NAME)
-    if options.name_column is not None or any(key.casefold() in NAME for key in known):
-        return (*_TYPE, "label"), NAME
-    return _TYPE, (*NAME, "label")
+    def _types_and_names(self, known: Sequence[str] | None) -> tuple[Names, Names]:
+        """The keys of type and name; without `known`, `label` is a name."""
+        if known is None:
+            return _TYPE, ("name", "label", *NAME)
+        has_name = any(key.casefold() in NAME for key in known)
+        return with_label(_TYPE, has_name=self._options.name_column is not None or has_name)
 
 
 def _first(attributes: Mapping[str, Any], usual: Names) -> str | None:

@@ -1,12 +1,17 @@
-"""The values of graph files: the valid ids, texts and table cells of a record."""
+"""The values of graph files: the valid ids, texts and table cells of a record; refusals."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from bfsql.masking import shorten
+from bfsql.models.records import EvidenceRecord, GraphRecord, GraphStream, Refusal
+
+_T = TypeVar("_T")
 
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
@@ -16,6 +21,38 @@ _MAYBE = frozenset("-0123456789tTfF")
 
 class Unusable(ValueError):
     """The reason why a line cannot be used; readers turn it into a `Refusal`."""
+
+
+class Mended(dict[str, Any]):
+    """An object with an escaped lone surrogate; it is refused only if an id contains it."""
+
+
+def records(
+    path: Path,
+    items: Iterable[tuple[int | str, _T | Unusable]],
+    make: Callable[[_T], Iterable[GraphRecord | Refusal]],
+) -> GraphStream:
+    """The records of each item; an item that cannot be used is refused, and reading continues.
+
+    Args:
+        path: The file.
+        items: The number of its line, or a phrase for its place in a file without lines; and the
+            item, or why it cannot be used.
+        make: Returns the records of an item, or raises `Unusable`.
+    """
+    for place, item in items:
+        try:
+            if isinstance(item, Unusable):
+                raise item
+            if isinstance(item, Mended):
+                yield from map(sound_record, make(item))
+            else:
+                yield from make(item)
+        except Unusable as reason:
+            if isinstance(place, int):
+                yield Refusal(path, place, str(reason))
+            else:
+                yield Refusal(path, None, f"{place}: {reason}")
 
 
 def identifier(value: Any, what: str) -> str:
@@ -97,6 +134,15 @@ def sound(value: Any) -> Any:
     if isinstance(value, dict):
         return {sound(key): sound(item) for key, item in value.items()}
     return value
+
+
+def sound_record(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
+    """The record, with U+FFFD for every lone surrogate in its metadata."""
+    if isinstance(record, EvidenceRecord):
+        return replace(record, item=sound(record.item))
+    if isinstance(record, Refusal):
+        return record
+    return replace(record, metadata=sound(record.metadata))
 
 
 def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.models.load import SourceAccount
+from bfsql.sources.attributes import OBJECT, SUBJECT
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.xml_graphs import OBJECT, SUBJECT, Declared, Element, XmlGraph, typed
+from bfsql.sources.xml_graphs import Declared, Element, XmlGraph, typed
 
 _OF_NODE = ("start", "end", "pid")
 _OF_EDGE = ("start", "end", "kind", "label")

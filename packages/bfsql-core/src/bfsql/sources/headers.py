@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
@@ -15,7 +16,7 @@ from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identif
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
 
-Row: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = Mapping[Any, Any]
 """Column to value; a column without a value may be absent or None."""
 
 Names: TypeAlias = tuple[str, ...]
@@ -46,6 +47,8 @@ PREDICATE: Names = (
 _LISTED = 40
 _SEPARATED = {":label": SEPARATOR, "category": "|"}
 """Columns whose cells hold several types, as in Neo4j and KGX files, and their separators."""
+_PRECEDENCE = ("aliases", "name", "type", "id", "predicate", "object", "subject")
+"""If a column has several roles, the last of these is its meaning."""
 _NO_NULLS: frozenset[str] = frozenset({""})
 
 
@@ -57,8 +60,48 @@ def value_or_none(value: Any, nulls: frozenset[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeColumns:
+class _Columns(ABC):
+    """What columns of nodes and of edges have in common."""
+
+    ROLES: ClassVar[tuple[str, ...]]
+    """The fields with the name of a column."""
+    roles: tuple[str | None, ...] = field(init=False)
+    """The column of each role; None without one."""
+    meanings: dict[str, str] = field(init=False, compare=False)
+    """The role of each column that has one."""
+
+    def __post_init__(self) -> None:
+        columns = {role: getattr(self, role) for role in self.ROLES}
+        meanings = {columns[role]: role for role in _PRECEDENCE if columns.get(role) is not None}
+        object.__setattr__(self, "roles", tuple(columns.values()))
+        object.__setattr__(self, "meanings", meanings)
+
+    def record(self, row: Row) -> NodeRecord | EdgeRecord:
+        """The record of a row; errors as with `of`."""
+        own = self.meanings
+        return self.of(
+            map(row.get, self.roles),
+            {key: value for key, value in row.items() if value is not None and key not in own},
+        )
+
+    @abstractmethod
+    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord | EdgeRecord:
+        """The record with these values.
+
+        Args:
+            values: Those of `roles`, as the file has them.
+            metadata: The other fields; modified.
+
+        Raises:
+            Unusable: An id is missing, or a field is of the wrong kind.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NodeColumns(_Columns):
     """The columns of a node table; every other column is metadata."""
+
+    ROLES: ClassVar = ("id", "type", "name", "aliases")
 
     id: str
     type: str | None
@@ -74,43 +117,15 @@ class NodeColumns:
     is_fallback: bool = False
     """Whether the id column is one of `FALLBACK_IDS` that the caller does not name."""
 
-    @property
-    def meanings(self) -> dict[str, str]:
-        """The meaning of each column."""
-        named = {"aliases": self.aliases, "name": self.name, "type": self.type, "id": self.id}
-        return {column: meaning for meaning, column in named.items() if column is not None}
-
-    def record(self, row: Row) -> NodeRecord:
-        """The node of a row.
-
-        Raises:
-            Unusable: The id is missing, or a field is of the wrong kind.
-        """
-        own = {self.id, self.type, self.name, self.aliases}
-        return self.node(
-            row.get(self.id),
-            row.get(self.type) if self.type is not None else None,
-            row.get(self.name) if self.name is not None else None,
-            row.get(self.aliases) if self.aliases is not None else None,
-            {key: value for key, value in row.items() if value is not None and key not in own},
-        )
-
-    def node(
-        self, id_: Any, type_: Any, name: Any, aliases: Any, metadata: dict[str, Any]
-    ) -> NodeRecord:
-        """The node with these values.
+    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord:
+        """The node with these values; see `_Columns.of`.
 
         Args:
-            id_: The value of the id column, as the file has it.
-            type_: The value of the type column, or None; the same applies to the others.
-            name: The display name.
-            aliases: Further names, a list or one text separated by `|` or `;`.
-            metadata: The other fields of the node; modified.
-
-        Raises:
-            Unusable: The id is missing, or a field is of the wrong kind.
+            values: Those of `roles`; aliases are a list, or one text separated by `|` or `;`.
+            metadata: The other fields; modified.
         """
         nulls = self.null_texts
+        id_, type_, name, aliases = values
         if type_ is None:
             type_ = self.default_type
         elif isinstance(type_, str) and not self.separator:
@@ -146,8 +161,10 @@ def _put(metadata: dict[str, Any], field: str, value: str | list[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeColumns:
+class EdgeColumns(_Columns):
     """The columns of an edge table; every other column is metadata."""
+
+    ROLES: ClassVar = ("subject", "predicate", "object")
 
     subject: str
     predicate: str | None
@@ -159,27 +176,10 @@ class EdgeColumns:
     """The prefix of the subject's id."""
     object_group: str = ""
 
-    @property
-    def meanings(self) -> dict[str, str]:
-        """The meaning of each column."""
-        named = {"predicate": self.predicate, "object": self.object, "subject": self.subject}
-        return {column: meaning for meaning, column in named.items() if column is not None}
-
-    def record(self, row: Row) -> EdgeRecord:
-        """The edge of a row; errors as with `NodeColumns.record`."""
-        own = {self.subject, self.predicate, self.object}
-        return self.edge(
-            row.get(self.subject),
-            row.get(self.predicate) if self.predicate is not None else None,
-            row.get(self.object),
-            {key: value for key, value in row.items() if value is not None and key not in own},
-        )
-
-    def edge(
-        self, subject: Any, predicate: Any, object_: Any, metadata: dict[str, Any]
-    ) -> EdgeRecord:
-        """The edge with these values, as the file has them; errors as with `NodeColumns.node`."""
+    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> EdgeRecord:
+        """The edge with these values; see `_Columns.of`."""
         nulls = self.null_texts
+        subject, predicate, object_ = values
         return EdgeRecord(
             self.subject_group + identifier(value_or_none(subject, nulls), self.subject),
             optional_identifier(
@@ -190,9 +190,12 @@ class EdgeColumns:
         )
 
 
+Columns: TypeAlias = NodeColumns | EdgeColumns
+
+
 def columns_of(
     path: Path, have: Sequence[str], options: SourceOptions, *, groups: bool = False
-) -> NodeColumns | EdgeColumns:
+) -> Columns:
     """The kind of a table with these columns, determined by the options or else by usual names.
 
     A table with a subject and an object column is an edge table, otherwise one with
@@ -224,7 +227,8 @@ def columns_of(
     id_ = header.pick(options.id_column, ID)
     if id_ is None:
         raise _missing(path, have, {"id_column": options.id_column})
-    types, names = header.with_label(options)
+    has_name = options.name_column is not None or header.pick(None, NAME) is not None
+    types, names = with_label(TYPE, has_name=has_name)
     type_ = header.pick(
         options.type_column, types, taken=() if options.type_column == id_ else (id_,)
     )
@@ -300,12 +304,6 @@ class _Header:
             (column for column in found if column is not None and column not in taken), None
         )
 
-    def with_label(self, options: SourceOptions) -> tuple[Names, Names]:
-        """The columns of type and name: `label` is a type only if another column is the name."""
-        if options.name_column is not None or self.pick(None, NAME) is not None:
-            return (*TYPE, "label"), NAME
-        return TYPE, (*NAME, "label")
-
     def plain_name(self, column: str | None) -> str:
         """The plain name of a column; empty for None."""
         return next((plain for plain, have in self._plain.items() if have == column), "")
@@ -314,6 +312,11 @@ class _Header:
         """The prefix of the ids in a column whose group is named."""
         parsed = self._columns[list(self._have).index(column)]
         return f"{parsed.group}:" if parsed is not None and parsed.group else ""
+
+
+def with_label(types: Names, *, has_name: bool) -> tuple[Names, Names]:
+    """The columns of type and name: `label` is a type only if another column is the name."""
+    return ((*types, "label"), NAME) if has_name else (types, (*NAME, "label"))
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -15,26 +15,23 @@ from bfsql.errors import SourceError
 from bfsql.models.records import GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, excerpt, identifier, value_of
 from bfsql.sources.headers import NodeColumns, Row, listed, value_or_none
-
-Rows = Callable[[], Iterable[Row]]
-"""Reads the rows of a table, any number of times."""
+from bfsql.sources.tables import AnyTable
 
 
-def with_unique_ids(
-    records: GraphStream, path: Path, columns: NodeColumns, rows: Rows
-) -> GraphStream:
-    """The records of a node table; if its id column is a fallback, they are checked.
+def with_unique_ids(table: AnyTable) -> GraphStream:
+    """The records of a table; if its id column is a fallback, they are checked.
 
     Raises:
         SourceError: The column is a fallback, and a record has the id of an earlier one.
     """
-    if not columns.is_fallback:
-        yield from records
+    columns = table.columns
+    if not isinstance(columns, NodeColumns) or not columns.is_fallback:
+        yield from table.records()
         return
     with closing(_Texts()) as ids:
-        for record in records:
+        for record in table.records():
             if isinstance(record, NodeRecord) and not ids.add(record.id):
-                raise not_unique(path, columns, rows())
+                raise not_unique(table.path, columns, table.rows())
             yield record
 
 

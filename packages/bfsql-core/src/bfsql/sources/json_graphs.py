@@ -14,7 +14,7 @@ but they are read once. Numbers that count the parallel edges of a multigraph ar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,22 +23,15 @@ from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.attributes import Attributes
-from bfsql.sources.fields import Unusable, excerpt
+from bfsql.models.records import GraphStream
+from bfsql.sources import headers
+from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
+from bfsql.sources.fields import Unusable, excerpt, records, sound_record
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import (
-    FALLBACK_IDS,
-    ID,
-    OBJECT,
-    SUBJECT,
-    EdgeColumns,
-    Names,
-    NodeColumns,
-    columns_of,
-)
+from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns, columns_of
 from bfsql.sources.id_columns import with_unique_ids
-from bfsql.sources.json_lines import JsonObject, sound_record
+from bfsql.sources.json_lines import JsonObject
+from bfsql.sources.tables import ObjectTable, RecordOfRow
 from bfsql.sources.text import encoding_of, open_utf8
 
 _FORMS = (
@@ -47,8 +40,6 @@ _FORMS = (
     "of them a node or each an edge. For one object per line, name the format jsonl; for "
     "JSON-LD, jsonld"
 )
-_SUBJECT, _OBJECT = ":edge source", ":edge target"
-"""Keys of an edge's ends among its attributes, in forms that store them elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,8 @@ def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
     account.encoding = encoding_of(path, options.encoding)
     with open_utf8(path, account.encoding) as stream:
         document, mended = _document(path, stream.read())
-    records = _records(path, document, options, account)
-    yield from map(sound_record, records) if mended else records
+    found = _records(path, document, options, account)
+    yield from map(sound_record, found) if mended else found
 
 
 def _document(path: Path, content: bytes) -> tuple[Any, bool]:
@@ -146,10 +137,10 @@ def _recognised(document: Any, options: SourceOptions) -> _Graph | None:
 
 def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
     nodes, links, edges = (_items(document.get(key)) for key in ("nodes", "links", "edges"))
-    id_ = options.id_column or _usual(ID, "id", nodes)
+    id_ = options.id_column or _usual(headers.ID, "id", nodes)
     ends = (
-        options.subject_column or _usual(SUBJECT, "source", [*links, *edges]),
-        options.object_column or _usual(OBJECT, "target", [*links, *edges]),
+        options.subject_column or _usual(headers.SUBJECT, "source", [*links, *edges]),
+        options.object_column or _usual(headers.OBJECT, "target", [*links, *edges]),
     )
     named = [(f"edge {n} of 'links'", link) for n, link in enumerate(links, 1)]
     named += [(f"edge {n} of 'edges'", edge) for n, edge in enumerate(edges, 1)]
@@ -163,8 +154,8 @@ def _items(found: Any) -> list[Any]:
 
 
 def _adjacency(document: JsonObject) -> _Graph:
-    ends = (_SUBJECT, _OBJECT)
-    return _Graph("networkx adjacency", document["nodes"], _neighbours(document), "id", ends)
+    ends, edges = (SUBJECT, OBJECT), _neighbours(document)
+    return _Graph("networkx adjacency", document["nodes"], edges, "id", ends)
 
 
 def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
@@ -182,7 +173,7 @@ def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
                 yield where, neighbour
             elif not twice or places.get(str(neighbour.get("id")), place) >= place:
                 rest = _without(neighbour, "id")
-                yield where, {**rest, _SUBJECT: ids[place], _OBJECT: neighbour.get("id")}
+                yield where, {**rest, SUBJECT: ids[place], OBJECT: neighbour.get("id")}
 
 
 def _cytoscape(elements: Any) -> _Graph:
@@ -220,11 +211,7 @@ def _of_table(
     columns = columns_of(path, list(firsts), options)
     for column, value in firsts.items():
         account.add_column(column, columns.meanings.get(column, "metadata"), value)
-    items = ((f"item {n}", row) for n, row in enumerate(rows, 1))
-    records = _each(path, items, columns.record)
-    if isinstance(columns, EdgeColumns):
-        return records
-    return with_unique_ids(records, path, columns, lambda: _objects(rows))
+    return with_unique_ids(_table(path, columns, "item", rows, columns.record))
 
 
 # --- their records ----------------------------------------------------------
@@ -234,35 +221,28 @@ def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOption
     known = _keys(graph.nodes)
     is_fallback = options.id_column is None and graph.id.casefold() in FALLBACK_IDS
     columns = NodeColumns(graph.id, None, None, None, "", is_fallback=is_fallback)
-    nodes = ((f"node {number}", node) for number, node in enumerate(graph.nodes, 1))
-    records = _each(path, nodes, lambda node: make.node(node, graph.id, known))
-    yield from with_unique_ids(records, path, columns, lambda: _objects(graph.nodes))
-    yield from _each(path, graph.edges, lambda edge: make.edge(edge, *graph.ends))
+    nodes = _table(
+        path, columns, "node", graph.nodes, lambda node: make.node(node, graph.id, known)
+    )
+    yield from with_unique_ids(nodes)
+    edges = _objects(graph.edges)
+    yield from records(path, edges, lambda edge: (make.edge(edge, *graph.ends),))
 
 
-def _each(
-    path: Path,
-    items: Iterable[tuple[str, Any]],
-    make: Callable[[JsonObject], NodeRecord | EdgeRecord],
-) -> GraphStream:
+def _table(
+    path: Path, columns: Columns, noun: str, rows: Sequence[Any], make: RecordOfRow
+) -> ObjectTable:
+    def items() -> Iterator[tuple[str, JsonObject | Unusable]]:
+        return _objects((f"{noun} {number}", row) for number, row in enumerate(rows, 1))
+
+    return ObjectTable(path, columns, items, make)
+
+
+def _objects(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, JsonObject | Unusable]]:
     for place, item in items:
-        try:
-            yield make(_object(item))
-        except Unusable as reason:
-            text = str(reason).replace(_SUBJECT, "source").replace(_OBJECT, "target")
-            yield Refusal(path, None, f"{place}: {text}")
-
-
-def _objects(items: Iterable[Any]) -> list[JsonObject]:
-    return [item for item in items if isinstance(item, dict)]
-
-
-def _object(item: Any) -> JsonObject:
-    if isinstance(item, Unusable):
-        raise item
-    if not isinstance(item, dict):
-        raise Unusable(f"is {excerpt(item)}, not a JSON object")
-    return item
+        if not isinstance(item, dict) and not isinstance(item, Unusable):
+            item = Unusable(f"is {excerpt(item)}, not a JSON object")  # noqa: PLW2901
+        yield place, item
 
 
 def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
-from bfsql.models.records import (
-    EdgeRecord,
-    EvidenceRecord,
-    GraphRecord,
-    GraphStream,
-    NodeRecord,
-    Refusal,
-)
-from bfsql.sources.fields import Unusable, sound
+from bfsql.sources.fields import Mended, Unusable
 from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_utf8
 
 JsonObject: TypeAlias = dict[str, Any]
 
 
-class _Mended(dict[str, Any]):
-    """An object with an escaped lone surrogate; it is refused only if an id contains it."""
-
-
-def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Refusal]]:
+def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Unusable]]:
     """Every line that is not blank: its 1-based number, and its object or why it has none."""
     with open_utf8(path, encoding) as stream:
         for number, line in enumerate(lines(stream), 1):
@@ -40,40 +27,12 @@ def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObje
                 try:
                     found = _second_try(line, error, encoding)
                 except Unusable as reason:
-                    yield number, Refusal(path, number, str(reason))
+                    yield number, reason
                     continue
             if isinstance(found, dict):
                 yield number, found
             else:
-                yield number, Refusal(path, number, f"contains {_kind(found)}, not a JSON object")
-
-
-def records(
-    path: Path,
-    make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]],
-    encoding: str = "utf-8",
-) -> GraphStream:
-    """The records that `make` returns for each line's object; `Unusable` ones are refused."""
-    for number, found in objects(path, encoding):
-        if isinstance(found, Refusal):
-            yield found
-            continue
-        try:
-            if isinstance(found, _Mended):
-                yield from map(sound_record, make(found))
-            else:
-                yield from make(found)
-        except Unusable as reason:
-            yield Refusal(path, number, str(reason))
-
-
-def sound_record(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
-    """The record, with U+FFFD for every lone surrogate in its metadata."""
-    if isinstance(record, EvidenceRecord):
-        return replace(record, item=sound(record.item))
-    if isinstance(record, NodeRecord | EdgeRecord):
-        return replace(record, metadata=sound(record.metadata))
-    return record
+                yield number, Unusable(f"contains {_kind(found)}, not a JSON object")
 
 
 def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
@@ -89,7 +48,7 @@ def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
         raise Unusable(not_text(line, encoding)) from None
     if b"\\ud" in line.lower():
         try:
-            return json.loads(line, object_pairs_hook=_Mended)
+            return json.loads(line, object_pairs_hook=Mended)
         except (ValueError, RecursionError):
             pass
     reason = (

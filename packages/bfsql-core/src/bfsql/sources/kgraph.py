@@ -47,12 +47,13 @@ from bfsql.sources.fields import (
     excerpt,
     identifier,
     optional_identifier,
+    records,
     texts,
     without_nulls,
 )
 from bfsql.sources.files import check_unchanged, stamp
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.json_lines import JsonObject, objects, records
+from bfsql.sources.json_lines import JsonObject, objects
 from bfsql.sources.text import encoding_of
 
 _WANTED = ("entities", "relationships")
@@ -88,7 +89,7 @@ def _bundle(
     def read(
         part: str, make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]]
     ) -> GraphStream:
-        return records(files[part], make, encodings[part])
+        return records(files[part], objects(files[part], encodings[part]), make)
 
     stamps = [(path, stamp(path)) for path in files.values()]
     uncounted: dict[str, _Counts] = {}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
@@ -17,18 +17,18 @@ from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.gexf import Gexf
 from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import GraphML
-from bfsql.sources.headers import NodeColumns, has_column, listed, named_columns
+from bfsql.sources.headers import has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.parquet import ParquetTable
-from bfsql.sources.parquet_graphs import ParquetGraph, open_graphrag, open_parquet
+from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.tables import Head, JsonTable, Table, head_of, open_table
+from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
 # Each reads a path with the options, and describes it in the account.
-_GRAPHS: dict[str, Callable[[Path, SourceOptions, SourceAccount], ParquetGraph | GraphStream]] = {
+_GRAPHS: dict[str, Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]] = {
     "graphml": lambda path, options, account: GraphML(path, options, account).records(),
     "gexf": lambda path, options, account: Gexf(path, options, account).records(),
     "gml": open_gml,
@@ -58,10 +58,6 @@ def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphS
             such as damaged gzip or broken XML, are raised later.
     """
     return read_all([path], options)
-
-
-AnyTable: TypeAlias = Table | JsonTable | ParquetGraph
-"""A table whose records can be read any number of times."""
 
 
 class Source(NamedTuple):
@@ -123,7 +119,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
                 opened = _open(given.path, own, account)
         if isinstance(opened, AnyTable):
             table = opened if given.copy is None else None
-            records = _read(given, _records(opened), account)
+            records = _read(given, with_unique_ids(opened), account)
             sources.append(Source(account, records, table, given.stamp))
         else:
             sources.append(Source(account, _read(given, opened, account)))
@@ -164,13 +160,6 @@ def _faults(given: _Input) -> Iterator[None]:
         raise SourceError(given.name, error.reason, error.line) from error
 
 
-def _records(table: AnyTable) -> GraphStream:
-    columns = table.columns
-    if isinstance(columns, NodeColumns):
-        return with_unique_ids(table.records(), table.path, columns, table.rows)
-    return table.records()
-
-
 def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
     with _faults(given):
         for record in records:
@@ -192,7 +181,7 @@ def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphS
         given.copy.close()
 
 
-def _open(path: Path, options: SourceOptions, account: SourceAccount) -> ParquetGraph | GraphStream:
+def _open(path: Path, options: SourceOptions, account: SourceAccount) -> AnyTable | GraphStream:
     format_ = account.format
     if format_ in RDF:
         from bfsql.sources.rdf import open_rdf

@@ -21,15 +21,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
-from bfsql.models.records import EvidenceRecord, GraphStream, NodeRecord, Refusal, Triple
-from bfsql.sources.fields import Unusable
+from bfsql.models.records import EvidenceRecord, GraphStream, NodeRecord, Triple
+from bfsql.sources.fields import records
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import EdgeColumns, NodeColumns, columns_of
+from bfsql.sources.headers import Columns, Row, columns_of
 from bfsql.sources.parquet import ParquetTable
+from bfsql.sources.tables import ObjectTable
 
 _WANTED = ("entities", "relationships")
 _OPTIONAL = ("text_units", "documents")
@@ -49,31 +50,10 @@ _PARTS = {
 _LEFT_OUT = {"id", "graph_embedding", "x", "y"}
 _UNITS = "text_unit_ids"
 
-Row = dict[str, Any]
-
-
-class ParquetGraph(NamedTuple):
-    """The table in a Parquet file, and its records."""
-
-    path: Path
-    columns: NodeColumns | EdgeColumns
-    """The meaning of the columns."""
-    table: ParquetTable
-    account: SourceAccount
-
-    def records(self) -> GraphStream:
-        """The records, and refusals of rows that cannot be used."""
-        told, columns = _RecordMaker(self.account), self.columns
-        return _rows(self.table, lambda row: [told.record(columns, row)])
-
-    def rows(self) -> Iterator[Row]:
-        """The values of every row, by column."""
-        return self.table.rows()
-
 
 def open_parquet(
     path: Path, options: SourceOptions, account: SourceAccount
-) -> ParquetGraph | GraphStream:
+) -> ObjectTable | GraphStream:
     """The nodes or the edges of a Parquet table.
 
     If the options name the format, a table of GraphRAG is read like any other.
@@ -93,7 +73,8 @@ def open_parquet(
             f"this is GraphRAG's table of {part}, which has no nodes or edges; name its folder, "
             "or use --format parquet to read it as an ordinary table",
         )
-    return ParquetGraph(path, columns_of(path, table.names, options), table, account)
+    columns = columns_of(path, table.names, options)
+    return ObjectTable(path, columns, lambda: _rows(table), _RecordMaker(columns, account).record)
 
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
@@ -122,12 +103,9 @@ def _part(names: Sequence[str]) -> str | None:
     )
 
 
-def _rows(table: ParquetTable, make: Any) -> GraphStream:
-    for number, row in enumerate(table.rows(), 1):
-        try:
-            yield from make(row)
-        except Unusable as reason:
-            yield Refusal(table.path, None, f"row {number}: {reason}")
+def _rows(table: ParquetTable) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows, each with its place."""
+    return ((f"row {number}", row) for number, row in enumerate(table.rows(), 1))
 
 
 class _Reading:
@@ -148,12 +126,15 @@ class _Reading:
             table: The table.
             units: Whether the text units will be read.
         """
-        told = _RecordMaker(self._account, f"{part}." if self._account.format == "graphrag" else "")
-        if part == "entities":
-            columns = self._entity_columns(table)
-            return _rows(table, lambda row: [self._entity(row, columns, told)])
-        edges = columns_of(table.path, table.names, replace(self._options, id_column=None))
-        return _rows(table, lambda row: self._relationship(row, edges, told, units=units))
+        nodes = part == "entities"
+        columns = self._entity_columns(table) if nodes else self._relationship_columns(table)
+        prefix = f"{part}." if self._account.format == "graphrag" else ""
+        maker = _RecordMaker(columns, self._account, prefix)
+        if nodes:
+            return records(table.path, _rows(table), lambda row: (_entity(row, maker),))
+        return records(
+            table.path, _rows(table), lambda row: self._relationship(row, maker, units=units)
+        )
 
     def folder(self, tables: Mapping[str, ParquetTable]) -> GraphStream:
         """The records of all tables."""
@@ -163,7 +144,7 @@ class _Reading:
         if units is not None:
             yield from self._passages(units, self._titles(tables.get("documents")))
 
-    def _entity_columns(self, table: ParquetTable) -> NodeColumns | EdgeColumns:
+    def _entity_columns(self, table: ParquetTable) -> Columns:
         title = "title" if "title" in table.names else "name"
         named = replace(
             self._options,
@@ -174,30 +155,22 @@ class _Reading:
         )
         return columns_of(table.path, table.names, named)
 
-    def _entity(self, row: Row, columns: NodeColumns | EdgeColumns, told: _RecordMaker) -> Any:
-        written = dict(row)
-        units = _items(row.pop(_UNITS, None))
-        frequency = row.pop("frequency", None)
-        mentions = len(units) if frequency is None else frequency
-        record = told.record(columns, _without(row), written)
-        told.note(written, "frequency" if frequency is not None else _UNITS, "metadata")
-        if mentions:
-            record.metadata["total_mentions"] = mentions
-        return record
+    def _relationship_columns(self, table: ParquetTable) -> Columns:
+        return columns_of(table.path, table.names, replace(self._options, id_column=None))
 
     def _relationship(
-        self, row: Row, columns: NodeColumns | EdgeColumns, told: _RecordMaker, *, units: bool
+        self, row: dict[str, Any], maker: _RecordMaker, *, units: bool
     ) -> Iterator[Any]:
         written = dict(row)
         ids = _items(row.pop(_UNITS, None))
-        record = told.record(columns, _without(row), written)
+        record = maker.record(_without(row), written)
         for column in ("description", _UNITS):
-            told.note(written, column, "evidence")
+            maker.note(written, column, "evidence")
         yield record
         if isinstance(record, NodeRecord):
             return
         triple = (record.subject, record.predicate, record.object)
-        item: Row = {}
+        item: dict[str, Any] = {}
         if text := row.get("description"):
             item = {"section": "description", "text_span": text}
         if ids and not units:
@@ -223,7 +196,7 @@ class _Reading:
                 continue
             ids = _items(row.get("document_ids")) or _items([row.get("document_id")])
             documents = [titles.get(id_, id_) for id_ in ids]
-            item: Row = {"text_unit_id": str(row["id"]), "text_span": row.get("text")}
+            item: dict[str, Any] = {"text_unit_id": str(row["id"]), "text_span": row.get("text")}
             if len(documents) == 1:
                 item["document_id"] = documents[0]
             elif documents:
@@ -235,43 +208,53 @@ class _Reading:
             self._account.note(missing)
 
 
+def _entity(row: dict[str, Any], maker: _RecordMaker) -> Any:
+    """The node of an entity, with the number of its mentions."""
+    written = dict(row)
+    units = _items(row.pop(_UNITS, None))
+    frequency = row.pop("frequency", None)
+    mentions = len(units) if frequency is None else frequency
+    record = maker.record(_without(row), written)
+    maker.note(written, "frequency" if frequency is not None else _UNITS, "metadata")
+    if mentions:
+        record.metadata["total_mentions"] = mentions
+    return record
+
+
 class _RecordMaker:
     """Creates the records of one table, and enters its columns into the account.
 
     The name of the table precedes that of its columns if there are several tables.
     """
 
-    def __init__(self, account: SourceAccount, table: str = "") -> None:
+    def __init__(self, columns: Columns, account: SourceAccount, table: str = "") -> None:
+        self._columns = columns
         self._account = account
         self._table = table
-        self._columns: dict[str, ColumnAccount] = {}
+        self._entered: dict[str, ColumnAccount] = {}
 
-    def record(
-        self, columns: NodeColumns | EdgeColumns, row: Row, written: Row | None = None
-    ) -> Any:
+    def record(self, row: Row, written: Row | None = None) -> Any:
         """The record of a row; errors as with `NodeColumns.record`.
 
         Args:
-            columns: The meaning of the columns.
             row: The relevant part of the row.
             written: The row as the file has it, if it has more.
         """
-        record = columns.record(row)
+        record = self._columns.record(row)
         for column in written or row:
-            if column not in self._columns:
-                meaning = columns.meanings.get(column, "metadata" if column in row else "ignored")
-                self.note(written or row, column, meaning)
+            if column not in self._entered:
+                meaning = "metadata" if column in row else "ignored"
+                self.note(written or row, column, self._columns.meanings.get(column, meaning))
         return record
 
     def note(self, row: Row, column: str, meaning: str) -> None:
         """Enter the meaning of a column, with its value as the example."""
         if column not in row:
             return
-        told = self._columns.get(column)
-        if told is None:
-            told = self._account.add_column(self._table + column, meaning, row[column])
-            self._columns[column] = told
-        told.meaning = meaning
+        if column not in self._entered:
+            entered = self._account.add_column(self._table + column, meaning, row[column])
+            self._entered[column] = entered
+        self._entered[column].meaning = meaning
 
 
 def _items(value: Any) -> list[str]:
@@ -280,5 +263,5 @@ def _items(value: Any) -> list[str]:
     return list(dict.fromkeys(str(item) for item in items if item is not None))
 
 
-def _without(row: Row) -> Row:
+def _without(row: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k not in _LEFT_OUT and not k.endswith("_embedding")}

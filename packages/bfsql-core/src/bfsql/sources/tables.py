@@ -5,18 +5,27 @@ An empty cell has no value. Memory holds one block of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
-from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.fields import Unusable, value_of
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
+from bfsql.sources.fields import Unusable, records, value_of
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import EdgeColumns, NodeColumns, check_each_once, columns_of, listed
-from bfsql.sources.json_lines import objects, records
+from bfsql.sources.headers import (
+    Columns,
+    EdgeColumns,
+    NodeColumns,
+    Row,
+    check_each_once,
+    columns_of,
+    listed,
+)
+from bfsql.sources.json_lines import objects
 from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
@@ -59,7 +68,7 @@ class Head(NamedTuple):
 
 def open_table(
     path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool = False
-) -> Table | JsonTable | GraphStream:
+) -> AnyTable | GraphStream:
     """The nodes or the edges of a table.
 
     Args:
@@ -85,7 +94,7 @@ def open_table(
         account.note("its ids are written as group:id, because there are several groups")
     if account.format == "jsonl":
         _tell(account, head, columns)
-        return JsonTable(path, head, columns)
+        return ObjectTable(path, columns, lambda: objects(path, head.encoding), columns.record)
     account.separator = head.dialect.separator
     have = head.columns
     if isinstance(columns, EdgeColumns) and options.predicate_column is None:
@@ -161,16 +170,15 @@ def _named(columns: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
 
 
 def _keys(path: Path, encoding: str) -> Head:
-    found = [item for _, item in islice(objects(path, encoding), _SAMPLE)]
-    sample = [item for item in found if not isinstance(item, Refusal)]
+    found = [*islice(objects(path, encoding), _SAMPLE)]
+    sample = [item for _, item in found if not isinstance(item, Unusable)]
     if found and not sample:
-        refusal = next(item for item in found if isinstance(item, Refusal))
-        reason = f"{refusal.reason}; a JSONL file has one object per line"
-        raise SourceError(path, reason, refusal.line)
+        line, fault = found[0]
+        raise SourceError(path, f"{fault}; a JSONL file has one object per line", line)
     return Head(list(dict.fromkeys(key for item in sample for key in item)), encoding, sample)
 
 
-def _tell(account: SourceAccount, head: Head, columns: NodeColumns | EdgeColumns) -> None:
+def _tell(account: SourceAccount, head: Head, columns: Columns) -> None:
     """Enter the columns into the account."""
     firsts: dict[str, str] = {}
     for row in head.sample:
@@ -191,23 +199,29 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     return {text.casefold() for text in told} <= _DIRECTIONS
 
 
-class JsonTable(NamedTuple):
-    """The table in a JSONL file, and its records."""
+RecordOfRow: TypeAlias = Callable[[Row], NodeRecord | EdgeRecord]
+"""Makes the record of a row; it raises `Unusable`."""
+
+
+class ObjectTable(NamedTuple):
+    """A table whose rows are objects, and its records."""
 
     path: Path
-    head: Head
-    columns: NodeColumns | EdgeColumns
+    """The path of the file."""
+    columns: Columns
     """The meaning of the columns."""
+    items: Callable[[], Iterable[tuple[int | str, dict[str, Any] | Unusable]]]
+    """Reads the rows from the beginning, each with its place as in `fields.records`."""
+    make: RecordOfRow
 
     def records(self) -> GraphStream:
-        """The records, and refusals of lines that cannot be used."""
-        record = self.columns.record
-        return records(self.path, lambda row: (record(row),), self.head.encoding)
+        """The records, and refusals of rows that cannot be used."""
+        make = self.make
+        return records(self.path, self.items(), lambda row: (make(row),))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The objects of all lines that can be read."""
-        found = objects(self.path, self.head.encoding)
-        return (row for _, row in found if not isinstance(row, Refusal))
+        """All rows that can be read."""
+        return (row for _, row in self.items() if not isinstance(row, Unusable))
 
 
 class Table:
@@ -218,8 +232,8 @@ class Table:
         head: Its head.
         columns: The meaning of the columns.
         account: The account of the file.
-        converts: For each column its metadata key, or None, and the conversion of cells that are
-            not empty.
+        fields: For each column of metadata its position among the cells of a row, from 0, its key,
+            and the conversion of cells that are not empty.
     """
 
     def __init__(
@@ -227,7 +241,7 @@ class Table:
         path: Path,
         head: Head,
         have: Sequence[str],
-        columns: NodeColumns | EdgeColumns,
+        columns: Columns,
         account: SourceAccount,
     ) -> None:
         self.path = path
@@ -235,33 +249,34 @@ class Table:
         self.columns = columns
         self.account = account
         _tell(account, head, columns)
-        self.converts: list[tuple[str | None, Callable[[str], Any]]] = []
+        self.fields: list[tuple[int, str, Callable[[str], Any]]] = []
         header = neo4j_columns(head.columns)
         parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
         default = _split if _is_kgx(head.columns, columns) else value_of
         kept, meanings = set(have), columns.meanings
-        for told, neo4j in zip(account.columns, parsed, strict=True):
+        for place, (told, neo4j) in enumerate(zip(account.columns, parsed, strict=True)):
             if told.name not in kept or (neo4j is not None and neo4j.special):
                 told.meaning = meanings.get(told.name, "ignored")
-            key: str | None = told.name if told.meaning == "metadata" else None
-            convert: Callable[[str], Any] = value_of
-            if neo4j is not None and key is not None:
-                key, convert = neo4j.name, neo4j.value(value_of)
-            elif key not in _SINGLE:
-                convert = default
-            self.converts.append((key, convert))
+            if told.meaning != "metadata":
+                continue
+            if neo4j is not None:
+                self.fields.append((place, neo4j.name, neo4j.value(value_of)))
+            else:
+                convert = value_of if told.name in _SINGLE else default
+                self.fields.append((place, told.name, convert))
 
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
-        path, width, record, short = self.path, len(self.converts), self.maker(), 0
-        for line, cells in self._rows(self.tell_header):
-            try:
-                if isinstance(cells, Unusable):
-                    raise cells
+        width, record, short = len(self.head.columns), self.maker(), 0
+
+        def make(cells: list[str]) -> tuple[NodeRecord | EdgeRecord]:
+            nonlocal short
+            if len(cells) != width:
                 short += len(cells) < width
-                yield record(cells if len(cells) == width else self.fitted(cells))
-            except Unusable as reason:
-                yield Refusal(path, line, str(reason))
+                cells = self.fitted(cells)
+            return (record(cells),)
+
+        yield from records(self.path, self._rows(self.tell_header), make)
         self.tell_short(short)
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -307,49 +322,30 @@ class Table:
         Raises:
             Unusable: There are more cells, and not all of the extra ones are empty.
         """
-        width = len(self.converts)
+        width = len(self.head.columns)
         if any(cells[width:]):
             raise Unusable(f"has {len(cells)} cells, but the table {width} columns")
         return (cells + [""] * (width - len(cells)))[:width]
 
     def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
         """A function from the cells of a row to its record; it raises `Unusable`."""
-        columns, converts = self.columns, self.converts
-        places = {column: at for at, column in enumerate(self.head.columns)}
+        make, fields = self.columns.of, self.fields
+        columns = self.columns.roles
+        # A column that the table lacks is the None after the cells.
+        roles = itemgetter(*(-1 if name is None else self.place(name) for name in columns))
 
-        def metadata(cells: Sequence[str]) -> dict[str, Any]:
-            return {
-                key: convert(cell)
-                for (key, convert), cell in zip(converts, cells, strict=True)
-                if cell and key is not None
-            }
+        def record(cells: Sequence[str]) -> NodeRecord | EdgeRecord:
+            metadata = {key: convert(cells[at]) for at, key, convert in fields if cells[at]}
+            return make(roles((*cells, None)), metadata)
 
-        if isinstance(columns, EdgeColumns):
-            subject, object_ = places[columns.subject], places[columns.object]
-            predicate = None if columns.predicate is None else places[columns.predicate]
-            edge = columns.edge
-            return lambda cells: edge(
-                cells[subject],
-                None if predicate is None else cells[predicate],
-                cells[object_],
-                metadata(cells),
-            )
-        id_ = places[columns.id]
-        type_, name, aliases = (
-            None if column is None else places[column]
-            for column in (columns.type, columns.name, columns.aliases)
-        )
-        node = columns.node
-        return lambda cells: node(
-            cells[id_],
-            None if type_ is None else cells[type_],
-            None if name is None else cells[name],
-            None if aliases is None else cells[aliases],
-            metadata(cells),
-        )
+        return record
 
 
-def _is_kgx(have: Sequence[str], columns: NodeColumns | EdgeColumns) -> bool:
+AnyTable: TypeAlias = Table | ObjectTable
+"""A table whose records can be read any number of times."""
+
+
+def _is_kgx(have: Sequence[str], columns: Columns) -> bool:
     """Whether this is a KGX table, whose cells hold several values separated by bars."""
     if isinstance(columns, NodeColumns):
         return columns.type == "category"

@@ -15,13 +15,10 @@ from xml.parsers import expat
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
-from bfsql.sources.attributes import Attributes
+from bfsql.sources.attributes import ID, OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.xml_guard import open_xml, xml_faults
-
-ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
-"""Keys of the ids among the attributes; a declared name could be `id` or `source`."""
 
 _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
 _DECIMALS = {"float", "double", "bigdecimal"}
@@ -129,8 +126,7 @@ class XmlGraph(ABC):
                 if element.undirected:
                     self.make.note_undirected()
         except Unusable as reason:
-            text = str(reason).replace(":node ", "").replace(":edge ", "")
-            self.ready.append(Refusal(self.path, element.line, text))
+            self.ready.append(Refusal(self.path, element.line, str(reason)))
 
     # --- the parser's handlers ---
 
