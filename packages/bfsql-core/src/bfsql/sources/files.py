@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -41,47 +42,27 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
         SourceError: The library for decompression is not installed.
         OSError: The file cannot be opened; `guarded` turns this into a message.
     """
-    stream: gzip.GzipFile | io.BufferedReader
-    match path.suffix.lower():
-        case ".gz":
-            stream = gzip.GzipFile(path)
-        case ".zst":
-            check_library(path, "Zstandard data", ZSTD, "zst")
-            stream = io.BufferedReader(_Unpacked(path), 1 << 17)
-        case _:
-            stream = path.open("rb")
-    _OPENED.add(stream)
-    return stream
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        packed = gzip.GzipFile(path)
+        _OPENED.add(packed.fileobj)
+        return packed
+    if suffix == ".zst":  # before the file is open
+        check_library(path, "Zstandard data", ZSTD, "zst")
+    file = path.open("rb")
+    _OPENED.add(file)
+    if suffix == ".zst":
+        return io.BufferedReader(ChunkStream(_unpacked(file), file), 1 << 17)
+    return file
 
 
-class _Unpacked(io.RawIOBase):
-    """The decompressed bytes of a Zstandard file.
-
-    Attributes:
-        name: The name of the file.
-        fileobj: The underlying file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        zstd = importlib.import_module(ZSTD)
-        self.name = str(path)
-        self.fileobj = path.open("rb")
-        self._stream = zstd.ZstdFile(self.fileobj)
-        self._fault = zstd.ZstdError
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            number: int = self._stream.readinto(buffer)
-        except self._fault as error:
-            raise zlib.error(str(error)) from error
-        return number
-
-    def close(self) -> None:
-        self.fileobj.close()
-        super().close()
+def _unpacked(file: io.BufferedReader) -> Iterator[bytes]:
+    """The decompressed bytes of a Zstandard file."""
+    zstd = importlib.import_module(ZSTD)
+    try:
+        yield from iter(partial(zstd.ZstdFile(file).read, 1 << 17), b"")
+    except zstd.ZstdError as error:
+        raise zlib.error(str(error)) from error
 
 
 class ChunkStream(io.RawIOBase):
@@ -114,8 +95,8 @@ class ChunkStream(io.RawIOBase):
         super().close()
 
 
-_OPENED: WeakSet[gzip.GzipFile | io.BufferedReader] = WeakSet()
-"""The open files, for `ReadSoFar`."""
+_OPENED: WeakSet[Any] = WeakSet()
+"""The open files as they are on disk, for `ReadSoFar`."""
 
 
 class ReadSoFar:
@@ -132,12 +113,10 @@ class ReadSoFar:
 
     def share(self) -> float | None:
         """The share that has been read, 0 to 1; None if it is not known."""
-        for stream in list(_OPENED):
-            path = Path(stream.name)
-            unpacks: Any = stream if isinstance(stream, gzip.GzipFile) else stream.raw
-            packed = unpacks.fileobj if hasattr(unpacks, "fileobj") else stream
-            if path in self._read and packed is not None and not packed.closed:
-                self._read[path] = max(self._read[path], packed.tell())
+        for file in list(_OPENED):
+            path = Path(file.name)
+            if path in self._read and not file.closed:
+                self._read[path] = max(self._read[path], file.tell())
         return sum(self._read.values()) / self._total if self._read and self._total else None
 
 

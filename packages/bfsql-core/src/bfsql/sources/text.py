@@ -12,6 +12,7 @@ import codecs
 import io
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from bfsql.errors import SourceError
@@ -23,8 +24,8 @@ LONGEST_LINE = 1 << 25
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 16
-_BEFORE, _AFTER = 32, 32
-"""Size in bytes of a sample around the first byte that is not UTF-8."""
+_AROUND = 32
+"""Size in bytes of a sample on each side of the first byte that is not UTF-8."""
 
 _MARKS = (  # the mark of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -37,7 +38,6 @@ _LIKELY = (
     *("cp1252", "cp1250", "iso-8859-2", "cp1251", "shift_jis", "gb18030", "big5", "euc_kr"),
     "cp1253",
 )
-_SHOWN = 8
 _NO_TEXT = {
     b"PK\x03\x04": "a zip archive, such as an Excel file; unpack it, or export the sheet as CSV",
     b"\x1f\x8b": "compressed by gzip; rename it so that it ends in .gz",
@@ -169,7 +169,7 @@ def _check(path: Path, head: bytes) -> None:
 
 
 def _advice(text: bytes, at: int) -> str:
-    found = [f"{encoding} {excerpt(sample)}" for encoding, sample in _readings(text, at)]
+    found = [f"{encoding} {excerpt(sample)}" for encoding, sample in islice(_readings(text, at), 8)]
     if not found:
         return "No common encoding fits; name the right one with --encoding"
     return (
@@ -180,9 +180,9 @@ def _advice(text: bytes, at: int) -> str:
 def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:
     """The likely encodings that can decode the whole text, and a sample in each."""
     start = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
-    if at - start > _BEFORE:  # at a byte that is a character of its own in all of them
-        start = next((i + 1 for i in range(at - _BEFORE, at) if text[i] in b' ,;\t|"'), at)
-    sample = text[start : at + _AFTER].splitlines()[0]
+    if at - start > _AROUND:  # at a byte that is a character of its own in all of them
+        start = next((i + 1 for i in range(at - _AROUND, at) if text[i] in b' ,;\t|"'), at)
+    sample = text[start : at + _AROUND].splitlines()[0]
     samples: set[str] = set()
     for encoding in _LIKELY:
         try:
@@ -193,8 +193,6 @@ def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:
         if reading not in samples and reading.replace("\t", " ").isprintable():
             samples.add(reading)
             yield encoding, reading
-        if len(samples) == _SHOWN:
-            return
 
 
 def _recoded(stream: io.BufferedIOBase, encoding: str) -> Iterator[bytes]:
