@@ -25,6 +25,7 @@ up to 10,000 pieces of evidence whose key is ambiguous.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -223,16 +224,14 @@ def _lifted(line: JsonObject) -> dict[str, Any]:
     return metadata
 
 
+@dataclass(slots=True)
 class _Counts:
     """The mentions of an entity whose record has no counts."""
 
-    __slots__ = ("documents", "documents_wanted", "mentions", "number_wanted")
-
-    def __init__(self, number_wanted: bool, documents_wanted: bool) -> None:  # noqa: FBT001
-        self.number_wanted = number_wanted
-        self.documents_wanted = documents_wanted
-        self.mentions = 0
-        self.documents: set[str] = set()
+    number_wanted: bool
+    documents_wanted: bool
+    mentions: int = 0
+    documents: set[str] = field(default_factory=set)
 
     @property
     def is_needed(self) -> bool:
