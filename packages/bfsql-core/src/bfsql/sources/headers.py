@@ -77,15 +77,15 @@ class _Columns(ABC):
         object.__setattr__(self, "meanings", meanings)
 
     def record(self, row: Row) -> NodeRecord | EdgeRecord:
-        """The record of a row; errors as with `of`."""
+        """The record of a row; errors as with `record_of`."""
         own = self.meanings
-        return self.of(
+        return self.record_of(
             map(row.get, self.roles),
             {key: value for key, value in row.items() if value is not None and key not in own},
         )
 
     @abstractmethod
-    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord | EdgeRecord:
+    def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord | EdgeRecord:
         """The record with these values.
 
         Args:
@@ -117,8 +117,8 @@ class NodeColumns(_Columns):
     is_fallback: bool = False
     """Whether the id column is one of `FALLBACK_IDS` that the caller does not name."""
 
-    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord:
-        """The node with these values; see `_Columns.of`.
+    def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord:
+        """The node with these values; see `_Columns.record_of`.
 
         Args:
             values: Those of `roles`; aliases are a list, or one text separated by `|` or `;`.
@@ -176,8 +176,8 @@ class EdgeColumns(_Columns):
     """The prefix of the subject's id."""
     object_group: str = ""
 
-    def of(self, values: Iterable[Any], metadata: dict[str, Any]) -> EdgeRecord:
-        """The edge with these values; see `_Columns.of`."""
+    def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> EdgeRecord:
+        """The edge with these values; see `_Columns.record_of`."""
         nulls = self.null_texts
         subject, predicate, object_ = values
         return EdgeRecord(

@@ -329,7 +329,7 @@ class Table:
 
     def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
         """A function from the cells of a row to its record; it raises `Unusable`."""
-        make, fields = self.columns.of, self.fields
+        make, fields = self.columns.record_of, self.fields
         columns = self.columns.roles
         # A column that the table lacks is the None after the cells.
         roles = itemgetter(*(-1 if name is None else self.place(name) for name in columns))
