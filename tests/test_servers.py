@@ -182,12 +182,16 @@ def test_a_benchmark_that_is_terminated_leaves_no_server_behind(postgres: Postgr
 
 
 STARTS_A_SERVER = """
-import sys, time
+import sys, threading, time
 from pathlib import Path
 from bfsql_test_support.servers.process import ServerProcess
 command = [sys.executable, "-c", "import time; time.sleep(600)"]
 server = ServerProcess(command, Path(sys.argv[1]), lambda: True)
-server.start()
+starting = threading.Thread(target=server.start)
+starting.start()
+starting.join()
+time.sleep(0.5)
+assert server.pid, "it outlives the thread"
 print(server.pid, flush=True)
 time.sleep(600)
 """

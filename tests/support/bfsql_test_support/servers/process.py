@@ -6,9 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ LOG_TAIL = 2000
 SETPRIV = shutil.which("setpriv") if sys.platform == "linux" else None
 ENDING_WITH_PARENT = [SETPRIV, "--pdeathsig", "KILL"] if SETPRIV else []
 """Before a command: Linux kills it when the thread that started it ends, even by SIGKILL."""
+_STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="servers")
+"""The thread that starts all servers: it lasts as long as this process, unlike asyncio's."""
 
 
 def interrupt_on_signals() -> None:
@@ -85,23 +87,11 @@ class ServerProcess:
         """
         if self.pid is not None:
             return
-        # A thread of asyncio's ends with the test that restarts a server in it.
-        lasting = threading.current_thread() is threading.main_thread()
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*(ENDING_WITH_PARENT if lasting else []), *self.command],
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **self.environment},
-                start_new_session=True,  # Ctrl-C reaches only the tests, which stop their servers
-                **self.account,
-            )
+        process = self._process = _STARTER.submit(self._spawn).result()
         deadline = time.monotonic() + self.patience
         while not self.ready():
             if self._ended(PAUSE):
-                raise ServerFailed(self._told(f"ended with code {self._process.returncode}"))
+                raise ServerFailed(self._told(f"ended with code {process.returncode}"))
             if time.monotonic() > deadline:
                 self.kill()
                 raise ServerFailed(self._told(f"was not ready after {self.patience:g} s"))
@@ -135,6 +125,19 @@ class ServerProcess:
             if time.monotonic() > deadline:
                 raise ServerFailed(self._told("lives on after SIGKILL"))
             time.sleep(PAUSE)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*ENDING_WITH_PARENT, *self.command],
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.environment},
+                start_new_session=True,  # Ctrl-C reaches only the tests, which stop their servers
+                **self.account,
+            )
 
     def _ended(self, seconds: float) -> bool:
         assert self._process is not None
