@@ -156,22 +156,23 @@ class Handles:
         """Add handles to the set."""
         if not len(handles):
             return
+        self._mark(len(self._few) + len(handles))
         if self._marks is None:
             self._few = np.sort(np.concatenate([self._few, handles]))
-            self._mark(len(self._few))
         else:
             self._marks[handles] = True
 
     def has(self, handles: IntArray) -> BoolArray:
         """Whether each handle is in the set."""
-        self._mark(len(self._few) + len(handles))
+        if self:
+            self._mark(len(self._few) + len(handles))
         if self._marks is not None:
             return self._marks.take(handles)  # in two thirds of the time of `self._marks[handles]`
         return places_in(self._few, handles) >= 0
 
     def _mark(self, count: int) -> None:
         """Turn an array of a few handles into marks, if `count` of them are worked on."""
-        if self._marks is None and len(self._few) and not is_sparse(count, self._size):
+        if self._marks is None and not is_sparse(count, self._size):
             marks = np.zeros(self._size, bool)
             marks[self._few] = True
             self._marks = marks

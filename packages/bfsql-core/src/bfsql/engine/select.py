@@ -8,6 +8,7 @@ stubs and cost the store nothing.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -192,7 +193,7 @@ class Pages:
         assert not isinstance(query, PathQuery)
         prefix = await self._prefix_of(count)
         page = prefix.page(count)
-        facts = replace(self._facts(count, page), edges_to_earlier=prefix.edges_to_earlier(count))
+        facts = self._facts(count, page, prefix.edges_to_earlier(count))
         total, edge_count = len(selection.nodes), len(selection.edges.subjects)
         seeds, summary = query.seeds, selection.summary
         if isinstance(query, BfsQuery):
@@ -234,12 +235,13 @@ class Pages:
         """The nodes that pages count, of all pages and in order."""
         return self.selection.nodes
 
-    def _facts(self, count: int, page: Subgraph) -> AnswerGaps:
+    def _facts(self, count: int, page: Subgraph, edges_to_earlier: int = 0) -> AnswerGaps:
         """The facts of the answer and of a page with the first `count` nodes."""
         bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
         return replace(
             self.selection.facts,
             past_the_end=self._start >= len(self._listed) > 0,
+            edges_to_earlier=edges_to_earlier,
             cut_nodes=self.wanted - count,
             bare_nodes=len(bare[0]),
             bare_edges=len(bare[1]),
@@ -259,16 +261,16 @@ class Pages:
     async def _read(self, places: PagePlaces, length: int) -> _Prefix:
         """The beginning of the page in strings."""
         columns, listed = self.selection.columns, self._listed[self._start : self._start + length]
-        node_mask, edge_mask = places.of_nodes < length, places.of_edges < length
-        nodes, types = places.nodes[node_mask], places.types[node_mask]
-        edges = places.edges if edge_mask.all() else marked(places.edges, edge_mask)
-        ids, type_of, triples, order = await in_strings(columns, nodes, types, edges)
+        if length < places.length:
+            places = places.beginning(length)
+        nodes = places.nodes
+        ids, type_of, triples, order = await in_strings(columns, nodes, places.types, places.edges)
         others: list[tuple[str, int]] = []
         if self.walks:
             id_of = dict(zip(nodes.tolist(), ids, strict=True))
-            others = sorted(zip(ids, places.of_nodes[node_mask].tolist(), strict=True))
+            others = sorted(zip(ids, places.of_nodes.tolist(), strict=True))
             ids = [id_of[handle] for handle in listed.tolist()]
-        of_triples = places.of_edges[edge_mask][order].tolist()
+        of_triples = places.of_edges[order].tolist()
         return _Prefix(ids, type_of, others, triples, of_triples, places.crossing)
 
     async def _places_of(self, length: int) -> PagePlaces:
@@ -324,6 +326,19 @@ class PagePlaces(NamedTuple):
     crossing: IntArray
     """Places of the ends of edges that lead to nodes before the page, ascending."""
 
+    def beginning(self, length: int) -> PagePlaces:
+        """The content of pages with at most `length` nodes."""
+        nodes, edges = self.of_nodes < length, self.of_edges < length
+        return PagePlaces(
+            length,
+            self.nodes[nodes],
+            self.types[nodes],
+            self.of_nodes[nodes],
+            marked(self.edges, edges),
+            self.of_edges[edges],
+            self.crossing,
+        )
+
 
 class _Prefix(NamedTuple):
     """The beginning of a page in strings, from which shorter pages are cut."""
@@ -359,7 +374,7 @@ class _Prefix(NamedTuple):
 
     def edges_to_earlier(self, count: int) -> int:
         """The number of edges that lead from the first `count` nodes to earlier pages."""
-        return int(np.searchsorted(self.crossing, count))
+        return bisect_left(self.crossing, count)
 
 
 class LastPage(NamedTuple):

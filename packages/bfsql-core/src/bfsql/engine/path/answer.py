@@ -274,6 +274,7 @@ class PathPages(Pages):
         nodes, nothing = self._listed[self._start : self._start + length], NO_HANDLES
         if self.walks:
             firsts = walks.firsts(self.query.shown_step, nodes)
-            return PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)
+            whole = PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)
+            return whole.beginning(length)  # without nodes and edges that are on no such walk
         types = selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
         return PagePlaces(length, nodes, types, np.arange(length), NO_EDGES, nothing, nothing)
