@@ -241,6 +241,7 @@ async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
 MOST_BATCHES = int(DEADLINE / PAUSE)
 
 
+@pytest.mark.slow
 @WAYS
 @CALLS
 async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
@@ -255,6 +256,7 @@ async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
     await same_as_at_its_depth(answer, tool, depth, "the time for this call was up")
 
 
+@pytest.mark.slow
 @WAYS
 async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub(way: str) -> None:
     limits = Limits(deadline=DEADLINE)

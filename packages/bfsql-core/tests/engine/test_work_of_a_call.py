@@ -58,6 +58,7 @@ async def test_properties_of_many_nodes_and_edges_are_read_in_parts():
         assert max(sizes) <= PART
 
 
+@pytest.mark.slow
 async def test_a_call_with_many_conditions_ends_at_its_deadline_and_its_work_with_it():
     # Each comparison folds the long text; all of them take more than twenty seconds.
     backend = MemoryBackend(hub(5_000, note=lambda n: f"{n} " + 500 * "é"))
