@@ -274,6 +274,12 @@ async def test_a_syntax_error_in_line_7_is_named(serve, name, text):
         await serve(**{name: text})
 
 
+async def test_the_reason_of_a_syntax_error_is_whole(serve):
+    sentence = r"a\.ttl, line 2: bad syntax: The prefix : has not been declared"
+    with pytest.raises(StoreError, match=sentence):
+        await serve(a__ttl="\n:a :b :c .")
+
+
 @pytest.mark.parametrize("name", ["a__nt", "a__ttl"])
 async def test_a_syntax_error_early_in_a_large_file_is_named(serve, name, capfd):
     lines = [f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n" for i in range(200_000)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -25,6 +26,8 @@ from bfsql_sparql.processes import EMPTY, FOLDER, LOADED, OK, REFUSED, TOO_LARGE
 
 _UNITE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 """Update after which a query that names no graph sees the triples of all graphs, each once."""
+_PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
+"""The place that Oxigraph puts before a reason; the line is reported with the file's name."""
 
 
 def main() -> None:
@@ -92,7 +95,7 @@ class _Graph:
             self.store.bulk_load(source, format=format_, base_iri=file["base_iri"])
         except (SyntaxError, ValueError) as error:
             reason = getattr(error, "msg", None) or str(error)
-            fault["reason"] = f"bad syntax: {reason.rpartition(': ')[2]}"
+            fault["reason"] = f"bad syntax: {_PLACE.sub('', reason)}"
             fault["line"] = getattr(error, "lineno", None)
         except MemoryError:  # its limit on one term, not the end of the memory
             pass
