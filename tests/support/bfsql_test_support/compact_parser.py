@@ -333,7 +333,7 @@ class _Answer:
     def end(self, line: Line) -> str:
         bare = line.next != '"'
         found = line.name()
-        return self.ids[found] if bare and found.isdigit() else found
+        return self.ids[found] if bare and found.isdecimal() else found
 
 
 def _shared(columns: list[tuple[str, Any]]) -> Record | None:
