@@ -100,8 +100,7 @@ def tests(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run all tests in full depth: all rules on all servers, many examples; takes hours."""
     install_for_tests(session)
-    os.environ["BFSQL_THOROUGH"] = "1"
-    session.run("pytest", *(session.posargs or WORKERS))
+    session.run("pytest", *(session.posargs or WORKERS), env={"BFSQL_THOROUGH": "1"})
 
 
 @nox.session
