@@ -208,6 +208,18 @@ def _first(seeds: Sequence[str]) -> str:
     return listing(seeds, 1) if seeds else "no node"
 
 
+class EntitiesNotListed(ToolError):
+    """A set of entities was requested of a store that cannot list its entities."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This store cannot list its entities, so a call cannot begin at all entities of a "
+            "type. Start from a name or an id; search_entities finds them by a part of a name.",
+            kind="bad_value",
+            argument="seeds",
+        )
+
+
 class NothingFits(BfsqlError, ValueError):
     """The budget is too small for the fixed part of every answer; `tools` composes the message."""
 

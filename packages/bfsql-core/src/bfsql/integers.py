@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bfsql.errors import EntitiesNotListed
 from bfsql.lazy import former_names
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
@@ -55,6 +57,16 @@ class ResolvedNode(NamedTuple):
     """The id in the store's own spelling."""
     type: int
     """The number of its type."""
+
+
+class NodeBatch(NamedTuple):
+    """Nodes in columns of equal length."""
+
+    handles: IntArray
+    types: IntArray
+    """The number of the type of each node."""
+    metadata: Mapping[str, Metadata]
+    """By id: the properties that came with a node, complete for the keys of the conditions."""
 
 
 class IntegerGraph(ABC):
@@ -131,6 +143,30 @@ class IntegerGraph(ABC):
         Yields:
             Batches of `BATCH_EDGES` edges or, if a store cannot cut that finely, somewhat more.
         """
+
+    def nodes(
+        self,
+        entity_types: Collection[str] | None = None,  # noqa: ARG002 - for stores that list nodes
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - for stores that list nodes
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types that meet conditions, each once, in any order.
+
+        Args:
+            entity_types: The types, of which a node has one; None for any.
+            conditions: The conditions, none of them on a key `id`.
+
+        Yields:
+            Batches in which every node meets the conditions for which `filters_exactly` is true,
+            and no node that meets all conditions is missing.
+
+        Raises:
+            EntitiesNotListed: The store cannot list its entities.
+        """
+        raise EntitiesNotListed
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """Whether all nodes that `nodes` yields meet a condition given to it."""
+        return False
 
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles in the code point order of their ids."""

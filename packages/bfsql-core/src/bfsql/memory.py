@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from typing import Any
 
 from bfsql.abc import GraphDbInterface
@@ -23,6 +23,7 @@ from bfsql.models import (
     Node,
     NodeRecord,
     Outline,
+    PropertyCondition,
     Triple,
     evidence_items,
     merge_edges,
@@ -140,6 +141,24 @@ class MemoryBackend(GraphDbInterface):
         """The nodes that exist."""
         types = self._types
         return [Node(i, types[i]) for i in ids if i in types]
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types that meet the conditions."""
+        yield [
+            Node(i, entity_type)
+            for i, entity_type in self._types.items()
+            if (entity_types is None or entity_type in entity_types)
+            and all(one.holds(self._node_metadata[i]) for one in conditions)
+        ]
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: every condition is compared."""
+        return True
 
     async def edges_batch(
         self,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
-from bfsql.models import Relation, Step
+from bfsql.models import Pattern, Relation, Step
 from bfsql.tools.schema import Schema
 from bfsql.tools.steps import Vocabulary, parsed
 
@@ -97,7 +97,7 @@ def test_the_same_step_may_follow_itself():
 
 def test_a_type_in_front_is_a_condition_on_the_step_before():
     path, _, _ = read("Trial -studies-> Disease (12)", "Disease -is_a-> Disease")
-    assert path.start_types == {"Trial"}
+    assert path.start.types == {"Trial"}
     assert [step.types for step in path.steps] == [{"Disease"}, {"Disease"}]
     path, _, _ = read("-studies->", "Disease -is_a->")
     assert path.steps[0].types == {"Disease"}
@@ -197,6 +197,8 @@ def test_any_text_is_read_or_refused(text):
 def test_a_step_of_odd_names_is_read_back(predicates, kinds, direction, least, more):
     schema = Schema(tuple(sorted(kinds)), tuple(sorted(predicates)), True)
     name = min(predicates)
-    step = Step(frozenset({name}), direction, frozenset(kinds) or None, least, least + more)
+    step = Step(
+        frozenset({name}), direction, Pattern(frozenset(kinds) or None), least, least + more
+    )
     path, _, _ = read(step.text, schema=schema, at="a", relations=())
     assert path.steps == (step,)

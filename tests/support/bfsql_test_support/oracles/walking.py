@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
+from bfsql.models import EdgeRecord, NodeRecord, Pattern, Step, Triple
 from bfsql.models.merge import merge_node_records
 from bfsql_test_support import graph_strategies
 
@@ -125,7 +125,7 @@ def steps(draw: st.DrawFn, most: int = 3, *, times: bool = True) -> list[Step]:
         least = draw(st.integers(1, 2)) if times and draw(st.booleans()) else 1
         upper = draw(st.integers(least, 2)) if times else 1
         direction = draw(st.sampled_from(["out", "in", None]))
-        found.append(Step(draw(names), direction, draw(kinds), least, upper))
+        found.append(Step(draw(names), direction, Pattern(draw(kinds)), least, upper))
     return found
 
 

@@ -22,8 +22,9 @@ from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from bfsql.abc.interface import GraphDbInterface, takes
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import EdgeDirection, EntityStub, Metadata, Triple
+from bfsql.models.records import EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -126,6 +127,19 @@ class ForwardingBackend(GraphDbInterface):
         own = "edges_stream" in self._own
         stream = self._inner.edges_stream if own else super().edges_stream
         return stream(ids, predicates=predicates, direction=direction)
+
+    def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, in batches."""
+        return self._inner.nodes_stream(entity_types=entity_types, conditions=conditions)
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
+        """Whether the inner backend yields only nodes that meet a condition."""
+        return self._inner.filters_exactly(condition)
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; a subclass that changes the topology has to override this."""

@@ -24,6 +24,8 @@ from collections.abc import (
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bfsql.errors import EntitiesNotListed
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
@@ -32,7 +34,7 @@ from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph
 
-CONTRACT = "1.2"
+CONTRACT = "1.3"
 """The number of this contract, MAJOR.MINOR. A plugin states the number it was written for; a whole
 number is that MAJOR with MINOR 0. Additions with a default raise MINOR.
 """
@@ -185,6 +187,44 @@ class GraphDbInterface(ABC):
         else:
             ring = part_of(await self.edges_batch(ids), ids, **part)
         yield [(s, p, o) for s, p, o in ring]
+
+    def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,  # noqa: ARG002 - for backends
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - for backends
+    ) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, in batches of some thousand (`asking-2.md` 11).
+
+        Each entity occurs at least once, in any order; all are of one state of the store, so read
+        them from a snapshot or by pages that follow the id, never by numbers of rows. A backend
+        may yield entities that do not meet the conditions, since core compares them again, but it
+        has to yield all that do. Core pushes no condition on a key `id`. Entities that the store
+        does not return are reported by `bfsql.call.omitted` with the direction `nodes`.
+
+        Args:
+            entity_types: Only entities with one of these types as their `entity_type`; None for
+                all.
+            conditions: Conditions that all have to hold; a backend may use any of them to yield
+                less.
+
+        Yields:
+            Nodes with their types, and as `metadata` all properties that the conditions name, if
+            they are known without a further request: a node with any metadata has all of them
+            that the entity has.
+
+        Raises:
+            EntitiesNotListed: The store cannot list its entities. A backend that does not
+                override this method raises it.
+        """
+        raise EntitiesNotListed
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """Whether every node that `nodes_stream` yields meets a condition given to it.
+
+        Core then does not compare the property again.
+        """
+        return False
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers, for one call; None if the store has no such form.

@@ -14,7 +14,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, NormalizedBackend, each, normalized
-from bfsql.arrays import NO_HANDLES, grown
+from bfsql.arrays import NO_HANDLES, Handles, grown
 from bfsql.engine.thresholds import AT_ONCE
 from bfsql.errors import StoreUnavailable
 from bfsql.integers import (
@@ -22,12 +22,13 @@ from bfsql.integers import (
     TYPE_UNREAD,
     IntArray,
     IntegerGraph,
+    NodeBatch,
     NumberedRings,
     Numbering,
     ResolvedNode,
     Ring,
 )
-from bfsql.models import EdgeDirection, Metadata, Node
+from bfsql.models import NO_METADATA, EdgeDirection, Metadata, Node, PropertyCondition
 
 
 def columns_of(db: GraphDbInterface) -> IntegerGraph:
@@ -211,6 +212,29 @@ class NumberedGraph(IntegerGraph):
             for i, h in zip(ids, handles, strict=True)
             if h is not None
         ]
+
+    async def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes as the backend streams them, without those that it repeats."""
+        known = Handles(self.size)
+        stream = self._db.nodes_stream(entity_types=entity_types, conditions=conditions)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                nodes = {node.id: node for node in batch}
+                self._learn_nodes([node._replace(metadata=NO_METADATA) for node in nodes.values()])
+                handles = self._numbering.of(nodes, len(nodes))
+                known.cover(self.size)
+                handles = handles[~known.has(handles)]
+                known.add(handles)
+                metadata = {i: node.metadata for i, node in nodes.items() if node.metadata}
+                yield NodeBatch(handles, self._types[handles] + TYPE_UNREAD, metadata)
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
+        """Whether the backend yields only nodes that meet a condition."""
+        return self._db.filters_exactly(condition)
 
     def _names(self, handles: IntArray) -> list[str]:
         return list(map(self._numbering.names.__getitem__, handles.tolist()))

@@ -1,7 +1,7 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
 from bfsql.lazy import former_names
-from bfsql.models.condition import ConditionTally
+from bfsql.models.condition import ConditionTally, PropertyCondition
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
     combined,
@@ -16,7 +16,8 @@ from bfsql.models.merge import (
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
 from bfsql.models.parts import EdgeFilter, only, part_of
-from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes, Step
+from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes
+from bfsql.models.pattern import ANY, COMPARE, Pattern, RelationCondition, Step
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -49,6 +50,8 @@ from bfsql.models.traversal import (
 )
 
 __all__ = [
+    "ANY",
+    "COMPARE",
     "MAX_HOPS",
     "MAX_STEPS",
     "MOST_PATHS",
@@ -80,9 +83,12 @@ __all__ = [
     "Outline",
     "Path",
     "PathQuery",
+    "Pattern",
     "Property",
+    "PropertyCondition",
     "Refusal",
     "Relation",
+    "RelationCondition",
     "SchemaDescription",
     "SchemaSummary",
     "ShownNodes",

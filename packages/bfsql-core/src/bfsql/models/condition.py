@@ -24,7 +24,8 @@ from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
 from bfsql.models.records import Metadata
 from bfsql.models.spelling import KnownNames
 
-Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~"]
+Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks"]
+"""`has` and `lacks` ask for the presence of a property, whatever its value."""
 
 
 _SPELLINGS: dict[str, Operator] = {
@@ -42,6 +43,8 @@ _SPELLINGS: dict[str, Operator] = {
 }
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
+_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{}]|^no\s", re.IGNORECASE)
+_VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&", re.IGNORECASE)
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
 _HOLDS: dict[Operator, tuple[int, ...]] = {
@@ -69,25 +72,80 @@ class Names:
         return same[0] if len(same) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One condition with resolved names."""
+@dataclass(frozen=True)
+class PropertyCondition:
+    """A condition on one property of a node or of an edge (`asking-2.md` 11)."""
 
-    text: str
-    """The text of the condition."""
-    step: int | None
-    """The step of a path to which it applies; None if it names none."""
-    type: str | None
-    """The type of the nodes to which it applies; None if it names none."""
-    predicate: str | None
-    """The predicate of the edges to which it applies; None if it names none."""
     key: str
     """The key of the metadata."""
     operator: Operator
-    literals: tuple[Literal, ...]
-    """The alternatives: one of them has to match; with `!=`, none may be equal."""
-    written_scope: str | None
+    values: tuple[str, ...] = ()
+    """The alternatives, as written without quotes: one of them has to match; with `!=`, none may
+    be equal. Empty with `has` and `lacks`."""
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """The alternatives in the forms in which they can be compared."""
+        return tuple(map(Literal.of, self.values))
+
+    @property
+    def property_text(self) -> str:
+        """The condition as it is written in brackets and, after its scope, in `where`."""
+        key = quoted_part(self.key, _KEY_LETTERS)
+        if self.operator in ("has", "lacks"):
+            return key if self.operator == "has" else f"no {key}"
+        values = "|".join(quoted_part(value, _VALUE_LETTERS) for value in self.values)
+        return f"{key}{self.operator}{values}"
+
+    def holds(self, metadata: Metadata) -> bool:
+        """Whether metadata meets the condition; only `lacks` holds where the property is absent."""
+        value = metadata.get(self.key)
+        if value is None or self.operator in ("has", "lacks"):
+            return (value is None) == (self.operator == "lacks")
+        return self.met_by(scalars(value))
+
+    def met_by(self, values: Sequence[Scalar]) -> bool:
+        """Whether one of the values of a property meets it; with `!=`, whether none is equal."""
+        if self.operator in ("has", "lacks"):
+            return self.operator == "has"
+        if self.operator == "~":
+            return any(contains(value, literal) for value in values for literal in self.literals)
+        if self.operator == "!=":
+            return not self._one(values, (0,))
+        return self._one(values, _HOLDS[self.operator])
+
+    def compares_with(self, values: Sequence[Scalar]) -> bool:
+        """Whether one of the values is of a kind that can be compared with the written ones."""
+        return self.operator not in _HOLDS or self._one(values, (-1, 0, 1))
+
+    def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
+        return any(compared(value, one) in signs for value in values for one in self.literals)
+
+
+def quoted_part(text: str, special: re.Pattern[str]) -> str:
+    """A key, a value or a name, in quotes if it would be read as something else without them."""
+    if text and text == text.strip() and text[0] not in _QUOTES and not special.search(text):
+        return text
+    quote = next((quote for quote in _QUOTES if quote not in text), "")
+    return f"{quote}{text}{quote}"
+
+
+@dataclass(frozen=True)
+class Condition(PropertyCondition):
+    """A condition of one call, with the nodes or edges to which it applies."""
+
+    text: str = ""
+    """The text of the condition."""
+    step: int | None = None
+    """The step of a path to which it applies; None if it names none."""
+    type: str | None = None
+    """The type of the nodes to which it applies; None if it names none."""
+    predicate: str | None = None
+    """The predicate of the edges to which it applies; None if it names none."""
+    written_scope: str | None = None
     """The type or the predicate as it was written, perhaps in another case."""
+    of_edges: bool = False
+    """Whether it applies to edges, of any predicate if it names none."""
 
     @property
     def scope(self) -> str | None:
@@ -98,26 +156,6 @@ class Condition:
     def excerpt(self) -> str:
         """The condition as messages repeat it."""
         return quoted(self.text)
-
-    def holds(self, metadata: Metadata) -> bool | None:
-        """Whether metadata meets the condition; None where it lacks the property."""
-        value = metadata.get(self.key)
-        return None if value is None else self.met_by(scalars(value))
-
-    def met_by(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values of a property meets it; with `!=`, whether none is equal."""
-        if self.operator == "~":
-            return any(contains(value, literal) for value in values for literal in self.literals)
-        if self.operator == "!=":
-            return not self._one(values, (0,))
-        return self._one(values, _HOLDS[self.operator])
-
-    def compares_with(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values is of a kind that can be compared with the written ones."""
-        return self.operator in ("=", "!=", "~") or self._one(values, (-1, 0, 1))
-
-    def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
-        return any(compared(value, one) in signs for value in values for one in self.literals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +204,17 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
     values = _alternatives(written)
     if "" in values:
         raise _wrong(text, f'has no value behind {found[0]}; empty text is written ""')
+    of_nodes = scope is None or scope in names.types
     return Condition(
-        text,
-        step,
-        scope if scope in names.types else None,
-        None if scope in names.types else scope,
         key,
         _SPELLINGS[found[0]],
-        tuple(Literal.of(_unquoted(value)) for value in values),
+        tuple(map(_unquoted, values)),
+        text,
+        step,
+        scope if of_nodes else None,
+        None if of_nodes else scope,
         written_scope,
+        not of_nodes,
     )
 
 

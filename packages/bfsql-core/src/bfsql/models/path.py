@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bfsql.models.records import EdgeDirection
+from bfsql.models.pattern import ANY, Pattern, Step
 
 MAX_STEPS = 8
 """Maximum number of edges of a walk."""
@@ -15,38 +15,12 @@ MOST_PATHS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step: the edges it takes, their direction, and the types of the nodes it may reach."""
-
-    predicates: frozenset[str] | None = None
-    """Predicates of the edges; None for any."""
-    direction: EdgeDirection | None = None
-    """Direction relative to the node where the step starts; None for both."""
-    types: frozenset[str] | None = None
-    """Types of the nodes it may reach; None for any."""
-    least: int = 1
-    """Minimum number of times that the step is taken."""
-    most: int = 1
-    """Maximum number of times that the step is taken."""
-
-    @property
-    def text(self) -> str:
-        """The step as written in `path`."""
-        names = "|".join(sorted(self.predicates or ()))
-        head = "<-" if self.direction == "in" else "-"
-        tail = "->" if self.direction == "out" else "-"
-        times = "" if self.most == 1 else f"{{{self.least},{self.most}}}"
-        kinds = f" {'|'.join(sorted(self.types))}" if self.types is not None else ""
-        return f"{head}{names}{tail}{times}{kinds}"
-
-
-@dataclass(frozen=True, slots=True)
 class Path:
     """The steps of a walk."""
 
     steps: Sequence[Step]
-    start_types: frozenset[str] | None = None
-    """Types of the seeds where a walk may start; None for any."""
+    start: Pattern = ANY
+    """The seeds where a walk may start."""
 
     @property
     def longest(self) -> int:

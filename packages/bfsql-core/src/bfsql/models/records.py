@@ -78,7 +78,7 @@ class EdgeWithMetadata:
 EdgeDirection: TypeAlias = Literal["out", "in"]
 """Edges that leave the requested nodes, or that enter them."""
 
-Direction = Literal["out", "in", "both", "search", "metadata"]
+Direction = Literal["out", "in", "both", "search", "metadata", "nodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Omission:
     """Which of its edges: leaving it, entering it, or both. `search` for a text that was searched
     only in names, because it could not be compared by meaning, or, if there is a reason, for a
     search that was incomplete. `metadata` for a record whose redaction failed on the server behind
-    this one.
+    this one. `nodes` for entities that `nodes_stream` did not return; `id` is then a type, or `*`.
     """
     at_least: int | None = None
     """Minimum number of missing edges, or None if that is unknown."""

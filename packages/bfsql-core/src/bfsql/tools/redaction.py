@@ -6,13 +6,15 @@ note or error sees data that must not leave.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.integers import IntegerGraph
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
 
@@ -48,6 +50,21 @@ class RedactedGraphDb(NormalizedBackend):
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes with redacted metadata."""
         return await self._nodes(list(await self._inner.get_nodes_batch(ids)))
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - about what hooks may remove
+    ) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, without their metadata: conditions see redacted records."""
+        async with aclosing(self._inner.nodes_stream(entity_types=entity_types)) as batches:
+            async for nodes in batches:
+                yield [node._replace(metadata=NO_METADATA) for node in nodes]
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """False: conditions are not passed to the store."""
+        return False
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """The redacted metadata of a node."""

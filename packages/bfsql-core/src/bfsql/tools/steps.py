@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import counted, listed
 from bfsql.errors import ToolError
-from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
+from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Pattern, Relation, Step
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
@@ -185,7 +185,7 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
             at = front
         steps.append(names.step(one, at))
         at = steps[-1].types
-    path = Path(tuple(steps), start)
+    path = Path(tuple(steps), Pattern(start))
     if path.longest > MAX_STEPS:
         raise step_error(
             f"path may take {path.longest} steps in all; at most {MAX_STEPS} are taken. Lower the "
@@ -204,7 +204,7 @@ def _narrowed(step: Step, front: frozenset[str], one: ParsedStep) -> Step:
             f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
             "front out.",
         )
-    return replace(step, types=types)
+    return replace(step, end=replace(step.end, types=types))
 
 
 class _StepNames:
@@ -222,7 +222,7 @@ class _StepNames:
         known = self.known_predicates
         predicates = self._spelled(one, one.predicates, known, "predicate", at)
         types = self.types(one, one.types, at)
-        step = Step(predicates, one.direction, types, one.least, one.most)
+        step = Step(predicates, one.direction, Pattern(types), one.least, one.most)
         return self._directed(one, step, at) if one.bare else step
 
     def types(

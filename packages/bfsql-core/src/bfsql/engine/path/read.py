@@ -146,7 +146,7 @@ class PathReader:
         self._layers = layers_of(path.steps)
         nothing = Arcs(NO_HANDLES, NO_HANDLES, NO_HANDLES, np.empty(0, bool))
         self._arcs = [nothing] * len(self._layers)
-        first, last = path.start_types, path.steps[-1].types
+        first, last = path.start.types, path.steps[-1].types
         seed_handles, starts = _handles(columns, seeds, first)
         self._ends: IntArray | None = None
         if targets is not None:

@@ -1,0 +1,127 @@
+"""Patterns: sets of nodes by type, properties and relations (`asking-2.md` 11, 13).
+
+    Trial:*                            all entities of a type
+    Trial[phase=3][status=terminated]  those that meet all conditions
+    *[address=180 Park Road]           of any type
+    Compound[no <-tests- Trial]        a relation condition
+
+A pattern stands in `seeds`, in `to`, at the end of a step, and in relation conditions.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from bfsql.models.condition import PropertyCondition, quoted_part
+from bfsql.models.records import EdgeDirection
+
+Comparison: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+COMPARE: dict[Comparison, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""The comparisons of a number of nodes; each also works on arrays."""
+
+_NAME_LETTERS = re.compile(r"[\[\]|{}(),<>-]")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCondition:
+    """How many different nodes have to stand at the end of some relations of a node."""
+
+    steps: tuple[Step, ...]
+    """The relations, one after the other; two consecutive edges are never the same edge."""
+    comparison: Comparison = ">="
+    number: int = 1
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written in brackets and, after its scope, in `where`."""
+        walk = " ".join(step.text for step in self.steps)
+        if (self.comparison, self.number) == (">=", 1):
+            return walk
+        if (self.comparison, self.number) == ("=", 0):
+            return f"no {walk}"
+        return f"{walk} {self.comparison} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A set of nodes: those of some types that meet all conditions."""
+
+    types: frozenset[str] | None = None
+    """The types, of which a node has one; None for any."""
+    conditions: tuple[PropertyCondition, ...] = ()
+    relations: tuple[RelationCondition, ...] = ()
+    ids: frozenset[str] | None = None
+    """The ids of the nodes, where a step ends at named entities; None for any."""
+
+    @property
+    def text(self) -> str:
+        """The pattern in its canonical spelling, as a seed."""
+        if not (self.conditions or self.relations):
+            return f"{self._types}:*"
+        return f"{self._types}{self._brackets}"
+
+    @property
+    def step_text(self) -> str:
+        """The pattern as the end of a step; empty for any node."""
+        if self.ids is not None:
+            return "|".join(quoted_part(one, _NAME_LETTERS) for one in sorted(self.ids))
+        return "" if self == ANY else f"{self._types}{self._brackets}"
+
+    @property
+    def _types(self) -> str:
+        return "*" if self.types is None else "|".join(sorted(self.types))
+
+    @property
+    def _brackets(self) -> str:
+        texts = (one.property_text for one in self.conditions)
+        return "".join(f"[{text}]" for text in (*texts, *(one.text for one in self.relations)))
+
+
+ANY = Pattern()
+"""All nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: the edges it takes, their direction, and the nodes it may reach."""
+
+    predicates: frozenset[str] | None = None
+    """Predicates of the edges; None for any."""
+    direction: EdgeDirection | None = None
+    """Direction relative to the node where the step starts; None for both."""
+    end: Pattern = ANY
+    """The nodes it may reach."""
+    least: int = 1
+    """Minimum number of times that the step is taken."""
+    most: int = 1
+    """Maximum number of times that the step is taken."""
+    conditions: tuple[PropertyCondition, ...] = ()
+    """Conditions on the edges."""
+
+    @property
+    def types(self) -> frozenset[str] | None:
+        """Types of the nodes it may reach; None for any."""
+        return self.end.types
+
+    @property
+    def text(self) -> str:
+        """The step as written in `path`."""
+        names = "|".join(sorted(self.predicates or ()))
+        names += "".join(f"[{one.property_text}]" for one in self.conditions)
+        head = "<-" if self.direction == "in" else "-"
+        tail = "->" if self.direction == "out" else "-"
+        times = "" if self.most == 1 else f"{{{self.least},{self.most}}}"
+        end = self.end.step_text
+        return f"{head}{names}{tail}{times}{' ' if end else ''}{end}"
