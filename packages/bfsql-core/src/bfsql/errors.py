@@ -208,6 +208,24 @@ def _first(seeds: Sequence[str]) -> str:
     return listing(seeds, 1) if seeds else "no node"
 
 
+class SetTooLarge(ToolError):
+    """A pattern has more nodes than a traversal may have.
+
+    Args:
+        pattern: The pattern.
+        most: The bound.
+    """
+
+    def __init__(self, pattern: str, most: int) -> None:
+        super().__init__(
+            f"{pattern} has more than this server's bound of {most:,} nodes a traversal "
+            "(max_nodes). Add conditions to it; with this pattern as the only seed, limit=0 and "
+            "facets its properties are counted.",
+            kind="too_large",
+            argument="seeds",
+        )
+
+
 class EntitiesNotListed(ToolError):
     """A set of entities was requested of a store that cannot list its entities."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -29,6 +31,7 @@ NO_NODE = -1
 """Type of a handle that is not a node but only an end of edges."""
 TYPE_UNREAD = -2
 """Type of a handle whose type has not been requested."""
+NO_NODES: IntArray = np.empty(0, np.int32)
 TRIPLE, ROW = 3, 5
 """Numbers per edge, without and with the types of its two ends."""
 
@@ -57,6 +60,75 @@ class ResolvedNode(NamedTuple):
     """The id in the store's own spelling."""
     type: int
     """The number of its type."""
+
+
+class Place(NamedTuple):
+    """One of the places at which a traversal starts or ends: an entity, or a set of them."""
+
+    text: str
+    """The id of the entity, or the pattern of the set."""
+    handles: IntArray
+    """The nodes, each once."""
+    types: IntArray
+    """The number of the type of each node."""
+    named: bool
+    """Whether it is an entity that the call named, which conditions spare (`asking-2.md` 12)."""
+
+
+@dataclass(frozen=True)
+class NodeSet:
+    """The nodes at which a traversal starts or ends."""
+
+    places: tuple[Place, ...]
+    at_least: bool = False
+    """Whether the store may hold further nodes of the set that it did not return."""
+
+    @classmethod
+    def of(cls, nodes: Sequence[ResolvedNode]) -> NodeSet:
+        """The set of some nodes that were looked up by id or name, each once."""
+        handles = np.array([node.handle for node in nodes], np.int32)
+        types = np.array([node.type for node in nodes], np.int32)
+        return cls(
+            tuple(
+                Place(node.id, handles[n : n + 1], types[n : n + 1], named=True)
+                for n, node in enumerate(nodes)
+            )
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        """The ids and patterns, as an answer repeats them."""
+        return [place.text for place in self.places]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it consists of named entities alone."""
+        return all(place.named for place in self.places)
+
+    @cached_property
+    def handles(self) -> IntArray:
+        """The nodes of all places, each once, in the order of the places."""
+        return self._distinct[0]
+
+    @cached_property
+    def types(self) -> IntArray:
+        """The number of the type of each node."""
+        return self._distinct[1]
+
+    @cached_property
+    def named(self) -> IntArray:
+        """The nodes that the call named."""
+        return np.concatenate([NO_NODES, *(one.handles for one in self.places if one.named)])
+
+    @cached_property
+    def _distinct(self) -> tuple[IntArray, IntArray]:
+        handles = np.concatenate([NO_NODES, *(place.handles for place in self.places)])
+        types = np.concatenate([NO_NODES, *(place.types for place in self.places)])
+        if len(self.places) < 2 or self.is_named:  # noqa: PLR2004 - each node once already
+            return handles, types
+        _, first = np.unique(handles, return_index=True)
+        first.sort()
+        return handles[first], types[first]
 
 
 class NodeBatch(NamedTuple):

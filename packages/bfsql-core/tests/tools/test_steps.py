@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bfsql.errors import ToolError
 from bfsql.models import Pattern, Relation, Step
 from bfsql.tools.schema import Schema
-from bfsql.tools.steps import Vocabulary, parsed
+from bfsql.tools.patterns import PatternReader, Vocabulary
 
 IRI = "http://ex.org/a-b->c#d"
 SCHEMA = Schema(
@@ -25,7 +25,8 @@ RELATIONS = (
 
 def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
     vocabulary = Vocabulary(schema, frozenset({at}), relations, whole)
-    return parsed(texts, vocabulary)
+    reader = PatternReader(vocabulary)
+    return reader.path(texts, vocabulary.seed_types or None), reader.replaced, reader.doubts
 
 
 def steps(*texts, **known):

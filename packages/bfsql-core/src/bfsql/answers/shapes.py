@@ -101,8 +101,8 @@ class _Subgraph(StrictModel):
 class BfsAnswer(_Subgraph):
     """What `bfs_query` gives."""
 
-    max_hops: Annotated[int, Field(ge=1, le=MAX_STEPS)]
-    """At most 5 without a path."""
+    max_hops: Annotated[int, Field(ge=0, le=MAX_STEPS)]
+    """At most 5 without a path; 0 where the seeds alone are shown."""
     shown_count: Count = 0
     """Only with a path."""
     nodes: list[AnswerNode | ShownNode] = _NODES

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
-from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
-from bfsql.models import EdgeDirection
+from bfsql.integers import IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql.observer import Observers
+
+T = TypeVar("T")
 
 
 class ObservedIntegerGraph(IntegerGraph):
@@ -59,7 +62,7 @@ class ObservedIntegerGraph(IntegerGraph):
         """The number of each handle's type."""
         return await self._observers.store_call("columns.types", self._inner.types(handles))
 
-    async def rings(
+    def rings(
         self,
         handles: IntArray,
         *,
@@ -67,11 +70,15 @@ class ObservedIntegerGraph(IntegerGraph):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
         """Every edge with a requested node at either end; the time reported covers all batches."""
+        part = self._inner.rings(handles, predicates=predicates, direction=direction)
+        return self._observed("columns.rings", part)
+
+    async def _observed(self, method: str, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
+        """The batches of a stream, with a report of the time that all of them took."""
         spent, failed = 0.0, True
         began = time.perf_counter()
         try:
-            part = self._inner.rings(handles, predicates=predicates, direction=direction)
-            async with aclosing(part) as batches:
+            async with aclosing(stream) as batches:
                 async for batch in batches:
                     spent += time.perf_counter() - began
                     try:
@@ -84,7 +91,19 @@ class ObservedIntegerGraph(IntegerGraph):
             failed = False
         finally:
             spent += time.perf_counter() - began
-            self._observers.store_called("columns.rings", spent, failed=failed)
+            self._observers.store_called(method, spent, failed=failed)
+
+    def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types that meet conditions; the time covers all batches."""
+        return self._observed("columns.nodes", self._inner.nodes(entity_types, conditions))
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
+        """Whether all nodes that `nodes` yields meet a condition given to it."""
+        return self._inner.filters_exactly(condition)
 
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles in the code point order of their ids."""

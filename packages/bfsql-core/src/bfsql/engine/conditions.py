@@ -1,18 +1,19 @@
-"""Filters that remove nodes and edges: `exclude_node_types`, `min_mentions` and `where`.
+"""Filters that remove nodes and edges: `exclude_node_types`, `min_mentions` and conditions.
 
 A plain traversal applies them once, to everything that was reached; a walk along a path
-applies them at each step. Only the keys that the conditions name are read, all together.
+applies them at each step. Only the keys that the conditions name are read, all together; relations
+are only read at nodes that meet all other conditions.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,16 @@ from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
 from bfsql.engine.traverse import off_loop
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
-from bfsql.models import BfsQuery, ConditionTally, IntersectionQuery, Metadata, PathQuery
+from bfsql.models import (
+    BfsQuery,
+    ConditionTally,
+    IntersectionQuery,
+    Metadata,
+    Path,
+    PathQuery,
+    RelationCondition,
+    ScopedRelation,
+)
 from bfsql.models.condition import Condition, Names, condition
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
@@ -34,38 +44,39 @@ MENTIONS = "total_mentions"
 """The key that `min_mentions` refers to."""
 
 
-async def conditions_of(
-    db: GraphDbInterface,
-    columns: IntegerGraph,
-    query: Query,
-    *,
-    stripped: Collection[str] = (),
-    steps: int | None = None,
-    shown: int | None = None,
-) -> Conditions:
-    """The conditions of a call.
+class RelationFilter(Protocol):
+    """Reads the relations of nodes for conditions on them; `bfsql.engine.relations` has one."""
 
-    Args:
-        db: The graph; its types and predicates are read if there is a `where`.
-        columns: The graph in integers, for this call.
-        query: The query with its `exclude_node_types`, `min_mentions` and `where`.
-        stripped: Keys of edge metadata that traversals leave out; they count as absent.
-        steps: The number of steps of a path; None in a call without a path.
-        shown: The step of a path that is shown; a condition without a scope applies to its nodes.
+    async def meeting(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> BoolArray:
+        """Which of some nodes meet a condition."""
+
+
+async def names_for(db: GraphDbInterface, query: Query) -> Names:
+    """The types and predicates that the conditions of a query may name.
 
     Raises:
-        ToolError: A condition cannot be read.
         TimeoutError: The deadline passed.
     """
-    names = Names((), ())
-    if query.where:
-        async with call.time_limit():
-            names = Names(*await asyncio.gather(db.entity_types(), db.predicates()))
-    return Conditions(db, columns, query, names, stripped=stripped, steps=steps, shown=shown)
+    if not query.where:
+        return Names((), ())
+    async with call.time_limit():
+        return Names(*await asyncio.gather(db.entity_types(), db.predicates()))
 
 
 class Conditions:
-    """All filters that remove nodes and edges in one call; `conditions_of` creates them."""
+    """All filters that remove nodes and edges in one call.
+
+    Args:
+        db: The graph.
+        columns: The graph in integers, for this call.
+        query: The query with its `exclude_node_types`, `min_mentions`, conditions, and path.
+        names: The names that a scope of `where` may use, from `names_for`.
+        relations: Reads relations, for conditions on them.
+        stripped: Keys of edge metadata that traversals leave out; they count as absent.
+
+    Raises:
+        ToolError: A condition cannot be read.
+    """
 
     def __init__(
         self,
@@ -73,10 +84,9 @@ class Conditions:
         columns: IntegerGraph,
         query: Query,
         names: Names,
+        relations: RelationFilter,
         *,
-        stripped: Collection[str],
-        steps: int | None,
-        shown: int | None,
+        stripped: Collection[str] = (),
     ) -> None:
         self._db = db
         self._columns = columns
@@ -85,14 +95,19 @@ class Conditions:
         self._where = tuple(dict.fromkeys(query.where))
         self._names = names
         self._stripped = frozenset(stripped)
-        self._steps, self._shown = steps, shown
+        self._path, self._steps, self._shown = None, None, None
+        if isinstance(query, PathQuery):
+            self._path, self._shown = query.path, query.shown_step
+            self._steps = len(query.path.steps)
+        self._related, self._relations = relations, _relations_of(query, self._path)
         self._conditions = self._read()
         self._values: defaultdict[str, Values] = defaultdict(Values)
         self._tallies: defaultdict[Subject, Tally] = defaultdict(Tally)
 
     def __bool__(self) -> bool:
         """Whether any filter is set."""
-        return bool(self._excluded or self._where or self._least > 1)
+        filters = self._excluded or self._conditions or self._relations
+        return bool(filters or self._where or self._least > 1)
 
     def learn(self, types: IntArray, predicates: IntArray) -> None:
         """Add types and predicates that were reached to the names that a scope may use."""
@@ -110,7 +125,8 @@ class Conditions:
     @property
     def reads_types(self) -> bool:
         """Whether `keeps_nodes` uses the types of nodes."""
-        return bool(self._excluded) or any(one.type is not None for one in self._conditions)
+        named = any(one.type is not None for one in self._conditions)
+        return named or bool(self._excluded or self._relations)
 
     @property
     def facts(self) -> tuple[ConditionTally, ...]:
@@ -142,14 +158,20 @@ class Conditions:
         if self._excluded and not named:
             kept = ~are_named(types, names, self._excluded)
         least = 1 if named else self._least
-        judged = [
-            c for c in self._conditions if c.predicate is None and self._at(c, step, named=named)
-        ]
+        judged = [c for c in self._conditions if not c.of_edges and self._at(c, step, named=named)]
         places = np.flatnonzero(kept if least > 1 else kept & _about(judged, types, names))
         keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
         read = properties_of_nodes(self._db, self._columns, handles[places], keys)
         meet = partial(self._meet, judged, names, least=least)
-        return await _filtered(kept, places, types, read, meet, 1 + len(judged))
+        kept = await _filtered(kept, places, types, read, meet, 1 + len(judged))
+        for one in self._relations:
+            if self._relates(one, step, named=named):
+                about = kept if one.types is None else kept & are_named(types, names, one.types)
+                places = np.flatnonzero(about)
+                kept[places] = await self._related.meeting(
+                    handles[places], types[places], one.condition
+                )
+        return kept
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
         """Which edges are kept, if a step of a path took them; None in a call without a path."""
@@ -162,7 +184,8 @@ class Conditions:
         return await _filtered(kept, places, ring.predicates, read, meet, len(judged))
 
     def _read(self) -> list[Condition]:
-        return [condition(text, self._names, self._steps) for text in self._where]
+        written = [condition(text, self._names, self._steps) for text in self._where]
+        return [*written, *_conditions_of_steps(self._path)]
 
     def _at(self, one: Condition, step: int | None, *, named: bool) -> bool:
         """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
@@ -170,8 +193,14 @@ class Conditions:
             return one.step == step
         return step == self._shown if one.type is None else not named
 
+    def _relates(self, one: ScopedRelation, step: int | None, *, named: bool) -> bool:
+        """Whether a condition on relations applies to a step; without a scope, to the shown one."""
+        if step is None or one.step is not None:
+            return one.step == step
+        return step == self._shown if one.types is None else not named
+
     def _about_edges(self, one: Condition, step: int | None) -> bool:
-        if one.type is not None or (one.predicate is None and step is not None):
+        if one.type is not None or (not one.of_edges and step is not None):
             return False
         return one.step is None or one.step == step
 
@@ -208,6 +237,31 @@ class Conditions:
     def _spares(self, one: Condition) -> bool:
         """Whether a condition keeps nodes and edges without the property."""
         return one.scope is None and self._steps is None
+
+
+def _conditions_of_steps(path: Path | None) -> Iterator[Condition]:
+    """The conditions that stand in brackets in the steps of a path."""
+    if path is None:
+        return
+    for number, pattern in enumerate((path.start, *(step.end for step in path.steps))):
+        for one in pattern.conditions:
+            text = f"{number}.{one.property_text}"
+            yield Condition(one.key, one.operator, one.values, text, number)
+    for number, step in enumerate(path.steps, 1):
+        for one in step.conditions:
+            text = f"{number}.{one.property_text}"
+            yield Condition(one.key, one.operator, one.values, text, number, of_edges=True)
+
+
+def _relations_of(query: Query, path: Path | None) -> tuple[ScopedRelation, ...]:
+    """The conditions on relations in `where` and in the steps of a path."""
+    patterns = () if path is None else (path.start, *(step.end for step in path.steps))
+    own = (
+        ScopedRelation(f"{number} {one.text}", one, number)
+        for number, pattern in enumerate(patterns)
+        for one in pattern.relations
+    )
+    return (*query.relations, *own)
 
 
 async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common

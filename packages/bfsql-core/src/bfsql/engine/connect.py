@@ -28,12 +28,15 @@ from bfsql.engine.traverse import (
     ranks_from,
 )
 from bfsql.errors import BoundMet
-from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode, Ring
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps, Triple
 
 
 class Connection(NamedTuple):
-    """The length of the shortest connection of a seed and a target."""
+    """The length of the shortest connection of a seed and a target.
+
+    A pattern is one place: its connections run from its nearest nodes.
+    """
 
     seed: str
     target: str
@@ -62,14 +65,12 @@ class ShortestPathSearch:
     def __init__(self, columns: IntegerGraph, conditions: Conditions, bounds: Bounds) -> None:
         self._columns, self._conditions, self._bounds = columns, conditions, bounds
 
-    async def connections(
-        self, seeds: Sequence[ResolvedNode], targets: Sequence[ResolvedNode], most: int
-    ) -> ShortestPaths:
+    async def connections(self, seeds: NodeSet, targets: NodeSet, most: int) -> ShortestPaths:
         """All shortest connections of each pair of a seed and a target.
 
         Args:
-            seeds: Seed nodes, each once.
-            targets: Target nodes, each once.
+            seeds: The places at one end.
+            targets: The places at the other end.
             most: The largest number of edges of a connection.
 
         Raises:
@@ -77,29 +78,31 @@ class ShortestPathSearch:
             TimeoutError: The deadline passed.
         """
         columns = self._columns
-        ends = list(dict.fromkeys(one.handle for one in (*seeds, *targets)))
-        known = _EdgesRead(columns, np.array(ends, np.int32), self._conditions, self._bounds)
-        sides = {handle: _Side(known, handle) for handle in ends}
+        every = (*seeds.places, *targets.places)
+        named = distinct_numbers(np.concatenate([seeds.named, targets.named]))
+        known = _EdgesRead(columns, named, self._conditions, self._bounds)
+        sides = {place.text: _Side(known, await known.passable(place.handles)) for place in every}
         found: list[Connection] = []
         edges: list[Ring] = []
-        joined: list[int] = []
-        for seed, target in product(seeds, targets):
-            one, other = sides[seed.handle], sides[target.handle]
+        joined: list[IntArray] = [named[:0]]
+        for seed, target in product(seeds.places, targets.places):
+            one, other = sides[seed.text], sides[target.text]
             length = await _meet(one, other, most)
-            found.append(Connection(seed.id, target.id, length))
+            found.append(Connection(seed.text, target.text, length))
             if length is not None:
-                joined += (seed.handle, target.handle)
                 edges.append(await off_loop(known.count, partial(_between, one, other, length)))
+            if length == 0:
+                joined.append(np.intersect1d(one.levels[0], other.levels[0]))
         ring = distinct(concatenated(edges), columns.size)
-        nodes = distinct_numbers(np.concatenate([np.array(joined, np.int32), ring.ends]))
+        nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
         return ShortestPaths(await self._selection(seeds, nodes, ring, most), found)
 
     async def _selection(
-        self, seeds: Sequence[ResolvedNode], nodes: IntArray, edges: Ring, most: int
+        self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int
     ) -> Selection:
         """The connections, with nodes by distance within them, then by id."""
         columns, every = self._columns, Handles(self._columns.size, nodes)
-        starts = np.array([seed.handle for seed in seeds], np.int32)
+        starts = seeds.handles
         rank = ranks_from(columns.size, starts[every.has(starts)], edges, most)[nodes]
         levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
         nodes = np.concatenate(levels)
@@ -129,7 +132,7 @@ def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
 class _EdgesRead:
     """The edges that a search has read, and the nodes that it may pass.
 
-    Conditions never remove the `ends`, which are the seeds and targets.
+    Conditions never remove the `ends`, which are the entities that the call named.
     """
 
     def __init__(
@@ -187,7 +190,7 @@ class _EdgesRead:
 
 
 class _Side:
-    """The nodes within reach of one end: a seed or a target.
+    """The nodes within reach of one end: an entity, or the nodes of a pattern.
 
     Attributes:
         known: The edges and nodes shared by all sides.
@@ -195,11 +198,11 @@ class _Side:
         levels: The nodes at each distance.
     """
 
-    def __init__(self, known: _EdgesRead, end: int) -> None:
+    def __init__(self, known: _EdgesRead, ends: IntArray) -> None:
         self.known = known
-        self.levels = [np.array([end], np.int32)]
+        self.levels = [ends]
         self.rank: Ranks = np.zeros(known.columns.size, np.int8)
-        self.rank[end] = 1
+        self.rank[ends] = 1
 
     @property
     def depth(self) -> int:

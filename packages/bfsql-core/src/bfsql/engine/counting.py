@@ -6,7 +6,7 @@ import numpy as np
 
 from bfsql.arrays import at, places_of, runs
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
-from bfsql.integers import IntegerGraph, ResolvedNode, Ring
+from bfsql.integers import IntegerGraph, NodeSet, ResolvedNode, Ring
 
 
 async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:
@@ -46,7 +46,7 @@ async def directions_of(
         FirstRingTooLarge: The edges exceed one of the bounds.
         TypesUnread: The deadline passed before the types of the ends were read.
     """
-    edges = (await traverse(columns, [node], 1, bounds)).edges
+    edges = (await traverse(columns, NodeSet.of([node]), 1, bounds)).edges
     names = columns.predicate_names
     found = {}
     for ends, form in ((edges.subjects, "-{}->"), (edges.objects, "<-{}-")):

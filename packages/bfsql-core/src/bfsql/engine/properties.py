@@ -21,7 +21,7 @@ from bfsql.engine.thresholds import MOST_VALUES, PART
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
-from bfsql.models.condition import Condition
+from bfsql.models.condition import Condition, PropertyCondition
 
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
@@ -52,7 +52,10 @@ async def properties_of_nodes(
         read: Mapping[str, Metadata] = {}
         if not all(brought.get(i, NO_METADATA).keys() >= wanted for i in ids):
             read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
-        yield part, [_both(brought.get(i), read.get(i)) for i in ids]
+        records = [_both(brought.get(i), read.get(i)) for i in ids]
+        if "id" in wanted:  # "where there is none the entity's id" (`asking-2.md` 11)
+            records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
+        yield part, records
 
 
 async def properties_of_edges(
@@ -87,13 +90,13 @@ class Values:
             self.scalars, self._numbers, self._results = [[]], {}, {}
         return np.fromiter(map(self._number, values), np.int32, len(values))
 
-    def results(self, one: Condition) -> npt.NDArray[np.uint8]:
+    def results(self, one: PropertyCondition) -> npt.NDArray[np.uint8]:
         """By number: the result of comparing the value with a condition.
 
         Raises:
             TimeoutError: The deadline passed.
         """
-        results = self._results.setdefault(one.text, bytearray([_UNMET]))
+        results = self._results.setdefault(one.property_text, bytearray([_UNMET]))
         call.check()
         while len(results) < len(self.scalars):
             # A comparison with a long text takes a while, so the deadline is checked often.
@@ -101,6 +104,12 @@ class Values:
             results += bytes(_compared(one, known) for known in some)
             call.check()
         return np.frombuffer(bytes(results), np.uint8)
+
+    def meeting(self, one: PropertyCondition) -> BoolArray:
+        """By number: whether the value meets a condition; only `lacks` holds without a value."""
+        met: BoolArray = self.results(one) == _MET
+        met[0] = one.operator == "lacks"
+        return met
 
     def _number(self, value: Any) -> int:
         if value is None:
@@ -128,20 +137,23 @@ class Tally:
     ) -> BoolArray:
         """Which values all conditions on one property keep, and whether `absent` ones are kept."""
         counts = np.bincount(numbers, minlength=len(values.scalars))
+        absent_count, counts[0] = int(counts[0]), 0
         self._judged += len(numbers)
-        self._had += len(numbers) - int(counts[0])
-        counts[0] = 0
+        self._had += len(numbers) - absent_count
         kept = np.ones(len(counts), bool)
         for one in conditions:
             results = values.results(one)
-            self._met[one.text] += int(counts[results == _MET].sum())
+            lacking = absent_count if one.operator == "lacks" else 0
+            self._met[one.text] += int(counts[results == _MET].sum()) + lacking
             self._unlike[one.text] += int(counts[results == _UNLIKE].sum())
             kept &= results == _MET
         if not all(self._met[one.text] for one in conditions):
             for number in np.flatnonzero(counts).tolist():
                 for known in values.scalars[number]:
                     self._values[shown_as(known)] += int(counts[number])
-        kept[0] = absent
+        kept[0] = all(
+            one.operator == "lacks" or (absent and one.operator != "has") for one in conditions
+        )
         return kept.take(numbers)
 
     def facts(self, one: Condition, *, hidden: bool, absent: bool) -> ConditionTally:
@@ -159,7 +171,7 @@ class Tally:
         )
 
 
-def _compared(one: Condition, known: Sequence[Scalar]) -> int:
+def _compared(one: PropertyCondition, known: Sequence[Scalar]) -> int:
     if one.met_by(known):
         return _MET
     return _UNMET if one.compares_with(known) else _UNLIKE

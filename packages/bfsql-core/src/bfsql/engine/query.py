@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.engine.conditions import Query, conditions_of
+from bfsql.engine.conditions import Query
 from bfsql.engine.detail import with_absent_fields, with_metadata
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of
+from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Result, select, selected
 from bfsql.engine.traverse import Bounds, traverse
+from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 
 
@@ -86,16 +88,16 @@ async def _answered(
         db = normalized(db)
         columns = columns_of(db)
         bounds = Bounds.of(columns, max_nodes, max_edges)
-        conditions = await conditions_of(db, columns, query)
+        conditions = await RelationReader(db, columns, bounds).conditions(query)
         asked = list(dict.fromkeys(query.seeds))
         found = await call.within(columns.find(asked)) if asked else []
-        seeds = [seed for seed in found if seed is not None]
+        nodes = [node for node in found if node is not None]
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
-        ids = [seed.id for seed in seeds]
+        seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
         if isinstance(query, BfsQuery):
             selection = await selected(columns, seeds, hops, bounds, conditions)
         else:
-            reach = await traverse(columns, [] if unknown else seeds, hops, bounds)
+            reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)
             selection = await select(await intersect(reach, bounds), conditions)
             ids = [*ids, *unknown]
         if query.sort_by is not None:

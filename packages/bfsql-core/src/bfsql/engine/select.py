@@ -31,7 +31,7 @@ from bfsql.arrays import (
 from bfsql.engine.conditions import Conditions, Query
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
-from bfsql.integers import IntArray, IntegerGraph, ResolvedNode, Ring
+from bfsql.integers import IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import (
     AnswerGaps,
     BfsQuery,
@@ -79,7 +79,7 @@ class Selection:
 
 async def selected(
     columns: IntegerGraph,
-    seeds: Sequence[ResolvedNode],
+    seeds: NodeSet,
     hops: int,
     bounds: Bounds,
     conditions: Conditions,
@@ -93,7 +93,7 @@ async def selected(
         TimeoutError: The deadline passed while metadata was read.
     """
     kept = None if conditions else columns.kept
-    asked = (tuple(seed.handle for seed in seeds), hops, bounds)
+    asked = (seeds.handles.tobytes(), hops, bounds)
     found: Selection | None = None if kept is None else kept.find(asked)
     if found is None:
         reach = await traverse(columns, seeds, hops, bounds)

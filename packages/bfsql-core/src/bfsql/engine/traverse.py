@@ -31,7 +31,7 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.engine.thresholds import LARGE, LATE_SECONDS, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
 
 T = TypeVar("T")
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges"]
@@ -63,7 +63,7 @@ class TraversalResult:
     columns: IntegerGraph
     """The graph that the numbers refer to."""
     seeds: Sequence[str]
-    """Ids of the nodes at which the traversal started."""
+    """Ids and patterns of the nodes at which the traversal started."""
     handles: IntArray
     """The handles of the seeds, in the same order."""
     hops: int
@@ -87,13 +87,13 @@ class TraversalResult:
 
 
 async def traverse(
-    columns: IntegerGraph, seeds: Sequence[ResolvedNode], hops: int, bounds: Bounds
+    columns: IntegerGraph, seeds: NodeSet, hops: int, bounds: Bounds
 ) -> TraversalResult:
     """Expand from all seeds at once, in both directions.
 
     Args:
         columns: The graph.
-        seeds: Seed nodes, each once.
+        seeds: Seed nodes.
         hops: Rings to expand, 1 to 5.
         bounds: Limits on nodes and edges; a ring that exceeds one is not finished.
 
@@ -103,7 +103,7 @@ async def traverse(
         TypesUnread: The deadline passed before the types were read.
     """
     stopped_by: StoppedBy | None = None
-    ids, handles = [seed.id for seed in seeds], np.array([s.handle for s in seeds], np.int32)
+    ids, handles = seeds.texts, seeds.handles
     search = _Search(columns, handles, bounds)
     rings = [await columns.ordered(handles)]
     while len(rings) <= hops and len(rings[-1]):

@@ -17,7 +17,15 @@ from bfsql.models.merge import (
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
 from bfsql.models.parts import EdgeFilter, only, part_of
 from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes
-from bfsql.models.pattern import ANY, COMPARE, Pattern, RelationCondition, Step
+from bfsql.models.pattern import (
+    ANY,
+    COMPARE,
+    Pattern,
+    RelationCondition,
+    ScopedRelation,
+    Step,
+    StepComparison,
+)
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -91,10 +99,12 @@ __all__ = [
     "RelationCondition",
     "SchemaDescription",
     "SchemaSummary",
+    "ScopedRelation",
     "ShownNodes",
     "SortKeySummary",
     "SourceAccount",
     "Step",
+    "StepComparison",
     "Subgraph",
     "Triple",
     "combined",

@@ -1,6 +1,7 @@
 """Conditions of `where`, as they are written (`asking.md` 8).
 
-    condition  = [step "."] [scope "."] key operator value ("|" value)*
+    condition  = [step "."] [scope "."] property
+    property   = key operator value ("|" value)* | ["no"] key
     operator   = "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
 
 `==` is `=`, `<>` is `!=`, `=<` is `<=`, `=>` is `>=`. Key, scope and values may be quoted. The
@@ -43,9 +44,11 @@ _SPELLINGS: dict[str, Operator] = {
 }
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
+_BEFORE_QUOTE = "=<>~|[{(,:"
 _KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{}]|^no\s", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&", re.IGNORECASE)
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
+_NO = re.compile(r"\s*no\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
 _HOLDS: dict[Operator, tuple[int, ...]] = {
     "=": (0,),
@@ -192,23 +195,16 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
         ToolError: The text is not a condition.
     """
     step, rest = _step(text, names, steps)
+    absent, rest = _without_no(rest)
     scope, written_scope, rest = _scope(rest, names)
-    found = _OPERATOR.search(rest, _end_of_quotes(rest))
-    if found is None or found[0] not in _SPELLINGS:
-        raise _unreadable(text, found[0] if found else None)
-    key, written = _unquoted(rest[: found.start()]), rest[found.end() :]
-    if not key:
-        raise _wrong(text, "names no property in front of the operator")
-    if _JOINED.search(written) and written.lstrip()[0] not in _QUOTES:
-        raise _wrong(text, "joins several conditions, and all of where hold anyway")
-    values = _alternatives(written)
-    if "" in values:
-        raise _wrong(text, f'has no value behind {found[0]}; empty text is written ""')
+    one = property_condition(f"no {rest}" if absent else rest, "where", whole=text)
+    if one.operator == "has" and scope is None and step is None:
+        raise _wrong(text, "has no operator")
     of_nodes = scope is None or scope in names.types
     return Condition(
-        key,
-        _SPELLINGS[found[0]],
-        tuple(map(_unquoted, values)),
+        one.key,
+        one.operator,
+        one.values,
         text,
         step,
         scope if of_nodes else None,
@@ -216,6 +212,52 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
         written_scope,
         not of_nodes,
     )
+
+
+def property_condition(text: str, argument: str, *, whole: str | None = None) -> PropertyCondition:
+    """A condition on a property, from its text without a scope.
+
+    Args:
+        text: The text, as it stands in brackets.
+        argument: The argument of the call that contains it, for errors.
+        whole: The text as errors repeat it; None if it is the same.
+
+    Raises:
+        ToolError: The text is not a condition.
+    """
+    shown = whole or text
+    found = _OPERATOR.search(text, _end_of_quotes(text))
+    if found is None:
+        absent, key = _without_no(text)
+        if not key.strip() or (" " in key.strip() and key.strip()[0] not in _QUOTES):
+            raise _wrong(shown, "has no operator", argument)
+        return PropertyCondition(_unquoted(key), "lacks" if absent else "has")
+    if found[0] not in _SPELLINGS:
+        raise _unreadable(shown, found[0], argument)
+    key, written = _unquoted(text[: found.start()]), text[found.end() :]
+    if not key:
+        raise _wrong(shown, "names no property in front of the operator", argument)
+    if _JOINED.search(written) and written.lstrip()[0] not in _QUOTES:
+        raise _wrong(shown, "joins several conditions, and all of where hold anyway", argument)
+    values = _alternatives(written)
+    if "" in values:
+        why = f'has no value behind {found[0]}; empty text is written ""'
+        raise _wrong(shown, why, argument)
+    return PropertyCondition(key, _SPELLINGS[found[0]], tuple(map(_unquoted, values)))
+
+
+def quoted_spans(text: str) -> list[tuple[int, int]]:
+    """The beginning and the end of each text in quotes, which begins after an operator or a bar."""
+    spans: list[tuple[int, int]] = []
+    place = 0
+    while place < len(text):
+        stop = -1
+        if text[place] in _QUOTES and text[:place].rstrip()[-1:] in _BEFORE_QUOTE:
+            stop = text.find(text[place], place + 1)
+        if stop > 0:
+            spans.append((place, stop))
+        place = max(place, stop) + 1
+    return spans
 
 
 def quoted(text: str) -> str:
@@ -243,6 +285,12 @@ def _scope(text: str, names: Names) -> tuple[str | None, str | None, str]:
         if name is not None:
             return name, written, text[place + 1 :]
     return None, None, text
+
+
+def _without_no(text: str) -> tuple[bool, str]:
+    """Whether a text begins with `no`, and the text after it."""
+    found = _NO.match(text)
+    return (True, text[found.end() :]) if found else (False, text)
 
 
 def _end_of_quotes(text: str) -> int:
@@ -277,19 +325,22 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _unreadable(text: str, operator: str | None) -> ToolError:
-    if operator is None:
-        return _wrong(text, "has no operator")
+def _unreadable(text: str, operator: str, argument: str) -> ToolError:
     if "~" in operator:
-        return _wrong(text, 'asks for a regular expression; "name~desmo" looks for a part of text')
-    return _wrong(text, f"has no operator that is known: {quoted(operator)}")
+        why = 'asks for a regular expression; "name~desmo" looks for a part of text'
+        return _wrong(text, why, argument)
+    return _wrong(text, f"has no operator that is known: {quoted(operator)}", argument)
 
 
-def _wrong(text: str, why: str) -> ToolError:
+def _wrong(text: str, why: str, argument: str = "where") -> ToolError:
+    form = (
+        'as a string of its own: "year>=2010", "Trial.status=terminated|completed", "name~desmo"'
+        if argument == "where"
+        else 'in brackets of its own: "Trial[year>=2010][status=terminated|completed]"'
+    )
     return ToolError(
-        f"where: {quoted(text)} {why}. Write each condition as a string of its own: "
-        '"year>=2010", "Trial.status=terminated|completed", "name~desmo"; the operators are '
+        f"{argument}: {quoted(text)} {why}. Write each condition {form}; the operators are "
         "= != < <= > >= ~.",
         kind="bad_value",
-        argument="where",
+        argument=argument,
     )

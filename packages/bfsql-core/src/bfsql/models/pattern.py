@@ -14,14 +14,14 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bfsql.models.condition import PropertyCondition, quoted_part
 from bfsql.models.records import EdgeDirection
 
 Comparison: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
-COMPARE: dict[Comparison, Callable[[int, int], bool]] = {
+COMPARE: dict[Comparison, Callable[[Any, int], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -30,6 +30,20 @@ COMPARE: dict[Comparison, Callable[[int, int], bool]] = {
     ">=": operator.ge,
 }
 """The comparisons of a number of nodes; each also works on arrays."""
+
+COMPARISONS: dict[str, Comparison] = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "<>": "!=",
+    "<": "<",
+    "<=": "<=",
+    "=<": "<=",
+    ">": ">",
+    ">=": ">=",
+    "=>": ">=",
+}
+"""The comparisons in all spellings."""
 
 _NAME_LETTERS = re.compile(r"[\[\]|{}(),<>-]")
 
@@ -52,6 +66,30 @@ class RelationCondition:
         if (self.comparison, self.number) == ("=", 0):
             return f"no {walk}"
         return f"{walk} {self.comparison} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedRelation:
+    """A relation condition of one call, with the nodes to which it applies."""
+
+    text: str
+    """The text of the condition."""
+    condition: RelationCondition
+    step: int | None = None
+    """The step of a path to which it applies; None if it names none."""
+    types: frozenset[str] | None = None
+    """The types of the nodes to which it applies; None if it names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepComparison:
+    """Whether the nodes of two steps of a walk have to be the same one (`asking-2.md` 12)."""
+
+    text: str
+    """The text of the condition."""
+    step: int
+    equal: bool
+    other: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bfsql.models.condition import ConditionTally
 from bfsql.models.path import Path, ShownNodes
+from bfsql.models.pattern import ScopedRelation, StepComparison
 from bfsql.models.records import (
     Edge,
     EdgeWithMetadata,
@@ -49,6 +50,9 @@ class _Filters(BaseModel):
         default=1, ge=1, description="Remove nodes whose `total_mentions` is below this."
     )
     where: list[str] = Field(default=[], description="Conditions on metadata that all hold.")
+    relations: tuple[ScopedRelation, ...] = Field(
+        default=(), description="Conditions on the relations of nodes that all hold."
+    )
     sort_by: str | None = Field(default=None, description="The order of the nodes.")
     fields: list[str] = Field(default=[], description="Metadata keys to show; empty means all.")
 
@@ -61,7 +65,9 @@ class _Paged(_Filters):
 class BfsQuery(_Paged):
     """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
 
-    max_hops: int = Field(ge=1, le=MAX_HOPS, description="Largest distance from any seed.")
+    max_hops: int = Field(
+        ge=0, le=MAX_HOPS, description="Largest distance from any seed; 0 is the seeds alone."
+    )
 
 
 class PathQuery(_Paged):
@@ -72,6 +78,9 @@ class PathQuery(_Paged):
         default=None, ge=0, description="The step whose nodes are shown; None is the last."
     )
     walks: bool = Field(default=True, description="Whether the walks of shown nodes are shown.")
+    comparisons: tuple[StepComparison, ...] = Field(
+        default=(), description="Steps whose nodes have to be the same, or different."
+    )
     count_distinct: int | None = Field(
         default=None, ge=0, description="A step whose different nodes are counted."
     )

@@ -1,23 +1,27 @@
-"""Steps of a path as text: arrows with predicates and types, in the spellings of `asking.md` 6.
+"""Steps and patterns as text: arrows, names and brackets, in the spellings of `asking.md` 6.
 
-Names may contain any characters, so the longest known name wins wherever a name is expected.
+Names may contain any characters, so the longest known name wins wherever a name is expected. The
+contents of brackets are only delimited here; `bfsql.tools.patterns` reads them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from bfsql.answers.clean import excerpt
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
+from bfsql.models.condition import quoted_spans
 from bfsql.models.spelling import KnownNames
 
 GRAMMAR = (
     'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '
     '"-predicate- Type" (either way); the type may be left out, "-a|b->" takes one of two '
-    'predicates, "-->" any, "-a->{1,3}" repeats the step.'
+    'predicates, "-->" any, "-a->{1,3}" repeats the step, "Type[year>=2010]" are those that meet a '
+    "condition."
 )
 """The grammar of a step, for error messages."""
 
@@ -31,10 +35,17 @@ _NO_PREDICATE = re.compile(r"\s*[-\]*]")
 _TAIL = re.compile(r"\s*-(>?)")
 _VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*(?=:)")
 # The end of a name unknown to the graph: the other half of the arrow, or another name.
-_PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\]|\{|\*|$)")
+_PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\[|\]|\{|\*|$)")
 _WORD_END = re.compile(r"\s|\||\{|\(|,|$")
 _ARROW_ENDS = re.compile(r"\s*(?:->|-)")
-_TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
+_TYPE_END = re.compile(r"\s*(?:\||\{|\[|\)|,|\(|:\s*\*|<-|-->|(?<=\s)[-<>^=!]|$)")
+# The beginning of a condition in braces or parentheses, which may also hold a number of times.
+_CONDITION = re.compile(r"\s*(?:no\s|[^\s(){}\[\]0-9,][^(){}\[\]]*?(?:[=<>~]|:\s))", re.IGNORECASE)
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
+_CLOSING = {"[": "]", "{": "}", "(": ")"}
+
+MOST_NESTED = 3
+"""Maximum depth of conditions in conditions (`asking-2.md` 11)."""
 
 
 @dataclass(slots=True)
@@ -43,31 +54,74 @@ class ParsedStep:
 
     text: str
     number: int
+    argument: str = "path"
+    """The argument of the call that contains it."""
     predicates: list[str] = field(default_factory=list)
     direction: EdgeDirection | None = None
     bare: bool = False
     """Whether the step names no direction, so that it has to be found."""
+    edge_brackets: list[str] = field(default_factory=list)
+    """Conditions on the edges, without the brackets around them."""
     front: list[str] = field(default_factory=list)
+    front_brackets: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
+    brackets: list[str] = field(default_factory=list)
+    """Conditions on the nodes that it may reach."""
+    entity: str | None = None
+    """The name of the entities that it may reach; None if it names types."""
     least: int = 1
     most: int = 1
 
     @property
     def name(self) -> str:
         """The step as messages name it."""
-        return f"path: step {self.number} ({excerpt(self.text)})"
+        return f"{self.argument}: step {self.number} ({excerpt(self.text)})"
 
 
 class StepReader:
-    """A reader of the steps in one string; `before` is the number of steps in front of it."""
+    """A reader of the steps in one string, or of the types and brackets of a pattern.
 
-    def __init__(self, text: str, predicates: KnownNames, types: KnownNames, before: int) -> None:
+    Args:
+        text: The string.
+        predicates: The predicates of the graph.
+        types: The types of the graph.
+        entities: The names of entities at which steps may end.
+        before: The number of steps in front of the string.
+        argument: The argument of the call that contains it, for errors.
+
+    Attributes:
+        unknown: Texts in place of types that are none, and may be names of entities.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        predicates: KnownNames,
+        types: KnownNames,
+        entities: Collection[str] = (),
+        *,
+        before: int = 0,
+        argument: str = "path",
+    ) -> None:
+        self.unknown: list[str] = []
         self._whole = text
         self._text = text.strip()
         self._at = 0
-        self._before = before
+        self._before, self._argument = before, argument
         self._predicates = predicates
         self._types = types
+        self._entities = entities
+
+    def pattern(self) -> tuple[list[str], list[str], str] | None:
+        """The known types and the contents of the brackets at the beginning, and the rest.
+
+        The types are empty for `*`. None if the string begins with another name.
+        """
+        names = self._known_types()
+        if names is None:
+            return None
+        brackets = self._brackets()
+        return names, brackets, self._text[self._at :].strip()
 
     def steps(self) -> list[ParsedStep]:
         """The steps in the string, at least one."""
@@ -78,12 +132,13 @@ class StepReader:
         return found
 
     def _step(self, number: int) -> ParsedStep:
-        one = ParsedStep(self._whole, number)
+        one = ParsedStep(self._whole, number, self._argument)
         begin = self._at
         if not _ARROW.match(self._text, self._at):
             if self._bare(one):
                 return one
             one.front = self._type_list(one)
+            one.front_brackets = self._brackets()
             self._take(r"\s+")
         if not self._arrow(one):
             self._unreadable(one)
@@ -96,9 +151,96 @@ class StepReader:
         """Read the types after an arrow, its quantifier, and a count copied from the schema."""
         self._take(r"\s+")
         if self._at < len(self._text) and not _ARROW.match(self._text, self._at):
-            one.types = self._type_list(one)
+            self._end(one)
         self._quantifier(one)
         self._take(_COUNT)
+
+    def _end(self, one: ParsedStep) -> None:
+        """Read the types at the end of a step, or the name of entities."""
+        known = self._known_types()
+        if known is None and self._text[self._at] != "(":
+            name, stop = self._entity_name()
+            if name in self._entities:
+                one.entity, self._at = name, stop
+                return
+            self.unknown.append(name)
+        one.types = self._type_list(one) if known is None else known
+        one.brackets = self._brackets()
+
+    def _entity_name(self) -> tuple[str, int]:
+        """The text at this place, in quotes or else up to a known relation, and where it ends."""
+        if quoted := _QUOTED.match(self._text, self._at):
+            return next(part for part in quoted.groups() if part), quoted.end()
+        begin, stop = self._at, len(self._text)
+        for arrow in re.finditer(r"\s+<?-\s*", self._text[begin:]):
+            self._at = begin + arrow.end()
+            if self._known_name(self._predicates, _PREDICATE_END) is not None:
+                stop = begin + arrow.start()
+                break
+        self._at = begin
+        return self._text[begin:stop].strip(), stop
+
+    def _known_types(self) -> list[str] | None:
+        """Read known types between bars, or `*`, which is an empty list; None for other text."""
+        begin = self._at
+        if self._take(r"\*(?=\s*(?:[\[({:]|$))"):
+            return []
+        names: list[str] = []
+        while (name := self._known_name(self._types, _TYPE_END)) is not None:
+            self._at += len(name)
+            names.append(name)
+            if not self._take(r"\s*\|\s*"):
+                return names
+        self._at = begin
+        return None
+
+    def _brackets(self) -> list[str]:
+        """Read the contents of the brackets at this place."""
+        found: list[str] = []
+        while opened := re.compile(r"\s*([\[({])").match(self._text, self._at):
+            start = opened.end()
+            if opened[1] != "[" and not _CONDITION.match(self._text, start):
+                break
+            end = self._closing(start - 1)
+            content = self._text[start:end]
+            found.append(re.sub(r"(?<!:):\s", "=", content) if opened[1] == "{" else content)
+            self._at = end + 1
+        return found
+
+    def _closing(self, start: int) -> int:
+        """The place of the bracket that closes the one at `start`.
+
+        Raises:
+            ToolError: None closes it, or brackets are nested too deep.
+        """
+        text, waiting = self._text, list[str]()
+        quoted = {place for span in quoted_spans(text) for place in range(*span)}
+        for place in range(start, len(text)):
+            letter = text[place]
+            if place in quoted:
+                continue
+            if letter == "[" or (place == start and letter in _CLOSING):
+                waiting.append(_CLOSING[letter])
+                if len(waiting) > MOST_NESTED:
+                    raise self._wrong(
+                        f"{excerpt(self._whole)} has conditions nested more than {MOST_NESTED} "
+                        "deep. Ask for the innermost entities in a call of their own, and give "
+                        "their ids.",
+                        "too_large",
+                    )
+            elif letter == waiting[-1]:
+                waiting.pop()
+                if not waiting:
+                    return place
+        raise self._wrong(
+            f"the bracket before {excerpt(text[start + 1 :])} is not closed. Close it with "
+            f'"{_CLOSING[text[start]]}"; a value that contains a bracket is put in quotes: '
+            'Type[name="a]b"].',
+            "bad_value",
+        )
+
+    def _wrong(self, why: str, kind: str) -> ToolError:
+        return ToolError(f"{self._argument}: {why}", kind=kind, argument=self._argument)
 
     def _bare(self, one: ParsedStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
@@ -146,9 +288,10 @@ class StepReader:
             return False
         if self._known_name(self._predicates, _PREDICATE_END) is not None:
             one.predicates = self._name_list(self._predicates, _PREDICATE_END)
+            one.edge_brackets = self._brackets()
             if self._tail(one, entering=bool(head[1]), closed=True):
                 return True
-        self._at, one.predicates = begin, []
+        self._at, one.predicates, one.edge_brackets = begin, [], []
         return False
 
     def _tail(self, one: ParsedStep, *, entering: bool, closed: bool) -> bool:
@@ -197,7 +340,7 @@ class StepReader:
         """The longest known name at this place, or else the text before the next end of a name."""
         name = self._known_name(known, end)
         if name is None:
-            if quoted := self._take(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'"):
+            if quoted := self._take(_QUOTED):
                 return next(part for part in quoted.groups() if part)
             stop = end.search(self._text, self._at)
             name = self._text[self._at : stop.start() if stop else len(self._text)]
@@ -230,8 +373,10 @@ class StepReader:
         low = int(least or 1)
         if not 1 <= low <= high:
             raise step_error(
-                f"path: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is no number "
-                'of times: "{1,3}" is once to three times, from 1 on and with an upper bound.'
+                f"{one.argument}: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is "
+                'no number of times: "{1,3}" is once to three times, from 1 on and with an upper '
+                "bound.",
+                argument=one.argument,
             )
         if high > MAX_STEPS:
             raise step_error(
@@ -239,6 +384,7 @@ class StepReader:
                 f"has at most {MAX_STEPS} steps in all. Lower the upper bound in "
                 f"{found[0].strip()}.",
                 "too_large",
+                one.argument,
             )
         one.least, one.most = low, high
 
@@ -250,9 +396,9 @@ class StepReader:
         return found
 
     def _unreadable(self, one: ParsedStep) -> NoReturn:
-        raise step_error(f"{one.name} cannot be read.")
+        raise step_error(f"{one.name} cannot be read.", argument=one.argument)
 
 
-def step_error(message: str, kind: str = "bad_value") -> ToolError:
-    """Create the error of a step, with the grammar."""
-    return ToolError(f"{message} {GRAMMAR}", kind=kind, argument="path")
+def step_error(message: str, kind: str = "bad_value", argument: str = "path") -> ToolError:
+    """Create the error of a step or a pattern, with the grammar."""
+    return ToolError(f"{message} {GRAMMAR}", kind=kind, argument=argument)

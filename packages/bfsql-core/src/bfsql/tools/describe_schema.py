@@ -19,6 +19,7 @@ from bfsql.engine.counting import directions_of, relations_of
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import FirstRingTooLarge
+from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription
 from bfsql.schema_statistics import evenly_spaced
 from bfsql.tools.budget import Budget
@@ -84,9 +85,11 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
         ToolError: There is no such entity, or its edges could not be read.
     """
     columns = columns_of(names.db)
-    found = await names.start(columns, seeds)
+    found, failed = await names.entities(columns, seeds)
+    if failed:
+        raise await names.error("seeds", failed)
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
-    reach = await traverse(columns, found, 1, bounds)
+    reach = await traverse(columns, NodeSet.of(found), 1, bounds)
     relations = await relations_of(reach)
     numbers = Counter(reach.types.tolist())
     node_counts = {columns.type_names[number]: count for number, count in numbers.items()}

@@ -37,8 +37,8 @@ _BREAKS = re.compile(r"[:/#]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Name:
-    """The result of looking up a value that is no id."""
+class UnresolvedName:
+    """A value that is neither an id nor the name of a single entity."""
 
     value: str
     candidates: Sequence[EntityStub] = ()
@@ -66,34 +66,24 @@ class NameResolver:
     notes: list[Note] = field(default_factory=list)
     _left: int = MOST_NAMES
 
-    async def start(
-        self,
-        columns: IntegerGraph,
-        values: Sequence[str],
-        argument: str = "seeds",
-        types: Sequence[str] = (),
-    ) -> list[ResolvedNode]:
-        """The entities at which a traversal starts or ends, each once, in the order given.
+    async def entities(
+        self, columns: IntegerGraph, values: Sequence[str], types: Sequence[str] = ()
+    ) -> tuple[list[ResolvedNode], list[UnresolvedName]]:
+        """The entities of some ids and names, each once, in the order given, and the other values.
 
         If several entities share a name, those of the given types are preferred.
-
-        Raises:
-            ToolError: A value is neither an id nor a name, or is the name of several entities.
         """
-        known, failed = await self._entities(values, columns.find, types)
-        if failed:
-            raise await self._error(argument, failed)
-        return known
+        return await self._entities(values, columns.find, types)
 
     async def node(self, argument: str, value: str) -> Node:
         """The entity of one id or name.
 
         Raises:
-            ToolError: As in `start`.
+            ToolError: The value is neither an id nor a name, or is the name of several entities.
         """
         known, failed = await self._entities([value], lambda ids: nodes_of(self.db, ids))
         if failed:
-            raise await self._error(argument, failed)
+            raise await self.error(argument, failed)
         call.has_read(nodes=1)
         return known[0]
 
@@ -120,14 +110,14 @@ class NameResolver:
         values: Sequence[str],
         lookup: Callable[[list[str]], Awaitable[Sequence[N | None]]],
         types: Sequence[str] = (),
-    ) -> tuple[list[N], list[_Name]]:
+    ) -> tuple[list[N], list[UnresolvedName]]:
         """The entities found for some values, each once, in order, and the unresolved values.
 
         A value that is no valid text is in no store and is not looked up.
         """
         asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
         found = await _looked_up(asked, lookup)
-        names = {v: _Name(v) for v in dict.fromkeys(values) if found.get(v) is None}
+        names = {v: UnresolvedName(v) for v in dict.fromkeys(values) if found.get(v) is None}
         if names:
             by_name = await self._by_name([v for v in asked if v in names], types)
             meant = {v: n.candidates[0] for v, n in by_name.items() if len(n.candidates) == 1}
@@ -139,22 +129,24 @@ class NameResolver:
                     full = names.pop(value).full
                     self.notes.append(Substitution(value, stub.id, stub.entity_type, full))
                 else:
-                    names[value] = _Name(value)
+                    names[value] = UnresolvedName(value)
         known: dict[str, N] = {}
         for value in values:
             if (one := found.get(value)) is not None:
                 known.setdefault(one.id, one)
         return list(known.values()), list(names.values())
 
-    async def _by_name(self, values: Sequence[str], types: Sequence[str]) -> dict[str, _Name]:
+    async def _by_name(
+        self, values: Sequence[str], types: Sequence[str]
+    ) -> dict[str, UnresolvedName]:
         """Search by name for as many of the values as the call may still look up."""
         some = values[: self._left]
         self._left -= len(some)
         found = await each(some, lambda value: self._candidates(value, types))
-        skipped = {value: _Name(value, skipped=True) for value in values[len(some) :]}
+        skipped = {value: UnresolvedName(value, skipped=True) for value in values[len(some) :]}
         return skipped | {name.value: name for name in found if name is not None}
 
-    async def _candidates(self, value: str, types: Sequence[str]) -> _Name:
+    async def _candidates(self, value: str, types: Sequence[str]) -> UnresolvedName:
         text = " ".join(value.split())
         if types:
             narrowed = _called(value, await classified_search(self.db, text, types))
@@ -167,7 +159,7 @@ class NameResolver:
             found = _called(value, await classified_search(self.db, name, [entity_type]))
             if found.candidates:
                 return found
-        return _Name(value)
+        return UnresolvedName(value)
 
     async def _typed(self, value: str) -> list[tuple[str, str]]:
         """Known types and names, for a value written like `Disease: Vetorjor`."""
@@ -182,7 +174,8 @@ class NameResolver:
 
     # --- sentences --------------------------------------------------------------
 
-    async def _error(self, argument: str, failed: Sequence[_Name]) -> ToolError:
+    async def error(self, argument: str, failed: Sequence[UnresolvedName]) -> ToolError:
+        """Create the error of values that name no entity, or several."""
         if several := [name for name in failed if name.candidates]:
             [sentence] = await self._ambiguous(several[:1])
             return ToolError(f"{argument}: {sentence}", kind="ambiguous_name", argument=argument)
@@ -192,7 +185,7 @@ class NameResolver:
         sentence = f"{argument}: {_too_many([name.value for name in failed])}"
         return ToolError(sentence, kind="too_large", argument=argument)
 
-    async def _ambiguous(self, names: Sequence[_Name]) -> list[str]:
+    async def _ambiguous(self, names: Sequence[UnresolvedName]) -> list[str]:
         """A sentence for each name, with facts that tell its candidates apart."""
         listed = [[stub.id for stub in name.candidates[:MOST_CANDIDATES]] for name in names]
         facts = await contexts(self.db, listed)
@@ -220,15 +213,15 @@ async def _looked_up(
     return dict(zip(asked, await call.within(lookup(asked)), strict=True)) if asked else {}
 
 
-def _called(value: str, found: Hits) -> _Name:
+def _called(value: str, found: Hits) -> UnresolvedName:
     """The entities with this name: an id precedes a name, and a name precedes an alias."""
     for kind in (MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS):
         if candidates := found.of(kind):
-            return _Name(value, candidates, found.full)
-    return _Name(value)
+            return UnresolvedName(value, candidates, found.full)
+    return UnresolvedName(value)
 
 
-def _ambiguous(name: _Name, facts: Mapping[str, Sequence[str]]) -> str:
+def _ambiguous(name: UnresolvedName, facts: Mapping[str, Sequence[str]]) -> str:
     shared = len(name.candidates)
     listed = name.candidates[:MOST_CANDIDATES]
     candidates = "; ".join(_candidate(stub, facts.get(stub.id, ())) for stub in listed)

@@ -11,31 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import connection_notes, shared_notes
+from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
-from bfsql.engine.conditions import Conditions, Query, conditions_of
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.path.answer import PathPages, follow
+from bfsql.engine.patterns import PatternSearch
+from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.integers import ResolvedNode
+from bfsql.integers import NodeSet
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
+from bfsql.tools.ends import EndResolver
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
-from bfsql.tools.steps import PathArguments, ResolvedPath, Vocabulary, path_query, without_steps
+from bfsql.tools.steps import PathArguments, path_query, without_steps
 from bfsql.tools.validate import missing, without_doubts
 
 MAX_PAIRS = 100
 """Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
+SET_PAGE = 50
+"""Number of entities of a set that a page has where `limit` is left out (`asking-2.md` 11)."""
 
 
 class Traversal:
@@ -50,8 +54,11 @@ class Traversal:
         self._budget = Budget.of(limits, max_tokens)
         self._columns = columns_of(db)
         self._bounds = Bounds.of(self._columns, limits.max_nodes, limits.max_edges)
-        self._names = NameResolver(db, schema.lists)
-        self._notes = self._names.notes
+        names = NameResolver(db, schema.lists)
+        self._notes = names.notes
+        self._relations = RelationReader(db, self._columns, self._bounds, limits.stripped)
+        search = PatternSearch(db, self._columns, self._bounds, self._relations)
+        self._ends = EndResolver(self._columns, names, schema, search)
 
     async def bfs_query(
         self,
@@ -63,7 +70,7 @@ class Traversal:
         count_distinct: int | None,
         **arguments: Any,
     ) -> Answer:
-        """The union of neighbourhoods, walks along a path, or shortest connections."""
+        """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
         if not path:
             without_steps(show, count_distinct)
         if not path and not to:
@@ -76,11 +83,13 @@ class Traversal:
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
-        if max_hops is None:
+        if max_hops is None and seeds.is_named:
             raise missing("bfs_query", "max_hops")
-        query = BfsQuery(max_hops=max_hops, **arguments)
-        conditions = await self._conditions(query)
-        selection = await selected(self._columns, seeds, max_hops, self._bounds, conditions)
+        if max_hops is None and arguments["limit"] is None:
+            arguments["limit"] = SET_PAGE
+        query = BfsQuery(max_hops=max_hops or 0, **arguments)
+        conditions = await self._relations.conditions(query)
+        selection = await selected(self._columns, seeds, query.max_hops, self._bounds, conditions)
         return await self._subgraph(query, selection)
 
     async def intersect_subgraphs(
@@ -89,9 +98,17 @@ class Traversal:
         """The nodes that all seeds share."""
         self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments, at_least=2)
+        if not seeds.is_named:
+            raise ToolError(
+                f"seeds: {excerpt(seeds.texts[-1])} is a set of entities, and an intersection has "
+                "single ones. bfs_query takes sets: what two of them share lies on a path from "
+                "one to the other (path, to).",
+                kind="bad_value",
+                argument="seeds",
+            )
         for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
             query = IntersectionQuery(k=depth, **arguments)
-            conditions = await self._conditions(query)
+            conditions = await self._relations.conditions(query)
             whole = await traverse(self._columns, seeds, depth, self._bounds)
             reach = await intersect(whole, self._bounds)
             selection = await select(reach, conditions)
@@ -111,59 +128,42 @@ class Traversal:
         self,
         of_path: PathArguments,
         to: Sequence[str],
-        seeds: Sequence[ResolvedNode],
+        seeds: NodeSet,
         arguments: dict[str, Any],
     ) -> Answer:
         """Answer a call with a path by its walks, or without them if not even one node's fit."""
-        types = frozenset(self._columns.type_names[seed.type] for seed in seeds)
-        query, replaced, doubts = await self._path_query(of_path, types, arguments)
+        names = self._columns.type_names
+        types = {names[number] for number in distinct_numbers(seeds.types).tolist()}
+        path, reader = await self._ends.read(lambda one: one.path(of_path.path), "path", types)
+        query = path_query(of_path, path, arguments)
         targets = None
         if to:
-            last = query.path.steps[-1].types or ()
-            targets = await self._names.start(self._columns, to, "to", sorted(last))
-        steps = len(query.path.steps)
-        conditions = await self._conditions(query, steps=steps, shown=query.shown_step)
+            targets = await self._ends.node_set(to, "to", sorted(path.steps[-1].types or ()))
+        conditions = await self._relations.conditions(query)
         result = await follow(
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
         )
         if query.sort_by is not None:
             result = await in_order_of_walks(self._db, result, query.sort_by)
-        self._notes += [*replaced, *(() if len(result.shown) else doubts)]
+        self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
         pages = (
             PathPages(query, result, walks=walks, too_large=query.walks and not walks)
             for walks in ((True, False) if query.walks else (False,))
         )
         return await self._answer(pages, result.selection.summary)
 
-    async def _path_query(
-        self, of_path: PathArguments, types: frozenset[str], arguments: dict[str, Any]
-    ) -> ResolvedPath:
-        """The query of a path; the schema is read again before a name is called unknown."""
-        try:
-            return path_query(of_path, await self._vocabulary(types, again=False), arguments)
-        except ToolError:
-            return path_query(of_path, await self._vocabulary(types, again=True), arguments)
-
-    async def _vocabulary(self, types: frozenset[str], *, again: bool) -> Vocabulary:
-        schema, outline = await call.within(self._schema.with_outline(again=again))
-        if outline is None:
-            return Vocabulary(schema, types)
-        whole = not outline.sampled and not outline.relations_left_out
-        return Vocabulary(schema, types, outline.relations, whole)
-
-    async def _connections(
-        self, query: BfsQuery, seeds: Sequence[ResolvedNode], to: Sequence[str]
-    ) -> Answer:
+    async def _connections(self, query: BfsQuery, seeds: NodeSet, to: Sequence[str]) -> Answer:
         """Answer a call by the shortest connections of its seeds with other entities."""
-        targets = await self._names.start(self._columns, to, "to")
-        if len(seeds) * len(targets) > MAX_PAIRS:
+        targets = await self._ends.node_set(to, "to")
+        pairs = len(seeds.places) * len(targets.places)
+        if pairs > MAX_PAIRS:
             raise ToolError(
-                f"seeds and to make {len(seeds) * len(targets)} pairs; at most {MAX_PAIRS} are "
+                f"seeds and to make {pairs} pairs; at most {MAX_PAIRS} are "
                 "connected in a call. Name fewer.",
                 kind="too_large",
                 argument="to",
             )
-        conditions = await self._conditions(query)
+        conditions = await self._relations.conditions(query)
         search = ShortestPathSearch(self._columns, conditions, self._bounds)
         found = await search.connections(seeds, targets, query.max_hops)
         self._notes += connection_notes(found.pairs, query.max_hops)
@@ -173,17 +173,17 @@ class Traversal:
 
     async def _prepared(
         self, arguments: dict[str, Any], at_least: int = 1
-    ) -> tuple[list[ResolvedNode], dict[str, Any]]:
+    ) -> tuple[NodeSet, dict[str, Any]]:
         """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
-        seeds = await self._names.start(self._columns, arguments["seeds"])
-        if len(seeds) < at_least:
+        seeds = await self._ends.node_set(arguments["seeds"], "seeds")
+        if len(seeds.places) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
-                f"{excerpt(seeds[0].id)}. For one entity use bfs_query.",
+                f"{excerpt(seeds.texts[0])}. For one entity use bfs_query.",
                 kind="bad_value",
                 argument="seeds",
             )
-        prepared = {**arguments, "seeds": [seed.id for seed in seeds]}
+        prepared = {**arguments, "seeds": seeds.texts}
         for argument in ("node_types", "exclude_node_types", "predicates"):
             if arguments[argument]:
                 names, notes = await self._schema.spelled(argument, arguments[argument])
@@ -199,10 +199,6 @@ class Traversal:
         """Note that the call requested more than the server grants, if it did."""
         if self._budget.asked is not None:
             self._notes.append(self._budget.clamped(paged=paged))
-
-    async def _conditions(self, query: Query, **of_path: int) -> Conditions:
-        stripped = self._limits.stripped
-        return await conditions_of(self._db, self._columns, query, stripped=stripped, **of_path)
 
     async def _subgraph(self, query: BfsQuery | IntersectionQuery, selection: Selection) -> Answer:
         """Answer with a selection, in the requested order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -27,7 +26,7 @@ from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
 from bfsql.models import (
     MOST_PATHS,
     AnswerGaps,
@@ -58,8 +57,8 @@ class PathResult:
 async def follow(
     columns: IntegerGraph,
     query: PathQuery,
-    seeds: Sequence[ResolvedNode],
-    targets: Sequence[ResolvedNode] | None,
+    seeds: NodeSet,
+    targets: NodeSet | None,
     *,
     conditions: Conditions,
     bounds: Bounds,
@@ -71,8 +70,8 @@ async def follow(
     Args:
         columns: The graph.
         query: The path and its shown step.
-        seeds: The nodes at which walks start, each once.
-        targets: The nodes at which walks must end, each once; None for any node.
+        seeds: The nodes at which walks start.
+        targets: The nodes at which walks must end; None for any node.
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges to read.
 
@@ -82,7 +81,7 @@ async def follow(
         NodesUncounted: The deadline passed while different nodes were counted.
     """
     cache = None if conditions else columns.kept
-    ends = [None if nodes is None else tuple(n.handle for n in nodes) for nodes in (seeds, targets)]
+    ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     request = (query.path, *ends, query.shown_step, query.count_distinct, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:

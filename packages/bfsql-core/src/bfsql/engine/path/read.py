@@ -21,7 +21,7 @@ from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.thresholds import RING_SHARE
 from bfsql.engine.traverse import Bounds, EdgeCollector, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
-from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, ResolvedNode
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
 from bfsql.models import Path, Step
 
 
@@ -122,8 +122,8 @@ class PathReader:
     Args:
         columns: The graph.
         path: The steps.
-        seeds: The nodes at which walks start, each once.
-        targets: The nodes at which walks must end, each once; None for any node.
+        seeds: The nodes at which walks start.
+        targets: The nodes at which walks must end; None for any node.
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
     """
@@ -132,8 +132,8 @@ class PathReader:
         self,
         columns: IntegerGraph,
         path: Path,
-        seeds: Sequence[ResolvedNode],
-        targets: Sequence[ResolvedNode] | None,
+        seeds: NodeSet,
+        targets: NodeSet | None,
         *,
         conditions: Conditions,
         bounds: Bounds,
@@ -146,14 +146,12 @@ class PathReader:
         self._layers = layers_of(path.steps)
         nothing = Arcs(NO_HANDLES, NO_HANDLES, NO_HANDLES, np.empty(0, bool))
         self._arcs = [nothing] * len(self._layers)
-        first, last = path.start.types, path.steps[-1].types
-        seed_handles, starts = _handles(columns, seeds, first)
+        self._seeds, self._targets = seeds, targets
+        self._starts = NO_HANDLES
         self._ends: IntArray | None = None
-        if targets is not None:
-            _, self._ends = _handles(columns, targets, last)
         # Targets that conditions remove elsewhere: a walk may end there, and not pass them.
         self._ends_only = Handles(columns.size)
-        self._seeds, self._starts = seed_handles, starts
+        self._entities: dict[int, NodeSet] = {}
         self._frontiers: dict[int, Frontier] = {}
         self._done_front, self._done_back = 0, len(self._layers)
 
@@ -163,10 +161,18 @@ class PathReader:
         Raises:
             StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
         """
-        starts, ends = self._starts, self._ends
-        self._starts = await self._kept_named(starts, 0)
-        if ends is not None:
-            self._ends = await self._kept_named(ends, len(self._path.steps))
+        steps = self._path.steps
+        self._entities = {
+            number: await self._named_at(step) for number, step in enumerate(steps) if step.end.ids
+        }
+        targets = self._targets
+        if targets is None:
+            targets = self._entities.get(len(steps) - 1)
+        self._starts, starts_removed = await self._kept_at(self._seeds, 0, self._path.start.types)
+        targets_removed = False
+        if targets is not None:
+            kept = self._kept_at(targets, len(steps), steps[-1].types)
+            self._ends, targets_removed = await kept
         while self._done_front < self._done_back:
             front, back = self._front(), self._back()
             if back is not None and len(back) < len(front):
@@ -179,11 +185,11 @@ class PathReader:
             self._columns,
             self._path,
             self._layers,
-            self._seeds,
+            self._seeds.handles,
             self._starts,
-            len(starts) > len(self._starts),
+            starts_removed,
             self._ends,
-            ends is not None and self._ends is not None and len(ends) > len(self._ends),
+            targets_removed,
             self._arcs,
             [self._frontiers[n] for n in range(len(self._layers))],
         )
@@ -303,6 +309,8 @@ class PathReader:
         """The nodes that a layer may reach; with `ending`, walks may end at the targets."""
         columns, conditions = self._columns, self._conditions
         wanted = self._path.steps[layer.step].types
+        if entities := self._entities.get(layer.step):
+            nodes = nodes[np.isin(nodes, entities.handles)]
         if not len(nodes):
             return nodes
         types = np.zeros(len(nodes), np.int32)
@@ -324,24 +332,34 @@ class PathReader:
         self._removed |= not stays.all()
         return nodes[stays]
 
-    async def _kept_named(self, nodes: IntArray, step: int) -> IntArray:
-        """Those of the nodes named for a step that the conditions on this step keep."""
-        if not len(nodes):
-            return nodes
-        types = await self._columns.types(nodes)
-        return nodes[await self._conditions.keeps_nodes(nodes, types, step, named=True)]
+    async def _kept_at(
+        self, nodes: NodeSet, step: int, types: frozenset[str] | None
+    ) -> tuple[IntArray, bool]:
+        """The nodes named for a step that have its types and that the conditions keep.
+
+        Conditions that do not name the step spare entities that the call named.
+
+        Returns:
+            The nodes, and whether conditions removed some.
+        """
+        handles, kinds = nodes.handles, nodes.types
+        if types is not None:
+            typed = are_named(kinds, self._columns.type_names, types)
+            handles, kinds = handles[typed], kinds[typed]
+        self._conditions.learn(kinds, NO_HANDLES)
+        kept = np.zeros(len(handles), bool)
+        is_named = np.isin(handles, nodes.named)
+        for group, named in ((is_named, True), (~is_named, False)):
+            if group.any():
+                judged = handles[group], kinds[group]
+                kept[group] = await self._conditions.keeps_nodes(*judged, step, named=named)
+        return handles[kept], not kept.all()
+
+    async def _named_at(self, step: Step) -> NodeSet:
+        """The entities at which a step may end."""
+        found = await call.within(self._columns.find(sorted(step.end.ids or ())))
+        return NodeSet.of([node for node in found if node is not None])
 
     def _is_last(self, layer: Layer) -> bool:
         """Whether a walk may end behind a layer."""
         return layer.onwards and layer.step == len(self._path.steps) - 1
-
-
-def _handles(
-    columns: IntegerGraph, found: Sequence[ResolvedNode], types: frozenset[str] | None
-) -> tuple[IntArray, IntArray]:
-    """The handles of some nodes, and of those that have one of the given types."""
-    every = np.array([one.handle for one in found], np.int32)
-    if types is None:
-        return every, every
-    names = columns.type_names
-    return every, np.array([one.handle for one in found if names[one.type] in types], np.int32)

@@ -1,0 +1,114 @@
+"""The nodes of a pattern: those of some types that meet its conditions (`asking-2.md` 11).
+
+The store yields nodes that may meet the conditions, and core compares what the store does not
+compare exactly. Relations are read last, at nodes that meet all other conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import numpy as np
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.engine.properties import Values, properties_of_nodes
+from bfsql.engine.relations import RelationReader
+from bfsql.engine.traverse import Bounds
+from bfsql.errors import SetTooLarge
+from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
+from bfsql.models import Metadata, Pattern, PropertyCondition
+
+_ID = "id"
+"""The key that means the id of an entity without such a property, which no store compares."""
+
+
+class PatternSearch:
+    """Finds the nodes of patterns for one call.
+
+    Args:
+        db: The graph.
+        columns: The graph in integers, for this call.
+        bounds: Limits on the nodes.
+        relations: Reads the relations of nodes.
+    """
+
+    def __init__(
+        self,
+        db: GraphDbInterface,
+        columns: IntegerGraph,
+        bounds: Bounds,
+        relations: RelationReader,
+    ) -> None:
+        self._db, self._columns = db, columns
+        self._bounds, self._relations = bounds, relations
+
+    async def place(self, pattern: Pattern) -> Place:
+        """The nodes of a pattern, in the order of their ids.
+
+        Raises:
+            EntitiesNotListed: The store cannot list its entities.
+            SetTooLarge: There are more nodes than the bound allows.
+            TimeoutError: The deadline passed.
+        """
+        batches: list[tuple[IntArray, IntArray]] = [(NO_NODES, NO_NODES)]
+        count = 0
+        async with call.time_limit(), aclosing(self.batches(pattern)) as stream:
+            async for batch in stream:
+                count += len(batch[0])
+                if count > self._bounds.nodes:
+                    raise SetTooLarge(pattern.text, self._bounds.nodes)
+                batches.append(batch)
+        handles, types = map(np.concatenate, zip(*batches, strict=True))
+        ordered = await self._columns.ordered(handles)
+        order = np.argsort(handles)
+        types = types[order[np.searchsorted(handles, ordered, sorter=order)]]
+        return Place(pattern.text, ordered, types, named=False)
+
+    async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:
+        """The nodes of a pattern and their types, each once and in any order.
+
+        Raises:
+            EntitiesNotListed: The store cannot list its entities.
+            TimeoutError: The deadline passed.
+        """
+        columns = self._columns
+        pushed = [one for one in pattern.conditions if one.key != _ID]
+        compared = [one for one in pattern.conditions if not self._is_exact(one)]
+        values = {one.key: Values() for one in compared}
+        async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
+            async for batch in stream:
+                call.check()
+                call.has_read(nodes=len(batch.handles))
+                kept = await self._meeting(batch, compared, values)
+                handles, types = batch.handles[kept], batch.types[kept]
+                for relation in pattern.relations:
+                    kept = await self._relations.meeting(handles, types, relation)
+                    handles, types = handles[kept], types[kept]
+                yield handles, types
+
+    def _is_exact(self, one: PropertyCondition) -> bool:
+        return one.key != _ID and self._columns.filters_exactly(one)
+
+    async def _meeting(
+        self, batch: NodeBatch, conditions: Sequence[PropertyCondition], values: dict[str, Values]
+    ) -> BoolArray:
+        """Which nodes of a batch meet conditions that the store does not compare exactly."""
+        kept = np.ones(len(batch.handles), bool)
+        if not conditions:
+            return kept
+        records: list[Metadata] = []
+        ids = await self._columns.ids(batch.handles)
+        if batch.metadata and _ID not in values:
+            records = [batch.metadata.get(one, {}) for one in ids]
+        else:
+            read = properties_of_nodes(self._db, self._columns, batch.handles, values.keys())
+            async with aclosing(read) as parts:
+                async for _, some in parts:
+                    records += some
+        for one in conditions:
+            known = values[one.key]
+            numbers = known.numbers([record.get(one.key) for record in records])
+            kept &= known.meeting(one)[numbers]
+        return kept

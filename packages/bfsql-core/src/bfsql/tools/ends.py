@@ -1,0 +1,222 @@
+"""The ends of traversals: ids, names and patterns, in `seeds`, in `to` and in steps.
+
+Ids and exact names come first; a text is a pattern only if no entity is called so
+(`asking-2.md` 11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TypeVar
+
+from bfsql import call
+from bfsql.answers.clean import excerpt, plain
+from bfsql.answers.notes import listed
+from bfsql.engine.patterns import PatternSearch
+from bfsql.errors import ToolError
+from bfsql.integers import IntegerGraph, NodeSet, Place
+from bfsql.models import Outline, Pattern
+from bfsql.models.spelling import KnownNames
+from bfsql.tools.patterns import PatternReader, Vocabulary
+from bfsql.tools.resolve import NameResolver
+from bfsql.tools.schema import GraphSchema
+
+T = TypeVar("T")
+
+_PATTERN = re.compile(r"(?P<types>[^\[\]]+?)\s*(?:\[.*\]|:\s*\*)", re.DOTALL)
+
+
+class EndResolver:
+    """Resolves the ends of the traversals of one call.
+
+    Args:
+        columns: The graph in integers, for this call.
+        names: Resolves ids and names, and collects notes.
+        schema: The vocabulary of the graph.
+        search: Finds the nodes of patterns.
+    """
+
+    def __init__(
+        self,
+        columns: IntegerGraph,
+        names: NameResolver,
+        schema: GraphSchema,
+        search: PatternSearch,
+    ) -> None:
+        self._columns, self._names = columns, names
+        self._schema, self._search = schema, search
+        self._entities: dict[str, frozenset[str]] = {}
+
+    async def node_set(
+        self, values: Sequence[str], argument: str, types: Sequence[str] = ()
+    ) -> NodeSet:
+        """The nodes of some ids, names and patterns, with notes on their meaning.
+
+        If several entities share a name, those of the given types are preferred.
+
+        Raises:
+            ToolError: A value is none of them, or is the name of several entities.
+            SetTooLarge: A pattern has more nodes than a traversal may have.
+        """
+        known, failed = await self._names.entities(self._columns, values, types)
+        places = list(NodeSet.of(known).places)
+        others = {name.value for name in failed}
+        self._note_namesakes([value for value in values if value not in others])
+        unresolved = []
+        for name in failed:
+            pattern = None
+            if not name.candidates:
+                pattern, _ = await self.read(partial(_pattern, name.value), argument)
+            if pattern is None:
+                unresolved.append(name)
+            elif pattern.text not in {place.text for place in places}:
+                places.append(await self._place(pattern, name.value))
+        if unresolved:
+            if not any(name.candidates for name in unresolved):
+                self._check_types(unresolved[0].value, argument)
+            raise await self._names.error(argument, unresolved)
+        return NodeSet(tuple(places))
+
+    async def read(
+        self,
+        read: Callable[[PatternReader], T],
+        argument: str,
+        seed_types: Collection[str] = (),
+    ) -> tuple[T, PatternReader]:
+        """What a function reads with the vocabulary of the graph, and the reader with its notes.
+
+        The schema is read again, and entities are looked up, before a name is called unknown.
+
+        Raises:
+            ToolError: The text cannot be read, or names something that the graph does not have.
+        """
+        types = frozenset(seed_types)
+        try:
+            return await self._attempt(read, argument, await self.vocabulary(types, again=False))
+        except ToolError:
+            vocabulary = await self.vocabulary(types, again=True)
+        return await self._attempt(read, argument, vocabulary)
+
+    async def _attempt(
+        self, read: Callable[[PatternReader], T], argument: str, vocabulary: Vocabulary
+    ) -> tuple[T, PatternReader]:
+        reader = PatternReader(vocabulary, self._entities, argument)
+        try:
+            found = read(reader)
+        except ToolError:
+            if not await self._learn_entities(reader.unknown):
+                raise
+        else:
+            if not await self._learn_entities(reader.unknown):
+                return found, reader
+        reader = PatternReader(vocabulary, self._entities, argument)
+        return read(reader), reader
+
+    async def vocabulary(self, types: frozenset[str], *, again: bool) -> Vocabulary:
+        """The names that paths and patterns may use."""
+        schema, outline = await call.within(self._schema.with_outline(again=again))
+        if outline is None:
+            return Vocabulary(schema, types)
+        whole = not outline.sampled and not outline.relations_left_out
+        return Vocabulary(schema, types, outline.relations, whole)
+
+    async def _learn_entities(self, texts: Sequence[str]) -> bool:
+        """Look up the names at the ends of steps; whether one of them is the name of entities."""
+        learned = False
+        for text in dict.fromkeys(texts):
+            if text in self._entities:
+                continue
+            known, failed = await self._names.entities(self._columns, [text])
+            ids = [node.id for node in known]
+            ids += [stub.id for name in failed for stub in name.candidates]
+            if ids:
+                self._entities[text] = frozenset(ids)
+                learned = True
+            if len(ids) > 1:
+                self._names.notes.append(
+                    f"{excerpt(text)} was taken as the {len(ids)} entities of this name: "
+                    f"{listed(ids)}."
+                )
+        return learned
+
+    async def _place(self, pattern: Pattern, written: str) -> Place:
+        """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
+        place = await self._search.place(pattern)
+        types = listed(sorted(pattern.types or ()))
+        if (
+            pattern.types
+            and pattern.text == f"{'|'.join(sorted(pattern.types))}:*"
+            and (not written.rstrip().endswith("*"))
+        ):
+            self._names.notes.append(
+                f"{excerpt(written)} was taken as the {len(place.handles):,} entities of the type "
+                f"{types}."
+            )
+        if not len(place.handles):
+            self._names.notes.append(self._nothing(pattern))
+        return place
+
+    def _nothing(self, pattern: Pattern) -> str:
+        """A sentence on a pattern without entities, with the values of its properties."""
+        outline = self._schema.known_outline
+        facts = [] if outline is None else list(_property_facts(pattern, outline))
+        hint = " ".join(facts) or "Drop a condition to see which one is not met."
+        return f"Nothing is {excerpt(pattern.text)}. {hint}"
+
+    def _note_namesakes(self, values: Sequence[str]) -> None:
+        """Note entities that are called like a type, since the type may be meant."""
+        latest = self._schema.latest
+        outline = self._schema.known_outline
+        types = set(latest.entity_types) if latest else set[str]()
+        for value in values:
+            if value in types:
+                count = outline.node_counts.get(value) if outline else None
+                those = f"the {count:,} of that type are" if count else "those of that type are"
+                self._names.notes.append(
+                    f"{excerpt(value)} was taken as the entity of that name; {those} "
+                    f'"{plain(value)}:*".'
+                )
+
+    def _check_types(self, text: str, argument: str) -> None:
+        """Raise an error if a text is written like a pattern of a type that is none."""
+        found = _PATTERN.fullmatch(text.strip())
+        latest = self._schema.latest
+        if found is None or latest is None:
+            return
+        known = KnownNames(latest.entity_types)
+        for name in found["types"].split("|"):
+            if name.strip() != "*" and not known.spellings(name.strip()):
+                near = [spellings[0] for spellings in known.nearest(name.strip())]
+                hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
+                raise ToolError(
+                    f"{argument}: no entity is called {excerpt(text)}, and this graph has no type "
+                    f"{excerpt(name.strip())}. {hint}",
+                    kind="bad_value",
+                    argument=argument,
+                )
+
+
+def _pattern(text: str, reader: PatternReader) -> Pattern | None:
+    return reader.pattern(text)
+
+
+def _property_facts(pattern: Pattern, outline: Outline) -> list[str]:
+    """What the outline knows of the properties that a pattern names."""
+    types = pattern.types or frozenset(outline.node_properties)
+    facts = []
+    for one in pattern.conditions:
+        known = {p.name: p for t in sorted(types) for p in outline.node_properties.get(t, ())}
+        found = known.get(one.key)
+        if found is None:
+            near = [names[0] for names in KnownNames(known).nearest(one.key)]
+            what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"
+            if known:
+                facts.append(f"No property {excerpt(one.key)} is known there; {what}.")
+        elif found.values:
+            more = f" and {found.further_values} more" if found.further_values else ""
+            facts.append(f"{plain(one.key)} is one of {listed(list(found.values))}{more}.")
+        elif found.minimum is not None:
+            facts.append(f"{plain(one.key)} is from {found.minimum} to {found.maximum}.")
+    return facts

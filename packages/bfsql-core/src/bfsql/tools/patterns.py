@@ -1,0 +1,398 @@
+"""Patterns, steps and relation conditions, as models write them (`asking-2.md` 11, 13).
+
+    pattern    = types ("[" condition "]")* | types ":*"        types = "*" | type ("|" type)*
+    step       = arrow [pattern | name of entities]
+    condition  = property | ["no"] step+ [comparison number]
+
+Unambiguous variants are taken: braces and parentheses with conditions, several conditions in one
+bracket, another case, `Trial.phase=3`, a relation copied from the schema with its count.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from bfsql.answers.clean import excerpt, plain
+from bfsql.answers.notes import listed
+from bfsql.errors import ToolError
+from bfsql.models import (
+    MAX_STEPS,
+    EdgeDirection,
+    Path,
+    Pattern,
+    PropertyCondition,
+    Relation,
+    RelationCondition,
+    ScopedRelation,
+    Step,
+    StepComparison,
+)
+from bfsql.models.condition import property_condition, quoted_spans
+from bfsql.models.pattern import COMPARISONS
+from bfsql.models.spelling import KnownNames
+from bfsql.tools.arrows import ParsedStep, StepReader, step_error
+from bfsql.tools.schema import Schema
+
+NO_ENTITIES: Mapping[str, frozenset[str]] = {}
+
+_NO = re.compile(r"\s*(?:no|not|!)\s+(?=\S)", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
+_ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
+_LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
+_NUMBER = re.compile(r"\s*([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
+_STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
+_JOINT = re.compile(
+    r"\s*(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
+)
+"""What joins two conditions in one bracket: a property and an operator follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names that a path may use.
+
+    Args:
+        schema: Types and predicates of the graph.
+        seed_types: Types of the seeds.
+        relations: The relations of predicates between types in the graph's outline, if known.
+        whole: Whether there are no other relations.
+    """
+
+    schema: Schema
+    seed_types: frozenset[str] = frozenset()
+    relations: Sequence[Relation] = ()
+    whole: bool = False
+
+    def leaving(self, types: Collection[str] | None) -> list[str]:
+        """The relations of some types, as steps that start there, the most frequent first."""
+        steps: dict[str, None] = {}
+        for subject, predicate, other, _ in self.relations:
+            if types is None or subject in types:
+                steps[f"-{predicate}-> {other}"] = None
+            if types is None or other in types:
+                steps[f"<-{predicate}- {subject}"] = None
+        return list(steps)
+
+    def directions(self, predicates: Collection[str], types: Collection[str]) -> set[EdgeDirection]:
+        """The directions in which relations of some predicates leave some types."""
+        found: set[EdgeDirection] = set()
+        for subject, predicate, other, _ in self.relations:
+            if predicate in predicates:
+                found |= {"out"} if subject in types else set()
+                found |= {"in"} if other in types else set()
+        return found
+
+
+class PatternReader:
+    """Reads patterns, paths and conditions, in the spelling of the graph.
+
+    Args:
+        vocabulary: The names that they may use.
+        entities: By name, the ids of the entities at which steps may end.
+        argument: The argument of the call that contains the texts, for errors.
+
+    Attributes:
+        replaced: Notes on names that were replaced by the names of the graph.
+        doubts: Notes on names that a sample of the schema lacks, to explain an empty result.
+        unknown: Texts in place of types that are none, and may be names of entities.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        entities: Mapping[str, frozenset[str]] = NO_ENTITIES,
+        argument: str = "path",
+    ) -> None:
+        self.replaced: list[str] = []
+        self.doubts: list[str] = []
+        self.unknown: list[str] = []
+        self._vocabulary = vocabulary
+        self._entities = entities
+        self._argument = argument
+        self._predicates = KnownNames(vocabulary.schema.predicates)
+        self._types = KnownNames(vocabulary.schema.entity_types)
+
+    # --- patterns -------------------------------------------------------------------
+
+    def pattern(self, text: str) -> Pattern | None:
+        """The set of entities that a seed names; None if the text is no pattern.
+
+        Raises:
+            ToolError: The text begins like a pattern and cannot be read as one.
+        """
+        found = self._reader(text).pattern()
+        if found is None:
+            return self._dotted(text)
+        names, brackets, rest = found
+        every = not brackets and re.fullmatch(r":\s*\*", rest)
+        if (rest and not every) or not (names or brackets or every):
+            return None
+        types = frozenset(self._type(name) for name in names) or None
+        return Pattern(types, *self._conditions(brackets, types))
+
+    def _dotted(self, text: str) -> Pattern | None:
+        """The set of a seed like `Trial.phase=3`."""
+        for place in (place for place, letter in enumerate(text) if letter == "."):
+            same = self._types.spellings(text[:place].strip())
+            if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
+                one = property_condition(text[place + 1 :], self._argument, whole=text)
+                return Pattern(frozenset(same), (one,))
+        return None
+
+    def _type(self, name: str) -> str:
+        [spelled, *_] = self._types.spellings(name)
+        return spelled
+
+    def _conditions(
+        self, brackets: Iterable[str], types: Collection[str] | None
+    ) -> tuple[tuple[PropertyCondition, ...], tuple[RelationCondition, ...]]:
+        """The conditions in the brackets of a pattern whose nodes have some types."""
+        properties: list[PropertyCondition] = []
+        relations: list[RelationCondition] = []
+        for content in brackets:
+            relation = self.relation(content, types)
+            if relation is not None:
+                relations.append(relation.condition)
+            else:
+                properties += self._properties(content)
+        return tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
+
+    def _properties(self, content: str) -> list[PropertyCondition]:
+        spans = quoted_spans(content)
+        joints = [
+            found
+            for found in _JOINT.finditer(content)
+            if not any(start < found.start() < stop for start, stop in spans)
+        ]
+        ends = [0, *(place for found in joints for place in found.span()), len(content)]
+        parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
+        return [property_condition(part, self._argument) for part in parts]
+
+    # --- relation conditions --------------------------------------------------------
+
+    def relation(self, text: str, types: Collection[str] | None = None) -> ScopedRelation | None:
+        """A relation condition; None if the text is a condition on a property.
+
+        Args:
+            text: The condition, perhaps with a type or a step in front.
+            types: The types of the nodes to which it applies, if it names none; None for any.
+
+        Raises:
+            ToolError: The relation cannot be read, or names something that the graph has not.
+        """
+        negated = _NO.match(text)
+        rest = text[negated.end() :] if negated else text
+        number = _STEP_NUMBER.match(rest)
+        scope: frozenset[str] | None = None
+        if number:
+            rest = rest[number.end() :]
+        elif not _ARROW.match(rest):
+            front = self._reader(rest).pattern()
+            if front is None or not _ARROW.match(front[2]) or front[1]:
+                self._check_front(text, rest)
+                return None
+            scope = frozenset(self._type(name) for name in front[0]) or None
+            rest = front[2]
+        if not re.search(r"-", rest.lstrip("<- ")) and "--" not in rest:
+            return None
+        counted = _NUMBER.search(rest)
+        path = self.path([rest[: counted.start()] if counted else rest], scope or types)
+        one = RelationCondition(tuple(path.steps))
+        if counted:
+            one = replace(one, comparison=COMPARISONS[counted[1]], number=int(counted[2]))
+        if negated and counted:
+            raise self._error(f"{excerpt(text)} has both no and a number. Leave one of them out.")
+        if negated:
+            one = replace(one, comparison="=", number=0)
+        return ScopedRelation(text, one, int(number[1]) if number else None, scope)
+
+    def _check_front(self, text: str, rest: str) -> None:
+        """Raise an error if a relation follows a text that is no type.
+
+        An operator before the first arrow makes the text a condition on a property.
+        """
+        arrow, comparison = _LATER_ARROW.search(rest), re.search(r"[=~]|[<>](?!-)|!", rest)
+        if arrow is None or (comparison and comparison.start() < arrow.start()):
+            return
+        name = rest[: arrow.start()].strip()
+        near = [spellings[0] for spellings in self._types.nearest(name)]
+        raise self._error(
+            f"{excerpt(text)} names a type in front of its relation that this graph does not have: "
+            f"{excerpt(name)}.{_nearest(near) or ' describe_schema lists what there is.'}"
+        )
+
+    def comparison(self, text: str) -> StepComparison | None:
+        """A comparison of two steps, such as `2 != 0`; None if the text is none."""
+        found = _STEPS.fullmatch(text)
+        if found is None:
+            return None
+        return StepComparison(text, int(found[1]), found[2] in ("=", "=="), int(found[3]))
+
+    def _error(self, sentence: str) -> ToolError:
+        return ToolError(f"{self._argument}: {sentence}", kind="bad_value", argument=self._argument)
+
+    # --- paths ----------------------------------------------------------------------
+
+    def path(self, texts: Sequence[str], start: Collection[str] | None = None) -> Path:
+        """The path of strings with one or several steps each.
+
+        Args:
+            texts: The strings.
+            start: The types of the nodes where it starts; None for any.
+
+        Raises:
+            ToolError: A step cannot be read, names something that the graph does not have, or
+                has an ambiguous direction; or there are too many steps.
+        """
+        raw: list[ParsedStep] = []
+        for text in texts:
+            reader = self._reader(text, before=len(raw))
+            raw += reader.steps()
+            self.unknown += reader.unknown
+        if len(raw) > MAX_STEPS:
+            raise step_error(
+                f"path has {len(raw)} steps; at most {MAX_STEPS} are taken.", "too_large"
+            )
+        steps: list[Step] = []
+        first, at = Pattern(), start
+        for one in raw:
+            front = self._end(one, one.front, one.front_brackets, at)
+            if front != Pattern():
+                if steps:
+                    steps[-1] = _narrowed(steps[-1], front, one)
+                else:
+                    first = front
+                at = front.types or at
+            steps.append(self._step(one, at))
+            at = steps[-1].types
+        path = Path(tuple(steps), first)
+        if path.longest > MAX_STEPS:
+            raise step_error(
+                f"path may take {path.longest} steps in all; at most {MAX_STEPS} are taken. Lower "
+                "the upper bound in {m,n}.",
+                "too_large",
+            )
+        return path
+
+    def _reader(self, text: str, before: int = 0) -> StepReader:
+        known = self._predicates, self._types, self._entities
+        return StepReader(text, *known, before=before, argument=self._argument)
+
+    def _step(self, one: ParsedStep, at: Collection[str] | None) -> Step:
+        """A step that starts at nodes of the given types; None for any."""
+        predicates = self._spelled(one, one.predicates, self._predicates, "predicate", at)
+        if one.entity is not None:
+            end = Pattern(ids=self._entities[one.entity])
+        else:
+            end = self._end(one, one.types, one.brackets, at)
+        edges = [part for content in one.edge_brackets for part in self._properties(content)]
+        step = Step(predicates, one.direction, end, one.least, one.most, tuple(edges))
+        return self._directed(one, step, at) if one.bare else step
+
+    def _end(
+        self,
+        one: ParsedStep,
+        names: Sequence[str],
+        brackets: Sequence[str],
+        at: Collection[str] | None,
+    ) -> Pattern:
+        """The nodes at one end of a step."""
+        types = self._spelled(one, names, self._types, "type", at)
+        return Pattern(types, *self._conditions(brackets, types))
+
+    def _directed(self, one: ParsedStep, step: Step, at: Collection[str] | None) -> Step:
+        """A step without a direction in the only possible one.
+
+        Raises:
+            ToolError: Both directions are possible.
+        """
+        vocabulary, predicates = self._vocabulary, step.predicates or frozenset()
+        possible: set[EdgeDirection] = {"out", "in"}
+        if vocabulary.whole and at is not None:
+            possible &= vocabulary.directions(predicates, at)
+        if vocabulary.whole and step.types is not None:
+            ways = vocabulary.directions(predicates, step.types)
+            possible &= {"in" if way == "out" else "out" for way in ways}
+        if len(possible) == 1:
+            return replace(step, direction=possible.pop())
+        leaving, entering = replace(step, direction="out"), replace(step, direction="in")
+        raise step_error(
+            f"{one.name} names no direction, and both may be "
+            f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering)."
+        )
+
+    def _spelled(
+        self,
+        one: ParsedStep,
+        names: Sequence[str],
+        known: KnownNames,
+        what: str,
+        at: Collection[str] | None,
+    ) -> frozenset[str] | None:
+        """Types or predicates in the spelling of the graph; None if a step names none."""
+        spelled = []
+        for name in names:
+            same = known.spellings(name)
+            if len(same) == 1:
+                if same[0] != name:
+                    self.replaced.append(
+                        f"{self._argument}: took {excerpt(same[0])} for {excerpt(name)}."
+                    )
+                spelled.append(same[0])
+                continue
+            if same or self._vocabulary.schema.comprehensive:
+                near = [spellings[0] for spellings in known.nearest(name)]
+                raise self._unknown(one, name, what, near, at)
+            nearest = _nearest(difflib.get_close_matches(name, known.names))
+            self.doubts.append(
+                f"{self._argument}: the sample of this graph's schema has no {what} "
+                f"{excerpt(name)}.{nearest}"
+            )
+            spelled.append(name)
+        return frozenset(spelled) or None
+
+    def _unknown(
+        self,
+        one: ParsedStep,
+        name: str,
+        what: str,
+        near: Sequence[str],
+        at: Collection[str] | None,
+    ) -> ToolError:
+        leaving = self._vocabulary.leaving(at)[:6]
+        where = "" if at is None else f" at {_or(at)}"
+        advice = _nearest(near)
+        if leaving:
+            advice += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
+        return step_error(
+            f"{one.name} names a {what} that this graph does "
+            f"not have: {excerpt(name)}.{advice or ' describe_schema lists what there is.'}",
+            argument=self._argument,
+        )
+
+
+def _narrowed(step: Step, front: Pattern, one: ParsedStep) -> Step:
+    """The step before the one that has this pattern in front."""
+    end = step.end
+    types = front.types if end.types is None else end.types & (front.types or end.types)
+    if types is not None and not types:
+        raise step_error(
+            f"{one.name} starts at {_or(front.types or ())}, but the step "
+            f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
+            "front out.",
+        )
+    conditions = tuple(dict.fromkeys((*end.conditions, *front.conditions)))
+    relations = tuple(dict.fromkeys((*end.relations, *front.relations)))
+    return replace(step, end=Pattern(types, conditions, relations, end.ids))
+
+
+def _nearest(names: Sequence[str]) -> str:
+    return f" The nearest: {listed(names)}." if names else ""
+
+
+def _or(names: Collection[str]) -> str:
+    return " or ".join(map(plain, sorted(names)))
