@@ -10,7 +10,13 @@ _DECODE = json.JSONDecoder().raw_decode
 _NAME = re.compile(r"[^\s\"|={}\[\];,>]+")
 _COUNTED = re.compile(r"[^\s\",;]+")
 _TEXT = re.compile(r"([^\"=,]+) = ")
-_TOTALS = {"hops": "max_hops", "k": "k", "shown": "shown_count", "common": "common_count"}
+_TOTALS = {
+    "seeds": "seed_count",
+    "hops": "max_hops",
+    "k": "k",
+    "shown": "shown_count",
+    "common": "common_count",
+}
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 Record = dict[str, Any]
 

@@ -8,7 +8,7 @@
     taken   = ("from " | "to " | "taken ") who (", " who)* | "taken by name"
     who     = (text " = ")? name (" (" name ")")?
     counts  = count ("; " count)* ("; continue offset=" number ", limit=" number)?
-    count   = ("hops " | "k " | "shown " | "common ") number
+    count   = ("seeds " | "hops " | "k " | "shown " | "common ") number
             | ("nodes " | "edges ") number (": " tally)?
     tally   = name (" " number)? (", " name " " number)*
     field   = "note: " value | key ": " value | "edges: " tally
@@ -52,7 +52,13 @@ _NODE = ("id", "entity_type", "metadata")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
 _ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
-_SHORT = {"max_hops": "hops", "k": "k", "shown_count": "shown", "common_count": "common"}
+_SHORT = {
+    "seed_count": "seeds",
+    "max_hops": "hops",
+    "k": "k",
+    "shown_count": "shown",
+    "common_count": "common",
+}
 """Numeric fields of a traversal, and their names in the counts."""
 
 

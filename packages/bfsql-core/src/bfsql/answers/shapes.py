@@ -101,6 +101,9 @@ class _Subgraph(StrictModel):
 class BfsAnswer(_Subgraph):
     """What `bfs_query` gives."""
 
+    seed_count: Count = 0
+    """Only where a seed is a pattern: the number of different seeds."""
+
     max_hops: Annotated[int, Field(ge=0, le=MAX_STEPS)]
     """At most 5 without a path; 0 where the seeds alone are shown."""
     shown_count: Count = 0

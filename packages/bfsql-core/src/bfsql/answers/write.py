@@ -132,8 +132,10 @@ class SubgraphWriter:
         """The answer; explanations precede the parts that a host may cut off."""
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
+            seed_count = result.seed_count
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
+            seed_count = None
         nodes = self._node_list(result.page)
         for node in nodes[common:] if common is not None else ():
             node["via"] = True
@@ -142,6 +144,7 @@ class SubgraphWriter:
         return _without_absent(
             {
                 "seeds": list(result.seeds),
+                "seed_count": seed_count,
                 name: depth,
                 "node_count": result.node_count,
                 "edge_count": result.edge_count,

@@ -253,15 +253,15 @@ async def connected(
     """
     columns, common = reach.columns, selection.nodes
     kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
-    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.handles]))
+    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
     passed = within(reach.edges, passable)
     edges = marked(passed, await conditions.keeps_edges(passed, None))
 
     def added() -> tuple[BoolArray, Ring]:
         on = np.zeros(len(edges.subjects), bool)
-        for seed in reach.handles:
-            start = np.array([seed], np.int32)
-            on |= towards(edges, ranks_from(columns.size, start, edges, reach.depth), common)
+        for place in reach.seeds.places:
+            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
+            on |= towards(edges, rank, common)
         ways = marked(edges, on)
         here = Handles(columns.size, common)
         ends = distinct_numbers(ways.ends)

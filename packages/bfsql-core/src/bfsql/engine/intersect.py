@@ -47,7 +47,9 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
             further = await _among(reach, outermost, bounds)
     except (TimeoutError, BoundMet) as stop:
         depth = reach.depth - 1
-        reach = replace(reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds, depth))
+        reach = replace(
+            reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds.texts, depth)
+        )
         return await _narrowed(reach, await _within_every(reach))
     return await _narrowed(reach, common, further)
 
@@ -69,9 +71,8 @@ async def _within_every(reach: TraversalResult) -> BoolArray:
     """Which nodes of a traversal are within its depth of every seed."""
     edges, size, hops = reach.edges, reach.columns.size, reach.depth
     common = np.ones(len(reach.nodes), bool)
-    for place in range(len(reach.handles)):
-        seed = reach.handles[place : place + 1]
-        search = partial(ranks_from, size, seed, edges, hops)
+    for place in reach.seeds.places:
+        search = partial(ranks_from, size, place.handles, edges, hops)
         rank = await off_loop(hops * len(edges.subjects), search)
         common &= rank[reach.nodes] > 0
     return common

@@ -144,8 +144,9 @@ def _facts(
         missing = distinct_numbers(ends[reach.missing.has(ends)])
     removed: tuple[str, ...] = ()
     if len(nodes) < len(reach.nodes):
-        kept = Handles(reach.columns.size, nodes).has(reach.handles).tolist()
-        removed = tuple(s for s, present in zip(reach.seeds, kept, strict=True) if not present)
+        kept = Handles(reach.columns.size, nodes)
+        named = (place for place in reach.seeds.places if place.named)
+        removed = tuple(place.text for place in named if not kept.has(place.handles).all())
     return AnswerGaps(
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
@@ -207,6 +208,7 @@ class Pages:
                 query.max_hops,
                 query.offset,
                 query.limit,
+                seed_count=query.seed_count,
             )
         names = selection.columns.type_names
         cut = Counter(names[number] for number in selection.types[count:].tolist())

@@ -62,10 +62,8 @@ class TraversalResult:
 
     columns: IntegerGraph
     """The graph that the numbers refer to."""
-    seeds: Sequence[str]
-    """Ids and patterns of the nodes at which the traversal started."""
-    handles: IntArray
-    """The handles of the seeds, in the same order."""
+    seeds: NodeSet
+    """The nodes at which the traversal started."""
     hops: int
     """Number of rings requested."""
     depth: int
@@ -103,14 +101,14 @@ async def traverse(
         TypesUnread: The deadline passed before the types were read.
     """
     stopped_by: StoppedBy | None = None
-    ids, handles = seeds.texts, seeds.handles
+    handles = seeds.handles
     search = _Search(columns, handles, bounds)
     rings = [await columns.ordered(handles)]
     while len(rings) <= hops and len(rings[-1]):
         try:
             found = await search.expand(rings[-1])
         except (TimeoutError, BoundMet) as stop:
-            stopped_by = stopping_bound(stop, ids, len(rings) - 1, _known_degree())
+            stopped_by = stopping_bound(stop, seeds.texts, len(rings) - 1, _known_degree())
             break
         rings.append(await columns.ordered(found))
     nodes = np.concatenate(rings)
@@ -138,8 +136,7 @@ async def traverse(
     distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
     return TraversalResult(
         columns,
-        ids,
-        handles,
+        seeds,
         hops,
         depth if stopped_by else hops,
         stopped_by,

@@ -88,8 +88,8 @@ class StepComparison:
     text: str
     """The text of the condition."""
     step: int
-    equal: bool
     other: int
+    equal: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ MAX_HOPS = 5
 class _Filters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seeds: list[str] = Field(description="Canonical entity ids to start from.")
+    seeds: list[str] = Field(description="Canonical entity ids to start from, and patterns.")
     node_types: list[str] = Field(
         default=[], description="Types that get full metadata; empty means all."
     )
@@ -58,6 +58,9 @@ class _Filters(BaseModel):
 
 
 class _Paged(_Filters):
+    seed_count: int | None = Field(
+        default=None, description="Number of different seeds, where one of them is a pattern."
+    )
     limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
     offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
 
@@ -247,6 +250,8 @@ class BfsResult(_Result):
     limit: int | None = None
     shown: ShownNodes | None = None
     """What the page of a path counts; None without a path."""
+    seed_count: int | None = None
+    """Number of different seeds; None if all of them are ids."""
 
 
 @dataclass(frozen=True, slots=True)

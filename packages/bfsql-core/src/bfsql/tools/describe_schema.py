@@ -98,7 +98,9 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
     def document(share: int) -> dict[str, Any]:
         shown = whole.part(share)
         notes = [*names.notes, *shown.notes, *left_out()]
-        return answers.neighbourhood_document(reach.seeds, node_counts, relations, shown, notes)
+        return answers.neighbourhood_document(
+            reach.seeds.texts, node_counts, relations, shown, notes
+        )
 
     share = Budget.of(limits).longest(WHOLE, lambda n: answers.encode(document(n)))
     return answers.document_answer(document(share), names.notes)

@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
@@ -45,10 +46,17 @@ _ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"\s*([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
+_PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>)|\s*\d+\s*[=!<]")
+"""The beginning of a condition on relations or steps; one on a property may begin so, too."""
 _JOINT = re.compile(
     r"\s*(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
 )
 """What joins two conditions in one bracket: a property and an operator follow."""
+
+
+def may_relate(text: str) -> bool:
+    """Whether a condition may be one on relations or steps, so that it takes a vocabulary."""
+    return _PERHAPS_RELATION.match(_NO.sub("", text, count=1)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,15 @@ class Vocabulary:
                 found |= {"out"} if subject in types else set()
                 found |= {"in"} if other in types else set()
         return found
+
+
+class Where(NamedTuple):
+    """The conditions of `where` by their kind."""
+
+    properties: list[str]
+    """Conditions on properties, as written."""
+    relations: list[ScopedRelation]
+    comparisons: list[StepComparison]
 
 
 class PatternReader:
@@ -225,12 +242,23 @@ class PatternReader:
             f"{excerpt(name)}.{_nearest(near) or ' describe_schema lists what there is.'}"
         )
 
-    def comparison(self, text: str) -> StepComparison | None:
-        """A comparison of two steps, such as `2 != 0`; None if the text is none."""
-        found = _STEPS.fullmatch(text)
-        if found is None:
-            return None
-        return StepComparison(text, int(found[1]), found[2] in ("=", "=="), int(found[3]))
+    def where(self, texts: Sequence[str]) -> Where:
+        """The conditions of `where` by their kind.
+
+        Raises:
+            ToolError: A relation cannot be read, or names something that the graph has not.
+        """
+        found = Where([], [], [])
+        for text in texts:
+            if steps := _STEPS.fullmatch(text):
+                equal = steps[2] in ("=", "==")
+                one = StepComparison(text, int(steps[1]), int(steps[3]), equal=equal)
+                found.comparisons.append(one)
+            elif relation := self.relation(text):
+                found.relations.append(relation)
+            else:
+                found.properties.append(text)
+        return found
 
     def _error(self, sentence: str) -> ToolError:
         return ToolError(f"{self._argument}: {sentence}", kind="bad_value", argument=self._argument)

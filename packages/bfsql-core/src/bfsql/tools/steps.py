@@ -9,7 +9,7 @@ from typing import Any
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.errors import ToolError
-from bfsql.models import Path, PathQuery
+from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     shown_step, walks = _shown_step(of_path.show, last)
     if of_path.count_distinct is not None and of_path.count_distinct > last:
         raise _no_step("count_distinct", of_path.count_distinct, last)
+    _check_steps(arguments, last)
     return PathQuery(
         path=path,
         show=shown_step,
@@ -53,12 +54,45 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     )
 
 
-def without_steps(show: str | None, count_distinct: int | None) -> None:
+def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
+    """Check that the conditions name steps of the path.
+
+    Raises:
+        ToolError: There is no such step, or steps are compared with two different ones.
+    """
+    comparisons: Sequence[StepComparison] = arguments["comparisons"]
+    relations: Sequence[ScopedRelation] = arguments["relations"]
+    steps = [(one.text, number) for one in comparisons for number in (one.step, one.other)]
+    for text, number in [*steps, *((one.text, one.step or 0) for one in relations)]:
+        if number > last:
+            raise _wrong_step(text, f"names a step that the path has not: it has 0 to {last}")
+    shared = set.intersection(*({one.step, one.other} for one in comparisons)) if comparisons else 1
+    if not shared:
+        raise _wrong_step(
+            comparisons[-1].text,
+            "compares with another step than the other comparisons; all of them name one step in "
+            "common, such as 0 (the seeds)",
+        )
+
+
+def _wrong_step(text: str, why: str) -> ToolError:
+    return ToolError(
+        f'where: {excerpt(text)} {why}. Steps are compared like "2 != 0" (the node of step 2 is '
+        'not the seed) or "3 = 0" (a cycle).',
+        kind="bad_value",
+        argument="where",
+    )
+
+
+def without_steps(show: str | None, count_distinct: int | None, where: Mapping[str, Any]) -> None:
     """Check that a call without a path has no arguments about steps.
 
     Raises:
         ToolError: An argument refers to steps.
     """
+    numbered = [one.text for one in where["relations"] if one.step is not None]
+    for text in (*(one.text for one in where["comparisons"]), *numbered):
+        raise _wrong_step(text, "names a step of a path, and this call has no path")
     for argument, value in (("show", show), ("count_distinct", count_distinct)):
         if value is not None:
             raise ToolError(

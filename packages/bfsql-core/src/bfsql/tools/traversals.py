@@ -31,6 +31,7 @@ from bfsql.integers import NodeSet
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
+from bfsql.tools.patterns import Where, may_relate
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.steps import PathArguments, path_query, without_steps
@@ -71,8 +72,6 @@ class Traversal:
         **arguments: Any,
     ) -> Answer:
         """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
-        if not path:
-            without_steps(show, count_distinct)
         if not path and not to:
             self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments)
@@ -80,6 +79,8 @@ class Traversal:
         if path:
             of_path = PathArguments(path, show, count_distinct, max_hops)
             return await self._walks(of_path, to, seeds, arguments)
+        without_steps(show, count_distinct, arguments)
+        del arguments["comparisons"]
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
@@ -98,6 +99,8 @@ class Traversal:
         """The nodes that all seeds share."""
         self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments, at_least=2)
+        without_steps(None, None, arguments)
+        del arguments["comparisons"]
         if not seeds.is_named:
             raise ToolError(
                 f"seeds: {excerpt(seeds.texts[-1])} is a set of entities, and an intersection has "
@@ -112,12 +115,12 @@ class Traversal:
             whole = await traverse(self._columns, seeds, depth, self._bounds)
             reach = await intersect(whole, self._bounds)
             selection = await select(reach, conditions)
-            shared = len(selection.nodes) - int(np.isin(selection.nodes, reach.handles).sum())
+            shared = len(selection.nodes) - int(np.isin(selection.nodes, reach.seeds.handles).sum())
             if shared or reach.depth < depth:
                 break
         if connect:
             selection = await connected(selection, whole, conditions)
-        edges = await edges_among(whole, whole.handles)
+        edges = await edges_among(whole, whole.seeds.handles)
         self._notes += shared_notes(edges, query.k, shared, smallest=k is None)
         self._note_ceiling(paged=False)
         return await self._subgraph(query, selection)
@@ -184,16 +187,28 @@ class Traversal:
                 argument="seeds",
             )
         prepared = {**arguments, "seeds": seeds.texts}
+        if not seeds.is_named:
+            prepared["seed_count"] = len(seeds.handles)
         for argument in ("node_types", "exclude_node_types", "predicates"):
             if arguments[argument]:
                 names, notes = await self._schema.spelled(argument, arguments[argument])
                 prepared[argument] = names
                 self._notes += notes
+        prepared |= (await self._where(arguments["where"]))._asdict()
+        prepared["where"] = prepared.pop("properties")
         if prepared["fields"] and prepared["topology_only"]:
             self._notes.append(
                 "fields: topology_only shows no metadata; leave it out to see fields."
             )
         return seeds, prepared
+
+    async def _where(self, texts: Sequence[str]) -> Where:
+        """The conditions of `where` by their kind; notes are added."""
+        if not any(map(may_relate, texts)):
+            return Where(list(texts), [], [])
+        where, reader = await self._ends.read(lambda one: one.where(texts), "where")
+        self._notes += [*reader.replaced, *reader.doubts]
+        return where
 
     def _note_ceiling(self, *, paged: bool) -> None:
         """Note that the call requested more than the server grants, if it did."""

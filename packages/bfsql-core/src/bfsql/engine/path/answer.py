@@ -253,6 +253,7 @@ class PathPages(Pages):
             query.offset,
             query.limit,
             shown,
+            query.seed_count,
         )
 
     async def least_bytes(self, count: int) -> int:
