@@ -11,7 +11,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 
 _ORDER = {
-    "bfs_query": ["seeds", "max_hops"],
+    "bfs_query": ["seeds", "seed_count", "max_hops"],
     "intersect_subgraphs": ["seeds", "k"],
 }
 _SUBGRAPH = [

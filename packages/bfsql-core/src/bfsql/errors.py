@@ -181,6 +181,24 @@ class StepUnfinished(ToolError):
         self.nodes = nodes
 
 
+class TooManyPairs(ToolError):
+    """A comparison of steps needs more pairs of nodes than a traversal may hold.
+
+    Args:
+        step: The step with which others are compared.
+        most: The bound.
+    """
+
+    def __init__(self, step: int, most: int) -> None:
+        super().__init__(
+            f"Comparing steps with step {step} needs more than this server's bound of {most:,} "
+            "pairs of a node of that step and an edge (max_edges). Start from fewer seeds, or name "
+            "a type, a predicate or a condition in the steps.",
+            kind="too_large",
+            argument="where",
+        )
+
+
 class NodesUncounted(ToolError, TimeoutError):
     """The deadline passed while the distinct nodes of one step of a path were counted.
 

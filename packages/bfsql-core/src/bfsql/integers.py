@@ -245,6 +245,80 @@ class IntegerGraph(ABC):
         return np.sort(handles)
 
 
+class ForwardingIntegerGraph(IntegerGraph):
+    """Columns that pass every call on to others; subclasses override what they change.
+
+    Args:
+        inner: The other columns.
+    """
+
+    def __init__(self, inner: IntegerGraph) -> None:
+        self._inner = inner
+        self.kept = inner.kept
+
+    @property
+    def size(self) -> int:
+        """Upper bound (exclusive) of all handles in use."""
+        return self._inner.size
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """The name of each type, by its number."""
+        return self._inner.type_names
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """The name of each predicate, by its number."""
+        return self._inner.predicate_names
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a ring may hold an edge more than once."""
+        return self._inner.repeats
+
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
+        """The node of each id."""
+        return await self._inner.find(ids)
+
+    def prefetch(self, ids: Sequence[str]) -> None:
+        """Start reading a ring."""
+        self._inner.prefetch(ids)
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The id of each handle."""
+        return await self._inner.ids(handles)
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """The number of each handle's type."""
+        return await self._inner.types(handles)
+
+    def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
+        """Every edge with a requested node at either end."""
+        return self._inner.rings(handles, predicates=predicates, direction=direction)
+
+    def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types that meet conditions."""
+        return self._inner.nodes(entity_types, conditions)
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
+        """Whether all nodes that `nodes` yields meet a condition given to it."""
+        return self._inner.filters_exactly(condition)
+
+    async def ordered(self, handles: IntArray) -> IntArray:
+        """The handles in the code point order of their ids."""
+        return await self._inner.ordered(handles)
+
+
 class Numbering(dict[str, int]):
     """A mapping from strings to numbers, in the order of their first use.
 

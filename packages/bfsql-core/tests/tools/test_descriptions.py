@@ -144,6 +144,7 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
         "type": "object",
         "properties": {
             "seeds": texts,
+            "seed_count": {"type": "integer"},
             "max_hops": {"type": "integer"},
             "shown_count": {"type": "integer"},
             "node_count": {"type": "integer"},

@@ -14,12 +14,13 @@ from bfsql.integers import (
     NO_NODE,
     IntArray,
     IntegerGraph,
+    NodeBatch,
     Numbering,
     ResolvedNode,
     Ring,
 )
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeDirection, GraphRecord, Triple
+from bfsql.models import EdgeDirection, GraphRecord, PropertyCondition, Triple
 from bfsql.models.parts import TypedTriple
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -94,6 +95,20 @@ class PlainColumns(IntegerGraph):
         rows = self._edges[kept]
         for start in range(0, len(rows), self._batch):
             yield Ring(*rows[start : start + self._batch].T)
+
+    async def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types, in batches as small as those of rings."""
+        names = self._types.names
+        known = np.array([entity_types is None or name in entity_types for name in names], bool)
+        handles = np.flatnonzero(self._type_of != NO_NODE).astype(np.int32)
+        handles = handles[known[self._type_of[handles]]] if len(handles) else handles
+        for start in range(0, len(handles), self._batch):
+            part = handles[start : start + self._batch]
+            yield NodeBatch(part, self._type_of[part], {})
 
     def ordered_ids(self, ids: Iterable[str]) -> list[str]:
         """The ids in the order of their handles."""

@@ -7,14 +7,21 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from bfsql.integers import IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.integers import (
+    ForwardingIntegerGraph,
+    IntArray,
+    IntegerGraph,
+    NodeBatch,
+    ResolvedNode,
+    Ring,
+)
 from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql.observer import Observers
 
 T = TypeVar("T")
 
 
-class ObservedIntegerGraph(IntegerGraph):
+class ObservedIntegerGraph(ForwardingIntegerGraph):
     """The same graph in integers; observers are notified of every call to the store.
 
     Args:
@@ -23,44 +30,20 @@ class ObservedIntegerGraph(IntegerGraph):
     """
 
     def __init__(self, inner: IntegerGraph, observers: Observers) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._observers = observers
-
-    @property
-    def size(self) -> int:
-        """Upper bound (exclusive) of all handles in use."""
-        return self._inner.size
-
-    @property
-    def type_names(self) -> Sequence[str]:
-        """The name of each type, by its number."""
-        return self._inner.type_names
-
-    @property
-    def predicate_names(self) -> Sequence[str]:
-        """The name of each predicate, by its number."""
-        return self._inner.predicate_names
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a ring may hold an edge more than once."""
-        return self._inner.repeats
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id."""
-        return await self._observers.store_call("columns.find", self._inner.find(ids))
-
-    def prefetch(self, ids: Sequence[str]) -> None:
-        """Start reading a ring."""
-        self._inner.prefetch(ids)
+        return await self._observers.store_call("columns.find", super().find(ids))
 
     async def ids(self, handles: IntArray) -> list[str]:
         """The id of each handle."""
-        return await self._observers.store_call("columns.ids", self._inner.ids(handles))
+        return await self._observers.store_call("columns.ids", super().ids(handles))
 
     async def types(self, handles: IntArray) -> IntArray:
         """The number of each handle's type."""
-        return await self._observers.store_call("columns.types", self._inner.types(handles))
+        return await self._observers.store_call("columns.types", super().types(handles))
 
     def rings(
         self,
@@ -70,7 +53,7 @@ class ObservedIntegerGraph(IntegerGraph):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
         """Every edge with a requested node at either end; the time reported covers all batches."""
-        part = self._inner.rings(handles, predicates=predicates, direction=direction)
+        part = super().rings(handles, predicates=predicates, direction=direction)
         return self._observed("columns.rings", part)
 
     async def _observed(self, method: str, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
@@ -99,12 +82,4 @@ class ObservedIntegerGraph(IntegerGraph):
         conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[NodeBatch]:
         """The nodes of some types that meet conditions; the time covers all batches."""
-        return self._observed("columns.nodes", self._inner.nodes(entity_types, conditions))
-
-    def filters_exactly(self, condition: PropertyCondition) -> bool:
-        """Whether all nodes that `nodes` yields meet a condition given to it."""
-        return self._inner.filters_exactly(condition)
-
-    async def ordered(self, handles: IntArray) -> IntArray:
-        """The handles in the code point order of their ids."""
-        return await self._inner.ordered(handles)
+        return self._observed("columns.nodes", super().nodes(entity_types, conditions))

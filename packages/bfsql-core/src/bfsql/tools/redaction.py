@@ -12,11 +12,27 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import GraphDbInterface, NormalizedBackend
-from bfsql.integers import IntegerGraph
+from bfsql.integers import ForwardingIntegerGraph, IntegerGraph, NodeBatch
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
+
+
+class RedactedIntegerGraph(ForwardingIntegerGraph):
+    """Columns without properties: conditions are compared with redacted records."""
+
+    def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - about what hooks may remove
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types, whatever their properties."""
+        return super().nodes(entity_types)
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """False: conditions are not passed to the store."""
+        return False
 
 
 class RedactedGraphDb(NormalizedBackend):
@@ -29,9 +45,9 @@ class RedactedGraphDb(NormalizedBackend):
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; None if it brings metadata along, which no hook has seen."""
         columns = super().columns()
-        if columns is None or type(columns).node_metadata is IntegerGraph.node_metadata:
-            return columns
-        return None
+        if columns is None or type(columns).node_metadata is not IntegerGraph.node_metadata:
+            return None
+        return RedactedIntegerGraph(columns)
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None

@@ -20,6 +20,7 @@ from bfsql.arrays import (
 )
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
+from bfsql.engine.path.compare import compared
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
@@ -80,7 +81,7 @@ async def follow(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
-    cache = None if conditions else columns.kept
+    cache = None if conditions or query.comparisons else columns.kept
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     request = (query.path, *ends, query.shown_step, query.count_distinct, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
@@ -88,7 +89,7 @@ async def follow(
         reader = PathReader(
             columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
         )
-        result = await _result(await reader.read(), query, conditions)
+        result = await _result(await reader.read(), query, conditions, bounds)
         # What is known of a dead end depends on the time that was left to look at it.
         if cache is not None and result.dead_end is None:
             arcs = sum(map(len, result.walks.arcs))
@@ -97,11 +98,16 @@ async def follow(
     return result
 
 
-async def _result(walked: Walked, query: PathQuery, conditions: Conditions) -> PathResult:
+async def _result(
+    walked: Walked, query: PathQuery, conditions: Conditions, bounds: Bounds
+) -> PathResult:
     """The complete walks among those that were read, and what they show."""
     columns, size = walked.columns, sum(map(len, walked.arcs))
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
+    if query.comparisons:
+        most = bounds.edges
+        walks = await off_loop(size, lambda: compared(walks, query.comparisons, most))
     types = await types_of(columns, walks.nodes)
     missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
     if missing:

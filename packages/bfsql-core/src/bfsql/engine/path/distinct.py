@@ -95,7 +95,7 @@ class _Span:
             The nodes of the earlier and of the later step, and the number of nodes of the
             junction; None if there are too many pairs on either side.
         """
-        walks, size = self.walks, self.walks.columns.size
+        walks, size = self.walks, self.walks.size
         layer, arcs = walks.layers[number], walks.arcs[number]
         every = np.arange(len(arcs))
         before = self._spread(self._arrivals(self.early), range(self.first, layer.step), PAIRS)
@@ -139,7 +139,7 @@ class _Span:
         """
         reached = {}
         for n, nodes, mask in self.walks.step_ends(self.first):
-            place = places_of(sources, nodes, self.walks.columns.size)
+            place = places_of(sources, nodes, self.walks.size)
             reached[n] = place[place >= 0].astype(np.int64), np.flatnonzero(mask)[place >= 0]
         return reached
 
@@ -172,7 +172,7 @@ class _Span:
         parts = []
         for n, nodes, mask in self.walks.step_ends(self.last):
             place = np.full(len(mask), -1, np.int64)
-            place[mask] = places_of(self.late, nodes, self.walks.columns.size)
+            place[mask] = places_of(self.late, nodes, self.walks.size)
             found, ends = reached[n][0], place[reached[n][1]]
             parts.append((found[ends >= 0], ends[ends >= 0]))
         return _each_once(parts, len(self.late))

@@ -37,8 +37,11 @@ class Walks:
         arcs: The arcs of each layer; those that are on no complete walk are left out.
         starts: Handles of the nodes at which walks start.
         targets: Handles of the nodes at which walks end; None for any node.
+        graph: The handle in the graph of each node, if walks are taken in a graph of pairs. Only
+            `arcs` and `junctions` then have other handles.
 
     Attributes:
+        size: Upper bound (exclusive) of all handles.
         arcs: The arcs of each layer that lie on complete walks.
         junctions: How the arcs of a layer meet those of a layer that may follow.
     """
@@ -50,10 +53,14 @@ class Walks:
         arcs: Sequence[Arcs],
         starts: IntArray,
         targets: IntArray | None,
+        *,
+        graph: IntArray | None = None,
     ) -> None:
         self.columns, self.layers = columns, layers
+        self._graph = graph
+        self.size = max(columns.size, 0 if graph is None else len(graph))
         self.steps = layers[-1].step + 1
-        self._starts, self._targets = starts, targets
+        self._starts, self.targets = starts, targets
         self.arcs, self.junctions = list(arcs), self._junctions(arcs)
         forwards, (leaving, again) = self._forwards(), self._backwards()
         kept = [(forwards[n] > 0) & ((leaving[n] > 0) | (again[n] > 0)) for n in range(len(layers))]
@@ -66,18 +73,30 @@ class Walks:
 
     def _junctions(self, arcs: Sequence[Arcs]) -> dict[tuple[int, int], Junction]:
         return {
-            (before, n): Junction(arcs[before], arcs[n], self.columns.size)
+            (before, n): Junction(arcs[before], arcs[n], self.size)
             for n, layer in enumerate(self.layers)
             for before in layer.before
         }
 
     def without(self, nodes: Handles, *, ends: bool) -> Walks:
         """The walks that pass none of some nodes or, with `ends`, do not end there either."""
-        passed = [nodes.has(one.origins) for one in self.arcs]
-        if ends:
-            passed = [p | nodes.has(one.ends) for p, one in zip(passed, self.arcs, strict=True)]
-        arcs = [one.selected(~p) for p, one in zip(passed, self.arcs, strict=True)]
-        return Walks(self.columns, self.layers, arcs, self._starts, self._targets)
+        arcs = []
+        for one in self.arcs:
+            passed = nodes.has(self.handles(one.origins))
+            if ends:
+                passed |= nodes.has(self.handles(one.ends))
+            arcs.append(one.selected(~passed))
+        ends_of_walks = self._starts, self.targets
+        return Walks(self.columns, self.layers, arcs, *ends_of_walks, graph=self._graph)
+
+    def handles(self, nodes: IntArray) -> IntArray:
+        """The handles in the graph of nodes at the ends of `arcs`."""
+        return nodes if self._graph is None else self._graph[nodes]
+
+    def ring(self, arcs: Arcs) -> Ring:
+        """The edges of some of the arcs."""
+        subjects, predicates, objects = arcs.ring
+        return Ring(self.handles(subjects), predicates, self.handles(objects))
 
     # --- nodes and edges ------------------------------------------------------------
 
@@ -85,18 +104,18 @@ class Walks:
     def nodes(self) -> IntArray:
         """Handles of the nodes on the walks, ascending."""
         ends = [end for one in self.arcs for end in (one.origins, one.ends)]
-        return distinct_numbers(np.concatenate(ends))
+        return distinct_numbers(self.handles(np.concatenate(ends)))
 
     @cached_property
     def edges(self) -> Ring:
         """The edges on the walks, each once."""
-        return distinct(concatenated([one.ring for one in self.arcs]), self.columns.size)
+        return distinct(concatenated(list(map(self.ring, self.arcs))), self.size)
 
     def ending(self, nodes: Handles) -> Ring:
         """The last edges of the walks that end at one of some nodes, each once."""
         last = [self.arcs[n].selected(mask) for n, _, mask in self.step_ends(self.steps)]
-        rings = [one.selected(nodes.has(one.ends)).ring for one in last]
-        return distinct(concatenated(rings), self.columns.size)
+        rings = [self.ring(one.selected(nodes.has(self.handles(one.ends)))) for one in last]
+        return distinct(concatenated(rings), self.size)
 
     def nodes_of(self, step: int) -> IntArray:
         """Handles of the nodes that a step reaches, ascending; walks start at step 0."""
@@ -105,7 +124,7 @@ class Walks:
 
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""
-        size, count = self.columns.size, len(nodes)
+        size, count = self.size, len(nodes)
         every = np.arange(count, dtype=np.int32)
         total = np.zeros(count, np.int64)
         for number, reached, mask in self.step_ends(step):
@@ -132,13 +151,13 @@ class Walks:
             For each node on the walks, the place of its first node in `nodes`, or `len(nodes)` if
             there is none; the edges, each once; and the same places for each edge.
         """
-        size, none = self.columns.size, len(nodes)
+        size, none = self.size, len(nodes)
         values = self._first_places(step, nodes)
         least = np.full(len(self.nodes), none, np.int64)
         for one, value in zip(self.arcs, values, strict=True):
             for ends in (one.origins, one.ends):
-                np.minimum.at(least, places_of(self.nodes, ends, size), value)
-        rings = concatenated([one.ring for one in self.arcs])
+                np.minimum.at(least, places_of(self.nodes, self.handles(ends), size), value)
+        rings = concatenated(list(map(self.ring, self.arcs)))
         order, new = runs(rings, size)
         value = np.concatenate(values)[order]
         first = np.minimum.reduceat(value, np.flatnonzero(new)) if len(value) else value
@@ -146,7 +165,7 @@ class Walks:
 
     def _first_places(self, step: int, nodes: IntArray) -> list[LongArray]:
         """By layer and arc: the place of the first of some nodes on the walks over the arc."""
-        none, size = len(nodes), self.columns.size
+        none, size = len(nodes), self.size
         values = [np.full(len(one), none, np.int64) for one in self.arcs]
         for number, reached, mask in self.step_ends(step):
             place = places_of(nodes, reached, size).astype(np.int64)
@@ -170,19 +189,18 @@ class Walks:
 
         Step 0 is where walks start.
         """
-        if step == 0:
-            one = self.arcs[0]
-            yield 0, one.origins, np.ones(len(one), bool)
-            return
         for n, layer in enumerate(self.layers):
-            if layer.step == step - 1 and layer.onwards:
+            if step == 0 and not layer.before:
+                one = self.arcs[n]
+                yield n, self.handles(one.origins), np.ones(len(one), bool)
+            elif layer.step == step - 1 and layer.onwards:
                 mask = self._walks_on[n] > 0
-                yield n, self.arcs[n].ends[mask], mask
+                yield n, self.handles(self.arcs[n].ends[mask]), mask
 
     def _forwards(self) -> list[LongArray]:
         """By layer and arc: the number of walks that lead to the arc."""
         walks: list[LongArray] = []
-        starts = Handles(self.columns.size, self._starts)
+        starts = Handles(self.size, self._starts)
         for n, (layer, one) in enumerate(zip(self.layers, self.arcs, strict=True)):
             count = np.zeros(len(one), np.int64)
             if not layer.before:
@@ -200,10 +218,8 @@ class Walks:
         for n in reversed(range(len(self.layers))):
             layer, one = self.layers[n], self.arcs[n]
             if layer.onwards and layer.step == self.steps - 1:
-                targets = self._targets
-                leaving[n] += (
-                    1 if targets is None else Handles(self.columns.size, targets).has(one.ends)
-                )
+                targets = self.targets
+                leaving[n] += 1 if targets is None else Handles(self.size, targets).has(one.ends)
             total = np.minimum(leaving[n] + again[n], MANY)
             for before in layer.before:
                 part = again if self.layers[before].step == layer.step else leaving

@@ -1,0 +1,179 @@
+"""Patterns, conditions on relations and comparisons of steps, against brute force."""
+
+import json
+import operator
+from collections import Counter
+from collections.abc import AsyncGenerator
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql import Graph, Limits, MemoryBackend
+from bfsql.models import Node, NodeRecord
+from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.oracles.walking import Walker, node_at, on_them
+
+NUMBERS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, ">=": operator.ge}
+VALUES = (None, 3, 3.0, "3", 12, "12", "abc", "Ábc", "b d", True, [3, "abc"], [], "2010-05-01", -1)
+WRITTEN = ("3", "12", "abc", '"b d"', "true", "2010", "3|abc", "-1")
+
+
+def over(backend):
+    return Graph(backend, "", Limits(max_tokens=0), None)
+
+
+class Careless(MemoryBackend):
+    """Lists all entities of a type, some of them twice, and leaves conditions to core."""
+
+    async def nodes_stream(self, *, entity_types=None, conditions=()) -> AsyncGenerator:
+        found = [n async for part in super().nodes_stream(entity_types=entity_types) for n in part]
+        keys = {one.key for one in conditions}
+        known = [
+            Node(
+                n.id,
+                n.entity_type,
+                {k: v for k, v in self._node_metadata[n.id].items() if k in keys},
+            )
+            for n in found
+        ]
+        yield found[:3]
+        yield known if keys else found
+        yield []
+
+    def filters_exactly(self, condition):
+        return False
+
+
+def stores(records):
+    return [MemoryBackend(records), Careless(records), ColumnsOverMemory(records, 3)]
+
+
+async def same(records, **call):
+    """The answer that all stores give."""
+    answers = [await tool_calls.read(over(one), "bfs_query", **call) for one in stores(records)]
+    assert all(json.dumps(one) == json.dumps(answers[0]) for one in answers)
+    return answers[0]
+
+
+@st.composite
+def described(draw):
+    """Nodes of two types with one property of mixed values."""
+    values = draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=8))
+    return [
+        NodeRecord(f"n:{n}", ("A", "B")[n % 2], {} if value is None else {"key": value})
+        for n, value in enumerate(values)
+    ] + [NodeRecord("z:a", "A", {}), NodeRecord("z:b", "B", {})]
+
+
+@settings(max_examples=40)
+@given(
+    records=described(),
+    condition=st.tuples(
+        st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "~"]), st.sampled_from(WRITTEN)
+    ).map("key{0[0]}{0[1]}".format)
+    | st.sampled_from(["key", "no key", "id=n:1|n:2", "id~n:"]),
+    types=st.sampled_from(["A", "B", "A|B", "*"]),
+)
+async def test_a_pattern_is_what_where_keeps_of_its_types(records, condition, types):
+    answer = await same(records, seeds=[f"{types}[{condition}]"])
+    kept = {node["id"] for node in answer["nodes"]}
+    assert answer["seed_count"] == answer["node_count"] == len(kept)
+    every = await same(records, seeds=["A:*", "B:*"], where=[f"A.{condition}", f"B.{condition}"])
+    among = {"A", "B"} if types == "*" else set(types.split("|"))
+    assert kept == {n["id"] for n in every["nodes"] if n["entity_type"] in among}
+    if condition in {"key", "no key"}:
+        has = {r.id for r in records if r.metadata and r.entity_type in among}
+        lacks = {r.id for r in records if not r.metadata and r.entity_type in among}
+        assert kept == (has if condition == "key" else lacks)
+
+
+@settings(max_examples=40)
+@given(
+    graph=walking.tangles(),
+    steps=walking.steps(most=2),
+    number=st.integers(0, 3),
+    comparison=st.sampled_from(sorted(NUMBERS)),
+)
+async def test_a_relation_counts_the_different_nodes_at_its_end(graph, steps, number, comparison):
+    walker = Walker.of(graph)
+    ends = {i: {node_at(*w, len(steps)) for w in walker.walks([i], steps)} for i in walker.types}
+    wanted = {i for i, reached in ends.items() if NUMBERS[comparison](len(reached), number)}
+    relation = " ".join(step.text for step in steps) + f" {comparison} {number}"
+    for call in (
+        {"seeds": [f"*[{relation}]"]},
+        {"seeds": ["*:*"], "where": [relation]},
+    ):
+        answer = await same(graph.records, **call, limit=100)
+        assert {node["id"] for node in answer["nodes"]} == wanted
+
+
+@settings(max_examples=40)
+@given(graph=walking.tangles(), steps=walking.steps(most=2), data=st.data())
+async def test_no_and_nothing_are_number_conditions(graph, steps, data):
+    walker = Walker.of(graph)
+    kind = data.draw(st.sampled_from(graph_strategies.TYPES))
+    has = {i for i in walker.types if walker.walks([i], steps) and walker.types[i] == kind}
+    relation = " ".join(step.text for step in steps)
+    answer = await same(graph.records, seeds=[f"{kind}[{relation}]"])
+    assert {node["id"] for node in answer["nodes"]} == has
+    answer = await same(graph.records, seeds=[f"{kind}:*"], where=[f"no {relation}"])
+    others = {i for i, known in walker.types.items() if known == kind} - has
+    assert {node["id"] for node in answer["nodes"]} == others
+
+
+@settings(max_examples=40)
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_steps_are_compared_walk_by_walk(graph, steps, data):
+    numbers = st.integers(0, len(steps))
+    shared, shown = data.draw(numbers, label="shared"), data.draw(numbers, label="shown")
+    others = data.draw(st.dictionaries(numbers, st.booleans(), min_size=1, max_size=2))
+    targets = data.draw(st.none() | st.lists(st.sampled_from(graph.ids), min_size=1, unique=True))
+    walks = [
+        walk
+        for walk in Walker.of(graph).walks(graph.ids, steps, to=targets)
+        if all(
+            (node_at(*walk, other) == node_at(*walk, shared)) == equal
+            for other, equal in others.items()
+        )
+    ]
+    nodes, edges = on_them(walks)
+    call = {"seeds": graph.ids, **walking.arguments(steps)} | ({"to": targets} if targets else {})
+    call["where"] = [f"{o} {'=' if equal else '!='} {shared}" for o, equal in others.items()]
+    answer = await same(graph.records, **call)
+    assert {node["id"] for node in answer["nodes"]} == nodes
+    assert {(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]} == edges
+    counted = data.draw(numbers, label="counted")
+    answer = await same(graph.records, **call, show=str(shown), count_distinct=counted)
+    paths = Counter(node_at(*walk, shown) for walk in walks)
+    pairs = Counter(a for a, _ in {(node_at(*w, shown), node_at(*w, counted)) for w in walks})
+    found = {node["id"]: (node["paths"], node["distinct"]) for node in answer["nodes"]}
+    assert found == {i: (number, pairs[i]) for i, number in paths.items()}
+
+
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_sets_at_both_ends_walk_like_their_entities(graph, steps, data):
+    start, end = (data.draw(st.sampled_from(graph_strategies.TYPES)) for _ in range(2))
+    types = Walker.of(graph).types
+    ids = {kind: sorted(i for i, known in types.items() if known == kind) for kind in (start, end)}
+    call = walking.arguments(steps)
+    sets = await same(graph.records, seeds=[f"{start}:*"], to=[f"{end}:*"], **call)
+    named = await same(graph.records, seeds=ids[start], to=ids[end], **call)
+    assert (sets["nodes"], sets["edges"]) == (named["nodes"], named["edges"])
+
+
+@given(graph=walking.tangles(), data=st.data())
+async def test_a_set_is_one_place_of_a_connection(graph, data):
+    start, end = (data.draw(st.sampled_from(graph_strategies.TYPES)) for _ in range(2))
+    types = Walker.of(graph).types
+    sets = await same(graph.records, seeds=[f"{start}:*"], to=[f"{end}:*"])
+    ids = {kind: [i for i, known in types.items() if known == kind] for kind in (start, end)}
+    lengths = []
+    for one in ids[start]:
+        answer = await same(graph.records, seeds=[one], to=ids[end])
+        lengths += [answer["edge_count"]] if answer["edge_count"] else []
+    if start == end:
+        assert {node["id"] for node in sets["nodes"]} == set(ids[start])
+    else:
+        assert bool(lengths) == bool(sets["edge_count"])
