@@ -80,8 +80,6 @@ class NodeSet:
     """The nodes at which a traversal starts or ends."""
 
     places: tuple[Place, ...]
-    at_least: bool = False
-    """Whether the store may hold further nodes of the set that it did not return."""
 
     @classmethod
     def of(cls, nodes: Sequence[ResolvedNode]) -> NodeSet:

@@ -6,7 +6,7 @@ another form is data, whose sentence is its text (`str`); every other note is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -14,6 +14,7 @@ from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
 from bfsql.models import (
+    COMPARE,
     MOST_PATHS,
     AnswerGaps,
     BfsResult,
@@ -21,6 +22,7 @@ from bfsql.models import (
     DeadEnd,
     IntersectionResult,
     Omission,
+    RelationCondition,
 )
 from bfsql.models.condition import quoted
 
@@ -137,6 +139,14 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             "later."
         )
     yield from _never_shown([one for one in left_out if one.lasting])
+    for what in sorted(
+        {(one.id, one.reason or "") for one in left_out if one.direction == "nodes"}
+    ):
+        why = f" ({clean_text(what[1])})" if what[1] else ""
+        yield (
+            f"The store did not list all entities of {plain(what[0])}{why}: every set and count "
+            "made of them is a lower bound. Add conditions, or start from names."
+        )
     edges = [one for one in left_out if one.direction in ways and not one.lasting]
     every = sorted(edges, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
     for one in every[:SHOWN]:
@@ -307,7 +317,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
             f"where: traversals leave {quoted(one.key)} out of edges, so {one.excerpt} counts it "
             "as absent. describe_entity shows it."
         )
-    elif not facts.had:
+    elif not facts.had and one.operator != "lacks":
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.kept else "removed them all"
         yield (
@@ -387,6 +397,33 @@ def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) ->
     if apart:
         shown = listing(apart, SHOWN, "; ", " pairs")
         yield f"Not connected within {counted(most, 'edge')}: {shown}."
+
+
+def relation_notes(
+    barren: Mapping[RelationCondition, DeadEnd | None], undecided: int
+) -> Iterator[str]:
+    """Notes on conditions on relations.
+
+    Args:
+        barren: The conditions at whose end nothing was found, with the step that found nothing.
+        undecided: Number of nodes for which left-out edges could change the result.
+    """
+    if undecided:
+        yield (
+            f"{counted(undecided, 'node')} carry undecided=true: the store left out edges that "
+            "could change whether a relation condition holds. They are in the answer, so its "
+            "counts are upper bounds."
+        )
+    for one, end in barren.items():
+        turned = end.turned if end is not None else None
+        other = (
+            f" The other direction would have found something: {plain(turned)}." if turned else ""
+        )
+        all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
+        yield (
+            f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
+            f"{all_or_none} of the nodes.{other} Check the names and values in it."
+        )
 
 
 def shared_notes(

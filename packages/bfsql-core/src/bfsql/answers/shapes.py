@@ -45,6 +45,8 @@ class AnswerNode(StrictModel):
     entity_type: str
     metadata: dict[str, JsonValue] = OPTIONAL_MAP
     """Only of a type that the call asked for in full."""
+    undecided: Literal[True] = _NOT_STATED
+    """Only where edges that the store left out could change a condition on relations."""
 
 
 class ViaNode(AnswerNode):

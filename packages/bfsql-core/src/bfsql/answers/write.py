@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -103,6 +103,7 @@ class SubgraphWriter:
         notes: Notes on the call itself, placed before those on the result.
         answer_format: The format of the answer.
         bound: The bound on the size of the answer.
+        undecided: Ids of nodes for which left-out edges could change a condition on relations.
     """
 
     def __init__(
@@ -111,7 +112,9 @@ class SubgraphWriter:
         notes: Iterable[Note] = (),
         answer_format: AnswerFormat = "json",
         bound: SizeBound = TOKEN_BUDGET,
+        undecided: Collection[str] = (),
     ) -> None:
+        self._undecided = frozenset(undecided)
         self.stripped = frozenset(stripped)
         self.answer_format = answer_format
         self._notes = tuple(notes)
@@ -141,6 +144,9 @@ class SubgraphWriter:
             node["via"] = True
         if shown is not None:
             _add_numbers(nodes, shown)
+        for node in nodes if self._undecided else ():
+            if node["id"] in self._undecided:
+                node["undecided"] = True
         return _without_absent(
             {
                 "seeds": list(result.seeds),

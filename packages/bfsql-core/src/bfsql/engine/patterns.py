@@ -64,10 +64,16 @@ class PatternSearch:
         ordered = await self._columns.ordered(handles)
         order = np.argsort(handles)
         types = types[order[np.searchsorted(handles, ordered, sorter=order)]]
+        # All nodes at once, so that what is reported of a relation does not depend on batches.
+        for relation in pattern.relations:
+            kept = await self._relations.meeting(ordered, types, relation)
+            ordered, types = ordered[kept], types[kept]
         return Place(pattern.text, ordered, types, named=False)
 
     async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:
-        """The nodes of a pattern and their types, each once and in any order.
+        """The nodes that meet the conditions of a pattern on properties, and their types.
+
+        Each node occurs once, in any order.
 
         Raises:
             EntitiesNotListed: The store cannot list its entities.
@@ -82,11 +88,7 @@ class PatternSearch:
                 call.check()
                 call.has_read(nodes=len(batch.handles))
                 kept = await self._meeting(batch, compared, values)
-                handles, types = batch.handles[kept], batch.types[kept]
-                for relation in pattern.relations:
-                    kept = await self._relations.meeting(handles, types, relation)
-                    handles, types = handles[kept], types[kept]
-                yield handles, types
+                yield batch.handles[kept], batch.types[kept]
 
     def _is_exact(self, one: PropertyCondition) -> bool:
         return one.key != _ID and self._columns.filters_exactly(one)

@@ -100,9 +100,9 @@ _MAX_TOKENS = Parameter(
 _WHERE = Parameter(
     "where",
     "texts",
-    'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b". With a '
-    'type, predicate or step in front ("TYPE.year>=2010", "2.year<2000") REMOVE what does not '
-    "meet it.",
+    'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b"; by '
+    'relations: "no <-p- TYPE", "1 -p-> TYPE[x=y] >= 3"; "2 != 0" (not the seed). With a type, '
+    "predicate or step in front REMOVE what does not meet it.",
     maximum=200,
 )
 _SORT_BY = Parameter(
@@ -134,7 +134,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            'Ids or exact names to start from ("TYPE: name" for a namesake).',
+            'Ids, exact names ("TYPE: name" for a namesake) or patterns: "TYPE:*" (all of a type), '
+            '"TYPE[year>=2010][status=a|b]", "*[surname=Wilson]". Alone: these themselves.',
             required=True,
             least_items=1,
             maximum=MAX_SEEDS,
@@ -142,7 +143,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            "Largest distance from any seed. Start with 1. Leave it out with path.",
+            "Largest distance from any seed. Start with 1. Leave it out with path and for patterns "
+            "alone.",
             minimum=1,
             maximum=MAX_HOPS,
         ),
@@ -151,15 +153,15 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             'Relations to follow, one string a step: "-p-> TYPE" (leaving), "<-p- TYPE" '
             '(entering), "-p-" (either), "-a|b->" (one of two), "-->" (any), "-p->{1,3}" '
-            "(repeated). The answer: what lies on complete walks.",
+            "(repeated); ends may be patterns. The answer: what lies on complete walks.",
             maximum=MAX_STEPS,
             repeats=True,
         ),
         Parameter(
             "to",
             "texts",
-            "Ids or names where it has to end: with path its walks that end there, without path "
-            "the shortest connections.",
+            "Ids, names or patterns where it has to end: with path its walks that end there, "
+            "without path the shortest connections.",
             maximum=MAX_SEEDS,
         ),
         Parameter(

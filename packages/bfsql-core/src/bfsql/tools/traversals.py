@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.clean import excerpt
-from bfsql.answers.notes import connection_notes, shared_notes
+from bfsql.answers.notes import connection_notes, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
@@ -142,6 +143,8 @@ class Traversal:
         targets = None
         if to:
             targets = await self._ends.node_set(to, "to", sorted(path.steps[-1].types or ()))
+        elif not seeds.is_named:  # walks may begin at the smaller of two sets
+            targets = await self._ends.last_set(path)
         conditions = await self._relations.conditions(query)
         result = await follow(
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
@@ -224,9 +227,14 @@ class Traversal:
     async def _answer(self, kinds: Iterable[Pages], summary: SchemaSummary) -> Answer:
         """Fit the first kind of pages of which a page fits, read its detail, write the answer."""
         names = {*summary.entity_types_found, *summary.predicates_found}
-        notes = without_doubts(self._notes, names)
+        relations = self._relations
+        handles = np.array(sorted(relations.undecided), np.int32)
+        undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
+        own = relation_notes(relations.barren, len(undecided))
+        notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
-        writer = SubgraphWriter(limits.stripped, notes, limits.answer_format, budget.bound)
+        format_and_bound = limits.answer_format, budget.bound
+        writer = SubgraphWriter(limits.stripped, notes, *format_and_bound, undecided)
         for pages in kinds:
             try:
                 stubs = await fit(pages, writer, budget)
