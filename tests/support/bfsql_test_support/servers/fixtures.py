@@ -36,7 +36,7 @@ def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) 
     Postgres is shut down cleanly, since a killed server leaves shared memory behind; Neo4j,
     whose clean shutdown takes seconds, is killed: its data is discarded anyway.
     """
-    with folder() as place:
+    with folder(in_memory=True) as place:
         try:
             server = make(place)
             server.start()

@@ -22,6 +22,7 @@ fills: methods are then evicted and compiled again, two in three in a run of the
 """
 
 # LOAD CSV may not read files or addresses, which is necessary where a model writes Cypher.
+# Transaction logs would be preallocated with half a gigabyte, which is memory in the tests.
 SETTINGS = """\
 server.default_listen_address={host}
 server.bolt.enabled=true
@@ -31,6 +32,7 @@ server.http.enabled=false
 server.https.enabled=false
 server.directories.import=import
 server.memory.pagecache.size=64m
+db.tx_log.preallocate=false
 dbms.security.auth_enabled={guarded}
 dbms.security.allow_csv_import_from_file_urls=false
 dbms.usage_report.enabled=false
