@@ -102,7 +102,7 @@ async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 )
 async def free_loop(trial: Trial) -> None:
     """A heartbeat goes on beside every kind of call; a pause counts when it comes every time."""
-    async with trial.filled(trial.storable(hub(600))) as db:
+    async with trial.filled(trial.storable(hub())) as db:
         ids = [f"spoke:{n:04}" for n in range(50)]
         asks = {
             "get_node": lambda: db.get_node("hub"),

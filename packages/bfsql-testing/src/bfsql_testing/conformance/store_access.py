@@ -77,7 +77,7 @@ async def query_text(trial: Trial) -> None:
 )
 async def round_trips(trial: Trial) -> None:
     """Counted for two and for a hundred keys."""
-    async with trial.filled(trial.storable(hub(300))) as db:
+    async with trial.filled(trial.storable(hub(400))) as db:
         spokes = [f"spoke:{n:04}" for n in range(100)]
         edges = [("hub", "to", spoke) for spoke in spokes]
         for name, ask, keys in (

@@ -173,27 +173,24 @@ async def dangling_ends(trial: Trial) -> None:
 )
 async def triples_apart(trial: Trial) -> None:
     """`a:b` - `c` - `d` and `a` - `b:c` - `d`, with every usual separator."""
-    for join in JOINS:
-        one, other = Edge(f"a{join}b", "c", "d"), Edge("a", f"b{join}c", "d")
-        ids = (one.subject, other.subject, "d")
-        records = trial.storable(
-            [
-                *(NodeRecord(i, "Thing", {"name": i}) for i in ids),
-                EdgeRecord(*one, {"mark": "one"}),
-                EdgeRecord(*other, {"mark": "other"}),
-            ]
-        )
-        wanted = [r.metadata.get("mark") for r in records if isinstance(r, EdgeRecord)]
-        async with trial.filled(records) as db:
-            marks = [(await db.metadata_for_edge(e)).get("mark") for e in (one, other)]
-            expect(
-                marks == wanted, f"{one} and {other} have the marks {marks}; expected: {wanted}."
-            )
-            batch = {
-                tuple(e): m for e, m in (await db.metadata_for_edges_batch([one, other])).items()
-            }
-            marks = [batch.get(tuple(e), {}).get("mark") for e in (one, other)]
-            expect(marks == wanted, f"In a batch, {one} and {other} have the marks {marks}.")
+    edges = [
+        edge
+        for join in JOINS
+        for edge in (Edge(f"a{join}b", "c", "d"), Edge("a", f"b{join}c", "d"))
+    ]
+    ids = sorted({end for subject, _, obj in edges for end in (subject, obj)})
+    nodes = [NodeRecord(i, "Thing", {"name": i}) for i in ids]
+    marked = [EdgeRecord(*edge, {"mark": f"edge {n}"}) for n, edge in enumerate(edges)]
+    records = trial.storable([*nodes, *marked])
+    wanted = [r.metadata.get("mark") for r in records if isinstance(r, EdgeRecord)]
+    async with trial.filled(records) as db:
+        batch = {tuple(e): m for e, m in (await db.metadata_for_edges_batch(edges)).items()}
+        for edge, mark in zip(edges, wanted, strict=True):
+            for found in (await db.metadata_for_edge(edge), batch.get(tuple(edge), {})):
+                expect(
+                    found.get("mark") == mark,
+                    f"{edge} has the metadata {dict(found)}; expected: the mark {mark!r}.",
+                )
 
 
 @reading_rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH)
