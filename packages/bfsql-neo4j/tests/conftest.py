@@ -49,6 +49,15 @@ def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not notes.texts
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _indexes_are_looked_at_often() -> Iterator[None]:
+    """Small indexes are populated sooner than after the pause that suits large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("indexes", "discovery"):
+            patch.setattr(f"bfsql_neo4j.{module}.POLL", 0.01)
+        yield
+
+
 @pytest.fixture
 def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
     """Settings of the test server, whose database is replaced by every load."""
