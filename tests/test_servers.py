@@ -12,13 +12,11 @@ import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
-from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.fixtures import folder
 from bfsql_test_support.servers.neo4j import USER, Neo4jServer
 from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
 from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
 from bfsql_test_support.servers.process import ENDING_WITH_PARENT, is_alive
-from bfsql_test_support.servers.unavailable import Unavailable
 
 ROOT = Path(__file__).parents[1]
 
@@ -118,20 +116,6 @@ def test_a_pooler_leaves_no_process_behind(postgres: PostgresServer) -> None:
         assert not any(map(is_alive, before))
 
 
-def test_neo4j_keeps_its_data_and_leaves_no_process_behind() -> None:
-    with folder() as place:
-        server = _neo4j(place)
-        server.start()
-        _asked(server, "CREATE (:Kept {id: 7})")
-        for end in (server.stop, server.kill):
-            server.start()
-            assert _asked(server, "MATCH (n:Kept) RETURN n.id") == [[7]]
-            before = server.process.family()
-            end()
-            assert before
-            assert not any(map(is_alive, before))
-
-
 def test_a_guarded_neo4j_needs_its_password(guarded_neo4j: Neo4jServer) -> None:
     assert _asked(guarded_neo4j, "RETURN 1") == [[1]]
     with (
@@ -139,13 +123,6 @@ def test_a_guarded_neo4j_needs_its_password(guarded_neo4j: Neo4jServer) -> None:
         pytest.raises(AuthError),
     ):
         driver.execute_query("RETURN 1")
-
-
-def _neo4j(place: Path) -> Neo4jServer:
-    try:
-        return Neo4jServer(place)
-    except Unavailable as none:
-        missing("neo4j", str(none))
 
 
 def _asked(server: Neo4jServer, query: str) -> list[list[object]]:

@@ -15,6 +15,7 @@ from bfsql.tools import Limits
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.process import is_alive
 
 LEAVES = 100_000
 """Neighbours of the hub; the server takes most of a second for a ring of so many."""
@@ -166,8 +167,11 @@ async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_n
         before = await graph.bfs_query(["b"], max_hops=1)
         asked = asyncio.ensure_future(graph.bfs_query(["hub"], max_hops=2))
         await until(cypher, running=1)
+        processes = neo4j_server.process.family()
         await asyncio.to_thread(neo4j_server.kill)
         try:
+            assert processes
+            assert not any(map(is_alive, processes))
             with pytest.raises(ToolError) as gone:
                 await asked
             assert gone.value.kind == "store"
@@ -184,8 +188,11 @@ async def test_a_server_that_restarts_between_calls_is_not_noticed(
 ) -> None:
     backend = await Neo4jBackend.create(**hub)
     await asyncio.gather(*(backend.edges_from("a") for _ in range(4)))
+    processes = neo4j_server.process.family()
     await asyncio.to_thread(neo4j_server.stop)
     try:
+        assert processes
+        assert not any(map(is_alive, processes))
         with pytest.raises(StoreUnavailable, match="does not answer"):
             await backend.edges_from("a")
     finally:
