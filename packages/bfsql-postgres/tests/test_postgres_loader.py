@@ -341,7 +341,8 @@ async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(dat
 
     async def lose() -> None:
         async with loader._transaction(connection):
-            statements.append(asyncio.ensure_future(connection.execute("SELECT pg_sleep(60)")))
+            # It goes on in the server, and CREATE INDEX CONCURRENTLY of later tests waits for it.
+            statements.append(asyncio.ensure_future(connection.execute("SELECT pg_sleep(1)")))
             await asyncio.sleep(0)
             raise asyncpg.InternalClientError("another operation (2) is in progress")
 
