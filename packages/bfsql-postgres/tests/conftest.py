@@ -1,6 +1,6 @@
 """A database on the newest server, with schemas, and fixtures that fill and open them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_test_support.servers.database import Database, kept
+from bfsql_test_support.servers.database import Database, lasting
 from bfsql_test_support.servers.pgbouncer import PgBouncer
 from bfsql_test_support.servers.postgres import PostgresServer
 
@@ -18,15 +18,15 @@ Open = Callable[..., Awaitable[PostgresBackend]]
 
 
 @pytest.fixture(scope="session")
-def database(postgres: PostgresServer) -> Iterator[Database]:
+def database(postgres: PostgresServer) -> Database:
     """A database with pgvector and pg_trgm, shared by all tests."""
-    yield from kept(postgres.database())
+    return lasting(postgres.database())
 
 
 @pytest.fixture(scope="session")
-def old_database(old_postgres: PostgresServer) -> Iterator[Database]:
+def old_database(old_postgres: PostgresServer) -> Database:
     """A database with only pg_trgm, on the older server."""
-    yield from kept(old_postgres.database())
+    return lasting(old_postgres.database())
 
 
 @pytest.fixture

@@ -140,6 +140,12 @@ class Database:
         await _run(self.address("postgres", "postgres"), *statements)
 
 
+def lasting(database: Database) -> Database:
+    """A database as long as its server: dropping hundreds of tables takes seconds."""
+    with ThreadPoolExecutor(1) as thread:  # a test may already run its loop
+        return thread.submit(asyncio.run, database.__aenter__()).result()
+
+
 def kept(manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
     """The value of a manager, for a fixture that outlives the event loops of the tests."""
     # A thread, because a test may already run its loop when it first requests the fixture.
