@@ -190,7 +190,7 @@ class Soak:
                         if self._is_over():
                             break
                         await self._ask(client)
-                        await asyncio.sleep(self._drawn.expovariate(1 / THINK_SECONDS))
+                        await self._pause(self._drawn.expovariate(1 / THINK_SECONDS))
             except Exception as error:  # noqa: BLE001 - any error is counted
                 self._count(_innermost(error))
 
@@ -290,6 +290,10 @@ class Soak:
 
     def _resources(self) -> Resources:
         return Resources.of(self._served.process.pid)
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, but not beyond the end."""
+        await asyncio.sleep(max(0.0, min(seconds, self._end - time.monotonic())))
 
     def _is_over(self) -> bool:
         return time.monotonic() >= self._end
