@@ -94,11 +94,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
 
 LONG = (
     *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes", "schema-lists"),
-    *("cached-as-direct", "concurrent-calls", "cancellation", "same-errors", "drawn-graphs"),
+    *("cached-as-direct", "concurrent-calls", "cancellation", "same-errors"),
 )
 """Rules of the kit that `nox -s quick` checks only on the embedded store."""
-LONG_EVERYWHERE = ("columns-batches",)
-"""Rules that it skips there, too."""
+LONG_EVERYWHERE = ("columns-batches", "drawn-graphs")
+"""Rules that it skips there, too; the tests of agreement draw graphs as well."""
 
 
 LONG_LOADS = ("test_a_load_that_is_cancelled_while_it_merges_changes_nothing",)

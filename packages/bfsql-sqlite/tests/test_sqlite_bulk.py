@@ -191,6 +191,7 @@ def test_records_of_one_edge_in_several_batches(tmp_path: Path) -> None:
         assert check(tmp_path, one, two)
 
 
+@pytest.mark.slow
 def test_what_is_added_to_a_graph(tmp_path: Path) -> None:
     nodes, edges, more = (tmp_path / name for name in ("n.csv", "e.jsonl", "m.csv"))
     nodes.write_text("id,type,name,mass\na,Drug,Aspirin,1\nb,,Ä,\n")

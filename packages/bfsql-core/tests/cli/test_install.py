@@ -131,6 +131,7 @@ def test_no_draft_can_be_read_by_others(
     assert path.exists()
 
 
+@pytest.mark.slow
 def test_several_at_once_lose_no_entry(home: Path, folder: Path) -> None:
     lived_in(home, "claude-code")
     names = [f"graph{number}" for number in range(6)]

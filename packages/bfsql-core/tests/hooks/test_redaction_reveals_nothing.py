@@ -217,6 +217,7 @@ async def test_the_two_graphs_do_differ_without_the_hook() -> None:
     assert len(same) < len(CALLS) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MemoryBackend, Ranking])
 async def test_no_client_over_mcp_can_tell_them_apart(kind: type[MemoryBackend]) -> None:
     answers: list[list[Any]] = []
@@ -230,6 +231,7 @@ async def test_no_client_over_mcp_can_tell_them_apart(kind: type[MemoryBackend])
         assert first == second, call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MemoryBackend, Eager, Ranking])
 async def test_no_client_over_rest_can_tell_them_apart(kind: type[MemoryBackend]) -> None:
     answers: list[list[Any]] = []

@@ -14,7 +14,11 @@ from bfsql.sources.rdf_guard import TurtleGuard, check_document
 from bfsql_test_support.hostile_files import ABORTS, HONEST, HOSTILE, NESTED_ENTITIES, statement
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+def long_ones_slow(names):
+    return [pytest.param(n, marks=[pytest.mark.slow] * n.startswith("a long")) for n in names]
+
+
+@pytest.mark.parametrize("what", long_ones_slow(HOSTILE))
 def test_a_hostile_file_is_refused_in_one_sentence(write, what):
     name, content, words = HOSTILE[what]
     with pytest.raises(SourceError) as refused:
@@ -38,6 +42,7 @@ def test_a_compressed_file_is_checked_too(tmp_path, ending):
         list(open_source(path))
 
 
+@pytest.mark.slow  # a process each
 @pytest.mark.parametrize("what", [*ABORTS, "a literal of 4 MB with 600,000 references"])
 def test_load_ends_soon(write, tmp_path, what):
     name, content, words = (HOSTILE | HONEST)[what]
@@ -76,6 +81,7 @@ def test_quotes_that_no_line_closes_do_not_hide_what_follows():
             check_document("a.nt", broken + deep, "ntriples")
 
 
+@pytest.mark.slow  # a process each
 @pytest.mark.parametrize("name", ["a.ttl", "a.nt"])
 @pytest.mark.parametrize("opened", ['<http://e.org/a> <http://e.org/p> "', '<http://e.org/a"'])
 @pytest.mark.parametrize("between", ["\n", "\r", " <b "])
