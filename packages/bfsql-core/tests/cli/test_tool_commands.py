@@ -256,7 +256,7 @@ def test_help_names_only_options_that_the_command_has(run: Run) -> None:
         " ".join(run(command, "--help").output.partition("Options of the backend")[0].split())
         for command in ("bfs-query", "intersect-subgraphs")
     )
-    assert "Leave it out with --step." in walk
+    assert "Leave it out with --step and for patterns alone." in walk
     assert "except with --step and --to:" in walk
     assert "except with --connect:" in shared
     assert "To follow only some: `bfsql bfs-query --step`." in shared

@@ -147,6 +147,8 @@ def launch(configuration: Configuration) -> Launch:
                 variables[variable] = Variable(text, option.secret)
             elif origin == "default" and isinstance(value, Path):
                 args += [option.flag, str(value.expanduser().resolve())]
+            elif origin == "default" and option.field == "answer_format":
+                args += [option.flag, "lines"]  # a model reads the same facts in fewer tokens
     program, *rest = own_command(*args)
     return Launch(program, tuple(rest), variables)
 

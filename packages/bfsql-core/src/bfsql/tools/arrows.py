@@ -34,6 +34,7 @@ _HEAD = re.compile(r"(<?)-(?!>)")
 _NO_PREDICATE = re.compile(r"\s*[-\]*]")
 _TAIL = re.compile(r"\s*-(>?)")
 _VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*(?=:)")
+_NEGATION = re.compile(r"\s*(?:!|(?:no|not)\s)\s*(?=<?-)", re.IGNORECASE)
 # The end of a name unknown to the graph: the other half of the arrow, or another name.
 _PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\[|\]|\{|\*|$)")
 _WORD_END = re.compile(r"\s|\||\{|\(|,|$")
@@ -134,6 +135,14 @@ class StepReader:
     def _step(self, number: int) -> ParsedStep:
         one = ParsedStep(self._whole, number, self._argument)
         begin = self._at
+        if negated := self._take(_NEGATION):
+            relation = self._text[negated.end() :].strip()
+            raise self._wrong(
+                f"{excerpt(self._whole)} negates a step, and a walk takes the steps that there "
+                f'are. What has no such relation is a condition: "no {relation}" in where, or in '
+                f'brackets behind a type: "Type[no {relation}]".',
+                "bad_value",
+            )
         if not _ARROW.match(self._text, self._at):
             if self._bare(one):
                 return one
