@@ -46,7 +46,7 @@ _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
 _KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{}]|^no\s", re.IGNORECASE)
-_VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&", re.IGNORECASE)
+_VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|[=<>~|(,:]\s*[\"'`]", re.IGNORECASE)
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*no\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)

@@ -40,7 +40,7 @@ from bfsql.tools.schema import Schema
 
 NO_ENTITIES: Mapping[str, frozenset[str]] = {}
 
-_NO = re.compile(r"\s*(?:no|not|!)\s+(?=\S)", re.IGNORECASE)
+_NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
 _ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
