@@ -14,6 +14,7 @@ from typing import Any, Self
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.parts import TypedTriple
@@ -31,6 +32,7 @@ from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
 from bfsql_postgres.indexes import index_statements
 from bfsql_postgres.metadata import MetadataReader
+from bfsql_postgres.node_list import NodeList
 from bfsql_postgres.rights import reason_it_may_write
 from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
@@ -82,6 +84,7 @@ class PostgresBackend(BatchGraphDb):
         self._nodes = topology.nodes(layout)
         self._has_types = topology.has_types(layout)
         self._metadata = MetadataReader(pool, layout)
+        self._list = NodeList(pool, layout)
         self._search = Search(pool, layout, embedder)
 
     @classmethod
@@ -219,6 +222,21 @@ class PostgresBackend(BatchGraphDb):
             async with aclosing(self._pool.stream(self._ring(part), chunk, *some)) as batches:
                 async for batch in batches:
                     yield batch
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types by a cursor, without most that do not meet the conditions."""
+        async with aclosing(self._list.stream(entity_types, conditions)) as batches:
+            async for nodes in batches:
+                yield nodes
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
+        """Whether the database compares a property as core does: presence, and integers."""
+        return self._list.filters_exactly(condition)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
-import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bfsql_postgres import queries
 from bfsql_postgres.discovery import layout_of
 from bfsql_postgres.load.writer import writer
+from bfsql_postgres.metadata import items_of
+from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Nodes, Relation
 from bfsql_postgres.search import searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import identifier, qualified, relation_name, text, type_name
+from bfsql_postgres.sql import (
+    bare_expression,
+    identifier,
+    qualified,
+    relation_name,
+    text,
+    type_name,
+)
 
 if TYPE_CHECKING:
     import asyncpg
@@ -25,6 +35,11 @@ _FIXED_TEXTS = frozenset({"int2", "int4", "int8", "numeric", "uuid", "bool", "bp
 """Types whose cast to text is immutable, so that it can be indexed; that of a date, an
 enumeration or an array is not.
 """
+
+SCANNED = 50_000
+"""Rows up to which a table is scanned in less than a tenth of a second."""
+SAMPLED, RARE = 2_000, 0.01
+"""Rows whose properties are read, and the share of them that has a property worth an index."""
 
 _LEFT = "Indexes that were created before the failure are kept; run it again to create the others."
 
@@ -52,6 +67,8 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
         if by_meaning:
             await _warn_of_untyped_vectors(connection, layout)
         statements = index_statements(layout, by_meaning=by_meaning)
+        for index in await _of_properties(connection, layout):
+            statements += index.statements()
         if apply:
             for statement in statements:
                 await connection.execute(statement)
@@ -103,6 +120,27 @@ def missing_indexes(layout: Layout, *, by_meaning: bool = False) -> Iterator[Mis
         yield from _missing(mentions.relation, (_text(mentions.entity, mentions.relation),))
 
 
+async def _of_properties(connection: asyncpg.Connection, layout: Layout) -> list[MissingIndex]:
+    """Indexes for conditions on the properties of large tables, by what a sample of rows has."""
+    found: list[MissingIndex] = []
+    for nodes in layout.nodes:
+        here = nodes.relation
+        if not here.is_indexable or here.rows < SCANNED:
+            continue
+        source = queries.some_node_metadata(nodes, SAMPLED)
+        rows = await connection.fetch(source.statement)
+        values: dict[str, list[Any]] = defaultdict(list)
+        for item in items_of(rows, source):
+            for key, value in item.items():
+                values[key].append(value)
+        table = Pushdown(layout, nodes, single=True, alias=identifier(here.name))
+        for key, own in sorted(values.items()):
+            if len(own) >= RARE * len(rows):
+                for expression in table.indexed(key, own):
+                    found += _missing(here, (expression,))
+    return found
+
+
 def _of_nodes(layout: Layout, nodes: Nodes, *, by_meaning: bool) -> Iterator[MissingIndex]:
     here, catalogue = nodes.relation, layout.catalogue
     yield from _missing(here, (_id(layout, nodes.id, here),))
@@ -152,11 +190,11 @@ def _missing(
     With an operator class, an index is suitable if it has the same key and a class of the same
     kind; otherwise if it is in sort order and begins with the first `leading` keys, in any order.
     """
-    bare = [_bare(key) for key in keys]
+    bare = [bare_expression(key) for key in keys]
     kind = opclass[1][opclass[1].index("_") :] if opclass else ""
     unfinished = []
     for index in relation.indexes:
-        own = [_bare(key) for key in index.keys]
+        own = [bare_expression(key) for key in index.keys]
         same = own == bare and index.opclasses[0].endswith(kind)
         begins = index.method == "btree" and set(own[:leading]) == set(bare[:leading])
         if index.partial:
@@ -167,12 +205,6 @@ def _missing(
             unfinished.append(index.name)
     qualified = f"{identifier(opclass[0])}.{opclass[1]}" if opclass else ""
     yield MissingIndex(relation, keys, method, qualified, tuple(unfinished))
-
-
-def _bare(expression: str) -> str:
-    """An expression without the parts that the server writes differently from the statements."""
-    unqualified = re.sub(r'"(?:[^"]|"")*"\.|\w+\.(?=")', "", expression)
-    return re.sub(r'::text\b|[\s()"]', "", unqualified).lower()
 
 
 def _text(column: Column, relation: Relation) -> str:

@@ -46,7 +46,7 @@ class MetadataReader:
     ) -> dict[str, Metadata]:
         """Metadata by id; `values` are the ids as sent, `keys` the requested keys."""
         rows, source = await self._fetched(self._nodes, [values], keys)
-        read = _read(rows, source)
+        read = items_of(rows, source)
         positions = [row[0] for row in rows]
         if len(set(positions)) == len(rows):
             known: dict[str, Metadata] = {
@@ -82,7 +82,7 @@ class MetadataReader:
         """The rows for some nodes or edges, possibly with values of other keys."""
         source, more = rows_of(None), list[list[str]]()
         if keys is not None:
-            read = _read_for(keys)
+            read = read_for(keys)
             source = rows_of(source.own_keys.intersection(read))
             if source.keyed:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
@@ -116,7 +116,7 @@ class MetadataReader:
         """Metadata by triple, of rows of edges and of passages; `triples` has that of each row."""
         own: dict[Triple, list[Item]] = defaultdict(list)
         items: dict[Triple, list[Item]] = defaultdict(list)
-        for triple, row, metadata in zip(triples, rows, _read(rows, source), strict=True):
+        for triple, row, metadata in zip(triples, rows, items_of(rows, source), strict=True):
             of_edges = row[source.start - 1] < self._edge_tables
             (own if of_edges else items)[triple].append(metadata)
         return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
@@ -125,12 +125,12 @@ class MetadataReader:
 # --- from rows to metadata ---------------------------------------------------
 
 
-def _read_for(keys: Collection[str]) -> set[str]:
+def read_for(keys: Collection[str]) -> set[str]:
     """The keys of columns and of JSON that the values of certain keys depend on."""
     return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
 
 
-def _read(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
+def items_of(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
     """Metadata of each row of a union."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):

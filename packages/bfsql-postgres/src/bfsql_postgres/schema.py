@@ -141,6 +141,8 @@ class Catalogue:
 
     encoding: str
     """The database's encoding: `UTF8`, `LATIN1`."""
+    lowers_ascii: bool
+    """Whether its usual collation folds ASCII letters to ASCII: that of Turkish does not."""
     database: str
     role: str
     relations: Mapping[Path, Relation]
@@ -167,7 +169,8 @@ WITH asked AS (
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 )
 SELECT json_build_object(
-    'encoding', getdatabaseencoding(), 'database', current_database(), 'role', current_user,
+    'encoding', getdatabaseencoding(), 'lowers_ascii', lower('I') = 'i',
+    'database', current_database(), 'role', current_user,
     'relations', (
         SELECT json_agg(json_build_object(
             'schema', schema, 'name', name, 'kind', relkind, 'rows', greatest(reltuples, 0),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +25,7 @@ from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
     ID_TYPES,
+    Parameters,
     collated,
     comparable,
     identifier,
@@ -147,28 +148,6 @@ def _normalized(vector: Sequence[float]) -> list[float] | None:
 # --- statements ------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Parameters:
-    """The values of a statement, numbered in the order of their first use."""
-
-    values: list[object] = field(default_factory=list)
-    _texts: dict[str, str] = field(default_factory=dict)
-
-    def text(self, value: str) -> str:
-        """The parameter for a text; equal texts share one."""
-        if value not in self._texts:
-            self._texts[value] = self.add(value, "text")
-        return self._texts[value]
-
-    def types(self, types: Sequence[str] | None) -> str | None:
-        """The parameter for the types to include."""
-        return None if types is None else self.add(list(types), "text[]")
-
-    def add(self, value: object, kind: str) -> str:
-        self.values.append(value)
-        return f"${len(self.values)}::{kind}"
-
-
 def by_name(
     layout: Layout, query: str, ids: Sequence[object], types: Sequence[str] | None
 ) -> Statement:
@@ -177,7 +156,7 @@ def by_name(
     The last column is the rank: 0 id (one of `ids`, as sent), 1 name, 2 alias, 3 beginning of the
     name, 4 part of a name or alias, 5 part of the id, 6 all of its words anywhere.
     """
-    sent = _Parameters()
+    sent = Parameters()
     exact = [sent.add(id_, ID_TYPES[layout.key]) for id_ in ids]
     tests = _TextTests(sent, query)
     kept = sent.types(types)
@@ -221,7 +200,7 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
     if layout.catalogue.trigrams is None:
         return None
     schema = identifier(layout.catalogue.trigrams)
-    sent = _Parameters()
+    sent = Parameters()
     kept = sent.types(types)
     arms = []
     for nodes in layout.nodes:
@@ -249,7 +228,7 @@ def by_vector(
 
     The last column is the cosine distance, 0 to 2.
     """
-    sent = _Parameters()
+    sent = Parameters()
     column = nodes.embedding
     assert column is not None
     stored = named("n", column)
@@ -343,7 +322,7 @@ def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
 class _TextTests:
     """Tests of expressions against `ILIKE` patterns, which become parameters when they are used."""
 
-    def __init__(self, sent: _Parameters, query: str) -> None:
+    def __init__(self, sent: Parameters, query: str) -> None:
         self._sent = sent
         self._query = query
         whole = query[:LONGEST]
@@ -389,7 +368,7 @@ class _TextTests:
 # --- vectors ----------------------------------------------------------------------
 
 
-def _distance(layout: Layout, column: Column, vector: Sequence[float], sent: _Parameters) -> str:
+def _distance(layout: Layout, column: Column, vector: Sequence[float], sent: Parameters) -> str:
     """The cosine distance of a stored vector, computed by pgvector if it is installed."""
     extension = (
         column.type_schema if column.is_vector else layout.catalogue.extensions.get("vector")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
@@ -211,6 +211,38 @@ def decode(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+# --- values and expressions of a statement -----------------------------------------
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The values of a statement, numbered in the order of their first use."""
+
+    values: list[object] = field(default_factory=list)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def text(self, value: str) -> str:
+        """The parameter for a text; equal texts share one."""
+        if value not in self._texts:
+            self._texts[value] = self.add(value, "text")
+        return self._texts[value]
+
+    def types(self, types: Sequence[str] | None) -> str | None:
+        """The parameter for the types to include."""
+        return None if types is None else self.add(list(types), "text[]")
+
+    def add(self, value: object, kind: str) -> str:
+        """The parameter for a value, with its type."""
+        self.values.append(value)
+        return f"${len(self.values)}::{kind}"
+
+
+def bare_expression(expression: str) -> str:
+    """An expression without the parts that the server writes differently from the statements."""
+    unqualified = re.sub(r'"(?:[^"]|"")*"\.|\w+\.(?=")', "", expression)
+    return re.sub(r'::text\b|[\s()"]', "", unqualified).lower()
 
 
 # --- ids that can be sent ------------------------------------------------------

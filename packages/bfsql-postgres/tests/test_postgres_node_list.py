@@ -1,0 +1,406 @@
+"""Entities by type and properties: what the database leaves out never meets the conditions."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as settings_
+from hypothesis import strategies as st
+
+from bfsql import call
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models.condition import Operator, PropertyCondition
+from bfsql_postgres import PostgresBackend, PostgresSettings, connection, indexes, load_graph
+from bfsql_postgres.indexes import prepare
+from bfsql_test_support.servers.database import Database
+
+Open = Callable[..., Awaitable[PostgresBackend]]
+
+OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks")
+NUMBERS: list[Any] = [
+    0, -1, 7, 2004, 2**53 + 1, 10**17 + 1, 10**30, 10**350, 0.1, 1.5, 15.0, 1e22, 1e-7, -0.0,
+    5e-324,
+]  # fmt: skip
+TEXTS = [
+    "", " ", "a", "A", "abc", " Abc ", "a\x07bc", "abc\n", "ABC d", "Ünal", "unal", "\u017f", "K", "ß",
+    "straße", "STRASSE", "ﬁx", "fix", "Å",
+    "İ", "I", "i", "x\u00ad", "\u00a012", "[", "[1]", "{}",
+    "true", "TRUE", "null", "NaN", "Infinity", "%", "_", "\\", "a'b", "'; DROP TABLE x; --", "$1",
+    "12", " 12 ", "12.", ".5", "+5", "1e400", "1e-400", "1e5", "0.1000000000000000055511", "١٢",
+    "9" * 30, "1" * 400, "1" * 401, "1-2", "1.2.3", "-", ".", "+", "2004", "2004-05",
+    "2004-05-06", "2004-05-06T00:30+02:00", "2004-12-31 23:30-02:00", "2005-01-01t00:30:00+99:59",
+    "2004-05-06T10:20", "2004-05-06T10:20:30.5Z", "2004-13-01", "0001-01-01", "9999-12-31", "0000",
+    "2004-01-01", "x" * 201, "x" * 200 + "y", "x" * 3000, "\u2028", "a\tb", "1.5", "15.0",
+]  # fmt: skip
+VALUES: list[Any] = [
+    *NUMBERS, *TEXTS, True, False, None, [], ["abc", 12], [["a"], None], [1.5, "2004-05-06"],
+    {"a": 1}, {}, ["ÜNAL"], "a\0b", "\ud800abc", ["\u0000"],
+]  # fmt: skip
+LITERALS = [
+    "", "abc", "ABC D", "ünal", "ss", "STRASSE", "fix", "k", "s", "i", "a", "[1]", "true", 
+    "infinity", "nan", "%", "'; DROP TABLE things; --", "\\", "\ud800", "a\0b", "x" * 201, "1" * 401, "1e400",
+    "12", ".5", "0", "-1", "15.0", "1.50", "0.1", "1e22", "10000000000000001", "9" * 30, "1" * 350,
+    "2003", "2004", "2005", "2004-04", "2004-05", "2004-05-06", "2004-12-31", "2005-01-01",
+    "2004-05-06T10:20", "2004-05-06T10:20:30.25", "2004-12-31T23:00-02:00", "0001-01-01",
+    "9999-12-31", "z",
+]  # fmt: skip
+
+Graph = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Type and metadata of each node."""
+
+
+async def assert_listed(
+    backend: PostgresBackend,
+    graph: Graph,
+    conditions: Sequence[PropertyCondition],
+    types: Sequence[str] | None = None,
+) -> int:
+    """Check a listing; returns how many nodes do not meet the conditions."""
+    stream = backend.nodes_stream(entity_types=types, conditions=conditions)
+    found = [node async for batch in stream for node in batch]
+    keys = {one.key for one in conditions}
+    expected = {
+        i
+        for i, (kind, metadata) in graph.items()
+        if (types is None or kind in types) and all(one.holds(metadata) for one in conditions)
+    }
+    told = [(one.key, one.operator, one.values) for one in conditions]
+    assert len({node.id for node in found}) == len(found)
+    assert expected <= {node.id for node in found}, (told, expected - {node.id for node in found})
+    for node in found:
+        assert node.entity_type == graph[node.id][0]
+        own = {key: value for key, value in graph[node.id][1].items() if key in keys}
+        assert not node.metadata or repr(sorted(node.metadata.items())) == repr(sorted(own.items()))
+    others = len(found) - len(expected)
+    for one in conditions:
+        if backend.filters_exactly(one):
+            assert all(one.holds(graph[node.id][1]) for node in found), told
+    return others
+
+
+def by_record(records: Sequence[GraphRecord]) -> Graph:
+    """What the reference says of each node."""
+    memory = MemoryBackend(records)
+    return {i: (memory._types[i], memory._node_metadata[i]) for i in memory._types}
+
+
+async def by_backend(backend: PostgresBackend, ids: Sequence[str]) -> Graph:
+    """What the backend says of each node that it looks up."""
+    metadata = await backend.metadata_for_nodes_batch(ids)
+    nodes = await backend.get_nodes_batch(ids)
+    return {node.id: (node.entity_type, metadata[node.id]) for node in nodes}
+
+
+def every_condition(key: str) -> list[PropertyCondition]:
+    """A condition for each operator and literal, and some with several literals."""
+    of_literals = [
+        PropertyCondition(key, operator, (literal,))
+        for operator in ("=", "<", ">=", "~")
+        for literal in LITERALS
+    ]
+    several = [
+        PropertyCondition(key, operator, ("abc", "12", "2004-05")) for operator in OPERATORS[:-2]
+    ]
+    return [*of_literals, *several, *(PropertyCondition(key, one) for one in OPERATORS[-2:])]
+
+
+# --- kgraph's tables -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def nasty() -> list[GraphRecord]:
+    """A node for each value, in JSON and in a column."""
+    return [
+        NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
+        for i, value in enumerate(VALUES)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonb"])
+@pytest.mark.parametrize("key", ["x", "name", "synonyms"])
+async def test_no_entity_that_meets_a_condition_is_left_out(  # noqa: PLR0917
+    settings: PostgresSettings,
+    owner: asyncpg.Connection,
+    opened: Open,
+    nasty: list[GraphRecord],
+    kind: str,
+    key: str,
+) -> None:
+    await load_graph(settings, nasty)
+    if kind == "jsonb":
+        await owner.execute("DELETE FROM entity WHERE properties::text LIKE '%\\\\u%'")
+        await owner.execute("ALTER TABLE entity ALTER properties TYPE jsonb")
+    backend = await opened()
+    ids = [row[0] for row in await owner.fetch("SELECT entity_id FROM entity")]
+    graph = by_record(nasty) if kind == "json" else await by_backend(backend, ids)
+    if kind == "json":
+        assert sorted(graph) == sorted(ids)
+    for condition in every_condition(key):
+        await assert_listed(backend, graph, [condition])
+
+
+# --- tables of one's own -------------------------------------------------------------
+
+COLUMNS = {
+    "txt": ("text", TEXTS),
+    "short": ("varchar(300)", [one for one in TEXTS if len(one) <= 300]),
+    "padded": ("char(20)", [one for one in TEXTS if len(one) <= 20]),
+    "flag": ("bool", ["true", "false"]),
+    "whole": ("int", ["0", "-1", "7", "2003", "2004", "2005", "2147483647"]),
+    "big": ("bigint", ["0", "2004", "9007199254740993", "9223372036854775807", "-5"]),
+    "real": ("float4", ["0.1", "2004", "NaN", "Infinity", "1e30", "15", "-0"]),
+    "double": ("float8", ["0.1", "2004", "NaN", "-Infinity", "1e300", "15", "5e-324", "7"]),
+    "exact": (
+        "numeric",
+        ["0.1", "2004", "NaN", "1e400", "1e-400", "15.0", "0.1000000000000000055511", "7",
+         "9007199254740993", "1e70", "2004.0000000000000000001", "10000000000000001"],
+    ),
+    "day": (
+        "date",
+        ["2004-05-06", "2004-01-01", "0001-01-01", "9999-12-31", "10000-01-01", "infinity",
+         "-infinity", "2004-12-31", "2005-01-01", "0044-03-15 BC", "2004-05-31", "2004-04-30"],
+    ),
+    "moment": (
+        "timestamp",
+        ["2004-05-06 10:20:30.25", "2004-05-06 10:20", "2005-01-01", "2004-12-31 23:59:59.999999",
+         "2004-05-06 10:20:30.5", "infinity", "9999-12-31 23:59:59"],
+    ),
+    "zoned": (
+        "timestamptz",
+        ["2004-05-06 10:20:30.25Z", "2004-05-06 12:20+02", "2005-01-01+02", "2004-12-31 23:30-02",
+         "2004-05-05 22:30Z"],
+    ),
+    "clock": ("time", ["10:20", "23:59:59.5"]),
+    "took": ("interval", ["1 day", "2004 years"]),
+    "code": ("uuid", ["00000000-0000-0000-0000-000000002004"]),
+    "hue": ("colour", ["red", "Ünal"]),
+    "bits": ("bytea", [r"\x61"]),
+    "words": ("text[]", ["{}", '{abc,NULL,"Ünal"}', "{{a},{12}}", "{2004-05-06}", "{' x'}"]),
+    "figures": ("float8[]", ["{}", "{12,NaN}", "{2004}"]),
+    "days": ("date[]", ["{2004-05-06}"]),
+    "doc": (
+        "jsonb",
+        ["null", '"abc"', "12", "12.50", "2.004e3", "true", '["abc", 1.5]', "[]", '{"a": 1}',
+         '"2004-05-06"', '"1.5"'],
+    ),
+    "raw": (
+        "json",
+        ["null", '"abc"', "1.5e1", "12.50", "1e400", "false", '["ab\\u0063"]', '"a\\u0000b"',
+         '"\\ud800"', '"\\u00dcnal"', "2004", '"12"'],
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def columns(owner: asyncpg.Connection) -> None:
+    """A table with a column of each type, and a row for each value."""
+    await owner.execute("CREATE TYPE colour AS ENUM ('red', 'Ünal')")
+    listed = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
+    await owner.execute(f"CREATE TABLE things (id serial PRIMARY KEY, kind text, {listed})")
+    await owner.execute("CREATE TABLE links (subject int, object int)")
+    await owner.execute("INSERT INTO things (kind) VALUES (NULL), (''), ('T')")
+    for name, (kind, values) in COLUMNS.items():
+        await owner.execute(
+            f"INSERT INTO things (kind, {name}) "
+            f"SELECT 'T', value::{kind} FROM unnest($1::text[]) AS value",
+            [value for value in values if "\0" not in value],
+        )
+
+
+@pytest.mark.parametrize("key", COLUMNS)
+async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(
+    columns: None, owner: asyncpg.Connection, opened: Open, key: str
+) -> None:
+    backend = await opened(nodes="things: type=kind", edges="links")
+    ids = [row[0] for row in await owner.fetch("SELECT id::text FROM things")]
+    graph = await by_backend(backend, ids)
+    for condition in every_condition(key):
+        await assert_listed(backend, graph, [condition])
+    both = [PropertyCondition(key, "has"), PropertyCondition("txt", "lacks")]
+    await assert_listed(backend, graph, both, ["T"])
+    await assert_listed(backend, graph, [], ["owl:Thing", "\0"])
+
+
+# --- indexes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["x", "name"])
+async def test_an_index_on_a_property_is_proposed_used_and_leaves_nothing_out(  # noqa: PLR0917
+    settings: PostgresSettings,
+    owner: asyncpg.Connection,
+    opened: Open,
+    nasty: list[GraphRecord],
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(indexes, "SCANNED", 1)
+    await load_graph(settings, nasty)
+    await owner.execute("ANALYZE entity")
+    proposed = await prepare(settings, apply=True)
+    assert len([one for one in proposed if f"'{key}'" in one or f'"{key}"' in one]) >= 1
+    assert await prepare(settings, apply=False) == []
+    backend = await opened()
+    graph = by_record(nasty)
+    for condition in every_condition(key):
+        await assert_listed(backend, graph, [condition])
+    plans = await plans_of(backend, owner, every_condition(key)[:2] + parts_of(key))
+    assert all("Seq Scan" not in plan and "Index" in plan for plan in plans), plans
+
+
+def parts_of(key: str) -> list[PropertyCondition]:
+    """Parts of a text, which trigrams find for names."""
+    return [PropertyCondition(key, "~", ("abcd",))] if key == "name" else []
+
+
+async def plans_of(
+    backend: PostgresBackend, owner: asyncpg.Connection, conditions: Sequence[PropertyCondition]
+) -> list[str]:
+    """How the server lists the nodes that meet a condition, if a scan is out of the question."""
+    await owner.execute("SET enable_seqscan = off; SET search_path = pg_catalog")
+    found = []
+    for condition in conditions:
+        statement, values = backend._list.statement(None, [condition])
+        rows = await owner.fetch(f"EXPLAIN {statement}", *values)
+        found.append("\n".join(row[0] for row in rows))
+    return found
+
+
+async def test_ordinary_columns_are_compared_by_their_own_indexes(
+    columns: None, owner: asyncpg.Connection, opened: Open
+) -> None:
+    for key in ("whole", "double", "exact", "day", "moment", "zoned"):
+        await owner.execute(f"CREATE INDEX ON things ({key})")
+    backend = await opened(nodes="things: type=kind", edges="links")
+    keys = ("whole", "double", "exact", "day", "moment", "zoned")
+    plans = await plans_of(
+        backend, owner, [PropertyCondition(key, ">=", ("2004",)) for key in keys]
+    )
+    assert all("Seq Scan" not in plan for plan in plans), plans
+
+
+async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(
+    settings: PostgresSettings, opened: Open
+) -> None:
+    records = [
+        NodeRecord(f"n{i}", "T", {"name": f"Name {i}", "year": 1900 + i, "day": f"20{i}-05-06"})
+        for i in range(10, 100)
+    ]
+    await load_graph(settings, records)
+    backend, graph = await opened(), by_record(records)
+    for key, operator, value in [
+        ("name", "=", "name 20"),
+        ("name", "~", "name 2"),
+        ("name", ">=", "name 5"),
+        ("year", "=", "1950"),
+        ("year", ">", "1980"),
+        ("day", "=", "2050-05"),
+        ("none", "has", ""),
+        ("name", "lacks", ""),
+    ]:
+        condition = PropertyCondition(key, operator, (value,) if value else ())
+        assert await assert_listed(backend, graph, [condition]) <= 1, condition
+    both = [PropertyCondition("year", ">=", ("1950",)), PropertyCondition("name", "~", ("5",))]
+    assert await assert_listed(backend, graph, both, ["T"]) == 0
+    assert await assert_listed(backend, graph, [], ["U"]) == 0
+
+
+# --- several rows of a node ----------------------------------------------------------------
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.sampled_from(["T", "U", "", None]),
+        st.sampled_from(["abc", "Ünal", "12", None]),
+        st.none() | st.integers(0, 3),
+        st.sampled_from([["abc"], ["x", "Y"], [], None]),
+    ),
+    max_size=10,
+)
+CONDITIONS = st.lists(
+    st.builds(
+        PropertyCondition,
+        st.sampled_from(["name", "whole", "synonyms", "other_types", "none"]),
+        st.sampled_from(OPERATORS),
+        st.lists(
+            st.sampled_from(["abc", "unal", "12", "1", "2", "x", "T"]), min_size=1, max_size=2
+        ).map(tuple),
+    ),
+    max_size=3,
+)
+TYPES = st.none() | st.sets(st.sampled_from(["T", "U", "owl:Thing", "z"]), max_size=2)
+
+
+@given(first=ROWS, second=ROWS, listings=st.lists(st.tuples(CONDITIONS, TYPES), max_size=4))
+@settings_(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("collation", ['"C"', '"default"'])
+async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
+    database: Database, collation: str, first: Any, second: Any, listings: Any
+) -> None:
+    async with database.schema() as schema:
+        owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
+        for table, rows in (("a", first), ("b", second)):
+            of = collation if table == "a" else '"C"'
+            await owner.execute(
+                f"CREATE TABLE {table} (id text COLLATE {of}, kind text, name text, whole int, "
+                "also text[])"
+            )
+            await owner.executemany(
+                f"INSERT INTO {table} VALUES ($1, $2, $3, $4, $5)",
+                [(f"n{number}", *rest) for number, *rest in rows],
+            )
+        await owner.execute("CREATE TABLE links (subject text, object text)")
+        await owner.close()
+        backend = await PostgresBackend.create(
+            database.reader_url,
+            schema=schema,
+            nodes=["a: type=kind, aliases=also", "b: type=kind, aliases=also"],
+            edges=["links"],
+        )
+        try:
+            graph = await by_backend(backend, [f"n{number}" for number in range(5)])
+            for conditions, types in listings:
+                await assert_listed(backend, graph, conditions, types)
+        finally:
+            await backend.close()
+
+
+# --- names and values stay data --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key", ["it's", 'a"b', "a\\b", "$1", "%s", "'; DROP TABLE entity; --", "a\0b", "\ud800", "Ü"]
+)
+async def test_keys_types_and_values_stay_data(
+    settings: PostgresSettings, opened: Open, key: str
+) -> None:
+    records = [NodeRecord("a", "T", {key: key}), NodeRecord("b", "T'\\\"", {"x": key})]
+    await load_graph(settings, records)
+    backend, graph = await opened(), by_record(records)
+    for operator in OPERATORS:
+        condition = PropertyCondition(key, operator, (key,))
+        await assert_listed(backend, graph, [condition])
+        await assert_listed(backend, graph, [PropertyCondition("x", operator, (key,))])
+    await assert_listed(backend, graph, [], ["T'\\\"", key])
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+async def test_a_list_that_is_left_half_way_gives_its_connection_back(
+    settings: PostgresSettings, opened: Open, pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "BATCH", 10)
+    await load_graph(settings, [NodeRecord(f"n{i:02}", "T", {"x": i}) for i in range(35)])
+    backend = await opened(pooled=pooled, pool_size=1)
+    for _ in range(3):
+        async with aclosing(backend.nodes_stream()) as batches:
+            async for nodes in batches:
+                assert len(nodes) == 10
+                break
+    some = backend.nodes_stream(conditions=[PropertyCondition("x", ">=", ("20",))])
+    assert [len(nodes) async for nodes in some] == [10, 5]
+    with call.scope(seconds=0), pytest.raises(TimeoutError):
+        async for _ in backend.nodes_stream():
+            pass
