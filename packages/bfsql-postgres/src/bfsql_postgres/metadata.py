@@ -82,7 +82,7 @@ class MetadataReader:
         """The rows for some nodes or edges, possibly with values of other keys."""
         source, more = rows_of(None), list[list[str]]()
         if keys is not None:
-            read = read_for(keys)
+            read = _read_for(keys)
             source = rows_of(source.own_keys.intersection(read))
             if source.keyed:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
@@ -125,7 +125,7 @@ class MetadataReader:
 # --- from rows to metadata ---------------------------------------------------
 
 
-def read_for(keys: Collection[str]) -> set[str]:
+def _read_for(keys: Collection[str]) -> set[str]:
     """The keys of columns and of JSON that the values of certain keys depend on."""
     return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
 

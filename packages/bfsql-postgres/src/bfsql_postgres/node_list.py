@@ -14,7 +14,7 @@ from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA, Metadata, Node
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.metadata import items_of, read_for
+from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
@@ -59,7 +59,7 @@ class NodeList:
             async for batch in batches:
                 found, types = ([row[place] for row in batch] for place in (0, 1))
                 metadata: Any = repeat(NO_METADATA)
-                if keys:
+                if rows.own_keys:
                     metadata = _metadata(batch, rows, keys)
                 # Node(...) runs Python code for each node.
                 parts = zip(found, (kind or UNTYPED for kind in types), metadata, strict=False)
@@ -118,7 +118,7 @@ def _of_one(
     layout, nodes = table.layout, table.nodes
     tests = [live("n", nodes), _typed(nodes, types, layout, sent)]
     tests += [test for one in conditions if (test := table.test(one, sent))]
-    fields = queries.node_fields(layout, nodes, read_for(keys), sent)
+    fields = table.values(keys) or ()
     shown = [text("n", nodes.id), text("n", nodes.type), "0", *(one.expression for one in fields)]
     return queries.Rows(
         f"SELECT {', '.join(shown)}\nFROM {relation_name(nodes.relation)} AS n\n"

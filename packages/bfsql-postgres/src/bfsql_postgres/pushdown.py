@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -24,9 +24,11 @@ from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
+    Fetched,
     Parameters,
     bare_expression,
     collated,
+    decode,
     fetched,
     identifier,
     literal,
@@ -127,6 +129,25 @@ class Pushdown:
         of_numbers = all(one.number is not None for one in condition.literals)
         return column.is_whole and of_numbers and condition.operator not in ("~", "!=")
 
+    def values(self, keys: Collection[str]) -> tuple[Fetched, ...] | None:
+        """The values of some properties; None if they depend on others."""
+        if not all(map(self._is_known, keys)):
+            return None
+        found, within = list[Fetched](), self.nodes.properties
+        if within is not None:
+            whole, unreadable = named(self.alias, within), self._unreadable(within)
+            for key in sorted(keys):
+                value = f"({whole} -> {literal(key)})::text"
+                if unreadable:
+                    value = f"CASE WHEN {unreadable} THEN NULL ELSE {value} END"
+                found.append(Fetched(key, value, "text", decode))
+            if unreadable:
+                rest = f"CASE WHEN {unreadable} THEN {whole}::text END"
+                found.append(Fetched("properties", rest, "text", role="lifted"))
+        # The value of a column takes the place of one in JSON, which is before it.
+        own = [(key, column) for key, column in self.nodes.metadata if key in keys]
+        return (*found, *(fetched(self.alias, key, column) for key, column in own))
+
     def indexed(self, key: str, values: Sequence[Any]) -> list[str]:
         """What an index for conditions on a property is made of, by some of its values."""
         column, within = self._column(key), self.nodes.properties
@@ -178,16 +199,23 @@ class Pushdown:
         return self._json_text(column, f"{named(self.alias, column)} ->> {literal(key)}")
 
     def _json_text(self, column: Column, value: str) -> str:
+        unreadable = self._unreadable(column)
+        odd = literal(CANDIDATE)
+        return (
+            f"(CASE WHEN {unreadable} THEN {odd} ELSE {value} END)" if unreadable else f"({value})"
+        )
+
+    def _unreadable(self, column: Column) -> str | None:
+        """Whether functions reject a text that the type `json` accepts; None if they never do.
+
+        It may have escapes of NUL, of surrogates, or of what the database's encoding lacks.
+        """
         if column.type == "jsonb":
-            return f"({value})"
-        # Functions for `json` reject texts that the type accepts: escapes of NUL, of surrogates,
-        # and of what the database's encoding lacks.
+            return None
         escapes = ("u0000", "ud", "uD") if self.layout.codec == "utf-8" else ("u",)
         whole = f"{named(self.alias, column)}::text"
         found = " OR ".join(f"strpos({whole}, chr(92) || '{one}') > 0" for one in escapes)
-        first = f"strpos({whole}, chr(92) || 'u') > 0"
-        found = found if len(escapes) == 1 else f"{first} AND ({found})"
-        return f"(CASE WHEN {found} THEN {literal(CANDIDATE)} ELSE {value} END)"
+        return f"strpos({whole}, chr(92) || 'u') > 0 AND ({found})"
 
     def _absent(self, column: Column) -> str:
         """Whether a row has no value in a column, by an index if there is one."""

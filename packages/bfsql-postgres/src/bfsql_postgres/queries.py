@@ -8,14 +8,12 @@ all of them: each row fills the columns of its own table.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Mentions, Nodes, Relation, Term
 from bfsql_postgres.sql import (
     ID_TYPES,
     Fetched,
-    Parameters,
     comparable,
     fetched,
     fetched_vector,
@@ -23,7 +21,6 @@ from bfsql_postgres.sql import (
     live,
     named,
     relation_name,
-    storable,
     text,
     type_name,
     union,
@@ -183,18 +180,6 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
             f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
         )
     return _rows(union(arms), fields, 3, wanted)
-
-
-def node_fields(
-    layout: Layout, nodes: Nodes, keys: Collection[str], sent: Parameters
-) -> tuple[Fetched, ...]:
-    """The values of some keys in a row of nodes, which has the alias `n`."""
-    if not keys:
-        return ()
-    of_json = nodes.properties is not None and nodes.properties.type == "jsonb"
-    known = sorted(key for key in keys if storable((key,), layout.codec))
-    wanted = ValueSelection(frozenset(keys), sent.add(known, "text[]") if of_json else "")
-    return _node_fields(nodes, layout.mentions, wanted)
 
 
 def some_node_metadata(nodes: Nodes, number: int) -> Rows:
