@@ -1,0 +1,120 @@
+"""Postgres: entities by a property among a million, compared with statements written by hand.
+
+A statement by hand has an index of its own on the expression that it compares. It finds the same
+entities here, but only because their texts are ASCII and their numbers short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import asyncpg
+from pydantic import SecretStr
+from timing import WALL, side_by_side
+
+from bfsql.models import NodeRecord
+from bfsql.models.condition import PropertyCondition
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_postgres.connection import OWN_WAY
+from bfsql_postgres.indexes import prepare
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.postgres import PostgresServer
+
+INDEXED = {
+    "equality, 200": ("surname", "=", "Sur17", "lower(properties ->> 'surname') = 'sur17'"),
+    "equality, 28,000": ("year", "=", "2004", "(properties ->> 'year')::float8 = 2004"),
+    "range, 7,000": ("score", ">", "142", "(properties ->> 'score')::float8 > 142"),
+    "part of a name": ("name", "~", "abcdef", "name ILIKE '%abcdef%'"),
+}
+SCANNED = {
+    "equality": ("surname", "=", "Sur17", "lower(properties ->> 'surname') = 'sur17'"),
+    "range": ("score", ">", "142", "(properties ->> 'score')::float8 > 142"),
+    "part of a name": ("name", "~", "abcdef", "name ILIKE '%abcdef%'"),
+    "part of a text in JSON": ("text", "~", "abcdef", "properties ->> 'text' ILIKE '%abcdef%'"),
+}
+BY_HAND = (
+    "CREATE INDEX ON entity (lower(properties ->> 'surname'))",
+    "CREATE INDEX ON entity (((properties ->> 'year')::float8))",
+    "CREATE INDEX ON entity (((properties ->> 'score')::float8))",
+    "ANALYZE entity",
+)
+
+
+def people(number: int) -> Iterator[NodeRecord]:
+    """Entities with a name, and with five properties in JSON."""
+    for i in range(number):
+        text = f"{i * 2_654_435_761 % 2**64:016x}"
+        properties = {
+            "year": 1990 + i % 36,
+            "surname": f"Sur{i % 5000}",
+            "score": i % 1000 / 7,
+            "text": f"A longer text about {text}, and about {text[::-1]}",
+            "phase": f"phase {i % 4}",
+        }
+        yield NodeRecord(f"n{i}", f"T{i % 5}", {"name": f"Name of {text}", **properties})
+
+
+async def report(number: int, turns: int) -> None:
+    """Print all ratios, on a server started for the run."""
+    with folder() as place:
+        server = PostgresServer.embedded(place)
+        server.start()
+        try:
+            async with server.database() as database:
+                settings = PostgresSettings(dsn=SecretStr(database.owner_url))
+                await load_graph(settings, people(number))
+                owner = await asyncpg.connect(database.owner_url)
+                await owner.execute("ANALYZE entity")
+                await _compare(database.reader_url, "without indexes", SCANNED, turns)
+                await prepare(settings, apply=True)
+                for statement in BY_HAND:
+                    await owner.execute(statement)
+                await owner.close()
+                await _compare(database.reader_url, "with indexes", INDEXED, turns)
+        finally:
+            server.stop()
+
+
+async def _compare(url: str, how: str, questions: dict[str, Any], turns: int) -> None:
+    own_way = {**OWN_WAY, "search_path": "public", "max_parallel_workers_per_gather": "0"}
+    connection = await asyncpg.connect(url, server_settings=own_way)
+    backend = await PostgresBackend.create(url)
+    print(f"\nentities by a property, {how}   (goal: 1.3 x by hand)")
+    for what, (key, operator, value, test) in questions.items():
+        condition = PropertyCondition(key, operator, (value,))
+        sides = _ours(backend, condition), _by_hand(connection, key, test)
+        pair = await side_by_side(what, *sides, turns, WALL)
+        print(f"{what:44}{1000 * pair.ours:9.1f} ms{pair.ratio:8.2f} x")
+    await backend.close()
+    await connection.close()
+
+
+def _ours(backend: PostgresBackend, condition: PropertyCondition) -> Callable[[], Awaitable[bytes]]:
+    async def listed() -> AsyncIterator[tuple[str, str]]:
+        async for batch in backend.nodes_stream(conditions=[condition]):
+            for node in batch:
+                if condition.holds(node.metadata):
+                    yield node.id, node.entity_type
+
+    async def answer() -> bytes:
+        return json.dumps(sorted([pair async for pair in listed()])).encode()
+
+    return answer
+
+
+def _by_hand(connection: asyncpg.Connection, key: str, test: str) -> Callable[[], Awaitable[bytes]]:
+    value = "name" if key == "name" else f"properties ->> '{key}'"
+    statement = f"SELECT entity_id, entity_type, {value} FROM entity WHERE {test}"
+
+    async def answer() -> bytes:
+        rows = await connection.fetch(statement)
+        return json.dumps(sorted([(row[0], row[1]) for row in rows])).encode()
+
+    return answer
+
+
+if __name__ == "__main__":
+    asyncio.run(report(1_000_000, 5))
