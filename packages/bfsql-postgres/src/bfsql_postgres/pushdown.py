@@ -4,24 +4,34 @@ A test is true for every row that meets its condition, and may be true for other
 property again. So a text that Postgres would compare in another way than `bfsql.models.comparison`
 is a candidate, whatever the condition: one with a character other than printable ASCII, with outer
 spaces, or that may be a list in JSON; and a number that is too long or too large for a double.
-
-Two expressions over the text of a property, each of which an index can be made of, decide what is
-left: `folded_text` and `number`. They have a value of their own for candidates.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from bfsql.models.comparison import Literal, Moment
+from bfsql.models.comparison import Literal
 from bfsql.models.condition import PropertyCondition
-from bfsql.models.json_values import INT64
+from bfsql_postgres.comparisons import (
+    CANDIDATE,
+    IN_C,
+    INDEXED_CHARACTERS,
+    NUMERIC,
+    ODD_TEXT,
+    TIMES,
+    Forms,
+    bounds_of,
+    folded_text,
+    in_intervals,
+    nearest_double,
+    number,
+    numeric_test,
+    text_comparisons,
+    time_test,
+)
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
     Fetched,
@@ -38,35 +48,10 @@ from bfsql_postgres.sql import (
     text,
 )
 
-Interval = tuple[Any, Any]
-"""Lower and upper bound, both included; None for no bound."""
-
-CANDIDATE = "["
-"""The folded text of a candidate. The JSON text of a list begins with it."""
-INDEXED_CHARACTERS = 200
-"""Characters of a folded text: an entry of an index has at most some 2,700 bytes."""
-
-_IN_C = 'COLLATE pg_catalog."C"'
-"""Text is compared by code points, and only ASCII letters have a case."""
-_ODD_TEXT = "^[[ ]| $|[^ -~]|^-?[0-9.]+[eE][-+]?[0-9]{3,}$"
-"""Text that Postgres folds in another way: see above; and a JSON number that may be infinite."""
 _ODD_NUMBER = "^-?[0-9]+[.eE]"
 """JSON numbers that may be shown in other digits."""
-_NUMBER = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
-_NUMBER_CHARACTERS = 40
-"""Characters up to which such a number is in the range of a double."""
-_DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
-"""A date without an offset, whose year is as it is written."""
-_ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
-"""Text that may be a number, or a date whose year depends on its offset."""
 _PREFILTERED = 20
 """Characters of a value that a candidate has to contain in their order, anything between them."""
-_OFFSET = dt.timedelta(days=5)
-"""More than the largest offset that a moment may be written with, 99:99."""
-_SPANS = (366 * 86_400, 31 * 86_400, 86_400, 86_400, 60, 1)
-"""At least the seconds that a moment covers, by the number of its parts less one."""
-_TIMES = {"date": "timestamp", "timestamp": "timestamp", "timestamptz": "timestamptz"}
-_NUMERIC = frozenset({"int2", "int4", "int8", "float8", "numeric"})
 _STRINGS = frozenset({"text", "varchar", "bpchar"})
 _WHOLE = "{} #>> '{{}}'"
 """The text of a column's whole JSON; null for that of `null`."""
@@ -153,7 +138,7 @@ class Pushdown:
         column, within = self._column(key), self.nodes.properties
         if not self._is_known(key) or "\\" in key:  # the server writes it in another way
             return []
-        if column is not None and (column.type in _NUMERIC or column.type in _TIMES):
+        if column is not None and (column.type in NUMERIC or column.type in TIMES):
             return [identifier(column.name)]
         if column is not None and column.type not in _STRINGS:
             return []
@@ -241,7 +226,7 @@ class Pushdown:
     def _json_test(self, value: str, condition: PropertyCondition, sent: Parameters) -> str:
         if condition.operator in ("has", "!="):
             return f"{value} IS NOT NULL"
-        forms = _Forms.of(condition)
+        forms = Forms.of(condition)
         needed = [folded_text(value)] * forms.of_text + [number(value)] * bool(forms.numbers)
         if condition.operator != "~" and all(map(self._has_index, needed)):
             return self._text_test(value, condition, sent)
@@ -257,15 +242,15 @@ class Pushdown:
         other_array = column.element is not None and not column.is_text_array
         if condition.operator in ("has", "!=") or column.type == "float4" or other_array:
             return None
-        if column.type in _NUMERIC:
-            return _numeric_test(value, column, condition, sent)
+        if column.type in NUMERIC:
+            return numeric_test(value, column, condition, sent)
         if column.is_json:
             whole = self._json_text(column, _WHOLE.format(value))
             return self._json_test(whole, condition, sent)
         if column.is_text_array:
             test = self._text_test(collated("item.value", column), condition, sent)
             return f"EXISTS (SELECT FROM unnest({value}) AS item (value) WHERE {test})"
-        if column.type in _TIMES and (of_time := _time_test(value, column, condition, sent)):
+        if column.type in TIMES and (of_time := time_test(value, column, condition, sent)):
             return of_time
         shown = text(self.alias, column)
         if column.type not in _STRINGS and column.type != "bool":
@@ -274,7 +259,7 @@ class Pushdown:
 
     def _text_test(self, value: str, condition: PropertyCondition, sent: Parameters) -> str:
         """A test of an expression whose value is text."""
-        forms = _Forms.of(condition)
+        forms = Forms.of(condition)
         usable = all(storable((one,), self.layout.codec) for one in forms.texts)
         if not usable:
             return f"{value} IS NOT NULL"
@@ -284,29 +269,31 @@ class Pushdown:
         if forms.of_text:
             folded = folded_text(value)
             if self._has_index(folded):
-                arms += _comparisons(folded, condition.operator, forms, sent, INDEXED_CHARACTERS)
+                arms += text_comparisons(
+                    folded, condition.operator, forms, sent, INDEXED_CHARACTERS
+                )
                 arms.append(f"{folded} = {literal(CANDIDATE)}")
             else:
-                lower = f"lower({value} {_IN_C})"
-                arms += _comparisons(lower, condition.operator, forms, sent)
+                lower = f"lower({value} {IN_C})"
+                arms += text_comparisons(lower, condition.operator, forms, sent)
                 equal = condition.operator == "=" and not forms.dates
-                arms.append(self._odd(value, forms.texts if equal else None, _ODD_TEXT, sent))
+                arms.append(self._odd(value, forms.texts if equal else None, ODD_TEXT, sent))
         if forms.numbers:
             of = number(value)
-            bounds = [_bounds(n, condition.operator, _double) for n in forms.numbers]
-            arms += _in_intervals(of, bounds, sent, "float8")
+            bounds = [bounds_of(n, condition.operator, nearest_double) for n in forms.numbers]
+            arms += in_intervals(of, bounds, sent, "float8")
             arms.append(f"{of} = 'NaN'::double precision")
         return f"({' OR '.join(arms)})"
 
-    def _part_test(self, value: str, forms: _Forms, sent: Parameters) -> str:
+    def _part_test(self, value: str, forms: Forms, sent: Parameters) -> str:
         parts = forms.texts
         folded = folded_text(value)
         if self._is_in_trigrams(value) and self._has_index(folded):
             arms = [f"{value} ILIKE {sent.text(f'%{pattern(one)}%')}" for one in parts]
             return f"({' OR '.join(arms)} OR {folded} = {literal(CANDIDATE)})"
-        lower = f"lower({value} {_IN_C})"
+        lower = f"lower({value} {IN_C})"
         arms = [f"strpos({lower}, {sent.text(one)}) > 0" for one in parts]
-        arms.append(self._odd(value, parts, f"{_ODD_TEXT}|{_ODD_NUMBER}", sent))
+        arms.append(self._odd(value, parts, f"{ODD_TEXT}|{_ODD_NUMBER}", sent))
         return f"({' OR '.join(arms)})"
 
     def _is_in_trigrams(self, value: str) -> bool:
@@ -325,211 +312,14 @@ class Pushdown:
         A regular expression takes longer than anything else here. Removing characters from an
         ASCII text leaves the others in their order.
         """
-        matched = f"({value} {_IN_C}) ~ '{odd}'"
+        matched = f"({value} {IN_C}) ~ '{odd}'"
         if parts is None or self.layout.codec != "utf-8":
             return matched
         orders = ["%".join(["", *map(pattern, part[:_PREFILTERED]), ""]) for part in parts]
-        lower = f"lower({value} {_IN_C})"
+        lower = f"lower({value} {IN_C})"
         may_be = [f"{lower} LIKE {sent.text(order)}" for order in orders]
-        may_be.append(f"({value} {_IN_C}) < ':'")  # a number, or a space
-        may_be.append(f"(({value} {_IN_C}) >= '[' AND ({value} {_IN_C}) < ']')")
+        may_be.append(f"({value} {IN_C}) < ':'")  # a number, or a space
+        may_be.append(f"(({value} {IN_C}) >= '[' AND ({value} {IN_C}) < ']')")
         return (
             f"octet_length({value}) <> length({value}) OR (({' OR '.join(may_be)}) AND {matched})"
         )
-
-
-# --- the two expressions ---------------------------------------------------------------
-
-
-def folded_text(value: str) -> str:
-    """The beginning of a text, folded; `CANDIDATE` for one that Postgres folds in another way."""
-    return (
-        f"(CASE WHEN ({value} {_IN_C}) ~ '{_ODD_TEXT}' THEN '{CANDIDATE}' "
-        f'ELSE "left"(lower({value} {_IN_C}), {INDEXED_CHARACTERS}) END)'
-    )
-
-
-def number(value: str) -> str:
-    """The number that a text represents, the year of a date; NaN for a candidate."""
-    characters, plain = f"octet_length({value})", f"({value} {_IN_C})"
-    # Most numbers are short, and a regular expression takes longer.
-    digits = f"translate({value}, '0123456789', '') = ANY (ARRAY['', '.']) AND {plain} > '.'"
-    return (
-        f"(CASE WHEN {characters} < 8 AND {digits} THEN {value}::double precision "
-        f"WHEN {characters} < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}' "
-        f"THEN {value}::double precision "
-        f"WHEN {plain} ~ '{_DATE}' THEN \"left\"({value}, 4)::double precision "
-        f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN 'NaN'::double precision "
-        "ELSE NULL::double precision END)"
-    )
-
-
-# --- the values of a condition ------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Forms:
-    """The alternatives of a condition, by the way they are compared."""
-
-    texts: list[str]
-    """Folded; for `~` all alternatives."""
-    numbers: list[int | float]
-    """Numbers, and years, with which dates are compared as well."""
-    dates: list[Moment]
-    """Dates that are more than a year."""
-
-    @classmethod
-    def of(cls, condition: PropertyCondition) -> _Forms:
-        literals = condition.literals
-        if condition.operator == "~":
-            return cls([one.text for one in literals], [], [])
-        return cls(
-            [one.text for one in literals if one.number is None and one.moment is None],
-            [one.number for one in literals if one.number is not None],
-            [one.moment for one in literals if one.number is None and one.moment is not None],
-        )
-
-    @property
-    def of_text(self) -> bool:
-        """Whether the folded text of a property is compared."""
-        return bool(self.texts or self.dates)
-
-
-def _bounds(value: Any, operator: str, rounded: Any = None) -> Interval:
-    """The interval of the values that may meet a condition."""
-    bound = value if rounded is None else rounded(value)
-    return (None if operator in ("<", "<=") else bound, None if operator in (">", ">=") else bound)
-
-
-def _in_intervals(
-    value: str, intervals: Iterable[Interval], sent: Parameters, kind: str
-) -> list[str]:
-    """Tests whether a value is in an interval, one for each."""
-    found = []
-    for low, high in intervals:
-        if low is not None and low == high:
-            found.append(f"{value} = {sent.add(low, kind)}")
-            continue
-        tests = [] if low is None else [f"{value} >= {sent.add(low, kind)}"]
-        tests += [] if high is None else [f"{value} <= {sent.add(high, kind)}"]
-        found.append(f"({' AND '.join(tests) or 'TRUE'})")
-    return found
-
-
-def _comparisons(
-    folded: str, operator: str, forms: _Forms, sent: Parameters, longest: int | None = None
-) -> list[str]:
-    """Tests of a folded text, of which there are at most `longest` characters."""
-    texts = [one[:longest] for one in forms.texts]
-    found = []
-    if texts and operator == "=":
-        found.append(f"{folded} = ANY ({sent.add(texts, 'text[]')})")
-    elif texts:
-        found += _in_intervals(folded, [_bounds(one, operator) for one in texts], sent, "text")
-    dates = (_date_texts(moment, operator) for moment in forms.dates)
-    return found + _in_intervals(folded, dates, sent, "text")
-
-
-def _double(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _span(moment: Moment, margin: dt.timedelta) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """The first and the last moment that a moment covers, with a margin; None out of range."""
-    found: list[dt.datetime | None] = []
-    seconds = _SPANS[len(moment) - 1]
-    for shift in (-margin, margin + dt.timedelta(seconds=seconds)):
-        try:
-            parts = [int(part) for part in moment]
-            start = dt.datetime(*(parts + [1] * (3 - len(parts))))  # type: ignore[arg-type]  # noqa: DTZ001
-            found.append(start + shift)
-        except (ValueError, OverflowError):
-            found.append(None)
-    return found[0], found[1]
-
-
-def _date_texts(moment: Moment, operator: str) -> Interval:
-    """The interval of the texts of dates that may meet a condition.
-
-    The text of a date may lack day and month, which are then the first; its offset may be that of
-    another day.
-    """
-    first, last = _span(moment, _OFFSET)
-    low, high = "0", ":"
-    if first is not None and operator in ("=", ">", ">="):
-        low = first.date().isoformat()
-        while low.endswith("-01"):
-            low = low.removesuffix("-01")
-    if last is not None and operator in ("=", "<", "<="):
-        high = f"{last.date().isoformat()}~"
-    return low, high
-
-
-def _time_test(
-    value: str, column: Column, condition: PropertyCondition, sent: Parameters
-) -> str | None:
-    """A test of a date or a time stamp; None if a value is not a moment."""
-    moments = [one.moment for one in condition.literals if one.moment is not None]
-    if condition.operator == "~" or len(moments) < len(condition.literals):
-        return None
-    kind = f"text::{_TIMES[column.type]}"
-    arms = []
-    for moment in moments:
-        first, last = _span(moment, dt.timedelta())
-        low, high = _bounds(0, condition.operator)
-        bounds = (
-            None if low is None or first is None else first.isoformat(),
-            None if high is None or last is None else last.isoformat(),
-        )
-        arms += _in_intervals(value, [bounds], sent, kind)
-    return f"({' OR '.join(arms)})"
-
-
-def _numeric_test(
-    value: str, column: Column, condition: PropertyCondition, sent: Parameters
-) -> str | None:
-    """A test of a column of numbers; None if every value is a candidate."""
-    forms = _Forms.of(condition)
-    if forms.texts:  # NaN and the infinities are text, as are other numbers for `~`
-        return None
-    operator = condition.operator
-    intervals = []
-    for one in forms.numbers:
-        if column.is_whole:
-            intervals.append(_whole_bounds(one, operator))
-        elif column.type == "float8":
-            intervals.append(_bounds(one, operator, _double))
-        else:
-            intervals.append(_decimal_bounds(one, operator))
-    # A number of four digits is a year for a date.
-    years = [int(moment[0]) for moment in forms.dates]
-    of_years = [_bounds(year, operator) for year in years]
-    kinds = {"float8": "float8", "numeric": "numeric"}
-    kind = kinds.get(column.type, "int8")
-    if kind == "float8":
-        of_years = [tuple(None if b is None else float(b) for b in one) for one in of_years]  # type: ignore[misc]
-    return f"({' OR '.join(_in_intervals(value, [*intervals, *of_years], sent, kind))})"
-
-
-def _whole_bounds(value: float, operator: str) -> Interval:
-    """The exact interval of integers of 64 bits."""
-    low, high = -INT64, INT64 - 1
-    if operator in ("=", ">", ">="):
-        low = max(low, math.floor(value) + 1 if operator == ">" else math.ceil(value))
-    if operator in ("=", "<", "<="):
-        high = min(high, math.ceil(value) - 1 if operator == "<" else math.floor(value))
-    return (low, high) if low <= high else (1, 0)
-
-
-def _decimal_bounds(value: float, operator: str) -> Interval:
-    """Decimals that are rounded to the same double, at least."""
-    near = _double(value)
-    low, high = math.nextafter(near, -math.inf), math.nextafter(near, math.inf)
-    bounds = _bounds(0, operator)
-    return (
-        None if bounds[0] is None or math.isinf(low) else Decimal(low),
-        None if bounds[1] is None or math.isinf(high) else Decimal(high),
-    )

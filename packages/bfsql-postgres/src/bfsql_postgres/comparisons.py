@@ -1,0 +1,246 @@
+"""How the values of a condition are compared with a column or an expression, as SQL.
+
+Two expressions over the text of a property, each of which an index can be made of, are compared
+with texts and dates (`folded_text`) and with numbers and years (`number`). They have a value of
+their own for a text that Postgres would compare in another way than `bfsql.models.comparison`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from bfsql.models.comparison import Moment
+from bfsql.models.condition import PropertyCondition
+from bfsql.models.json_values import INT64
+from bfsql_postgres.schema import Column
+from bfsql_postgres.sql import Parameters
+
+Interval = tuple[Any, Any]
+"""Lower and upper bound, both included; None for no bound."""
+
+CANDIDATE = "["
+"""The folded text of a candidate. The JSON text of a list begins with it."""
+INDEXED_CHARACTERS = 200
+"""Characters of a folded text: an entry of an index has at most some 2,700 bytes."""
+
+IN_C = 'COLLATE pg_catalog."C"'
+"""Text is compared by code points, and only ASCII letters have a case."""
+ODD_TEXT = "^[[ ]| $|[^ -~]|^-?[0-9.]+[eE][-+]?[0-9]{3,}$"
+"""Text that Postgres folds in another way: see above; and a JSON number that may be infinite."""
+_NUMBER = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
+_NUMBER_CHARACTERS = 40
+"""Characters up to which such a number is in the range of a double."""
+_DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
+"""A date without an offset, whose year is as it is written."""
+_ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
+"""Text that may be a number, or a date whose year depends on its offset."""
+_OFFSET = dt.timedelta(days=5)
+"""More than the largest offset that a moment may be written with, 99:99."""
+_SPANS = (366 * 86_400, 31 * 86_400, 86_400, 86_400, 60, 1)
+"""At least the seconds that a moment covers, by the number of its parts less one."""
+TIMES = {"date": "timestamp", "timestamp": "timestamp", "timestamptz": "timestamptz"}
+NUMERIC = frozenset({"int2", "int4", "int8", "float8", "numeric"})
+
+
+# --- the two expressions ---------------------------------------------------------------
+
+
+def folded_text(value: str) -> str:
+    """The beginning of a text, folded; `CANDIDATE` for one that Postgres folds in another way."""
+    return (
+        f"(CASE WHEN ({value} {IN_C}) ~ '{ODD_TEXT}' THEN '{CANDIDATE}' "
+        f'ELSE "left"(lower({value} {IN_C}), {INDEXED_CHARACTERS}) END)'
+    )
+
+
+def number(value: str) -> str:
+    """The number that a text represents, the year of a date; NaN for a candidate."""
+    characters, plain = f"octet_length({value})", f"({value} {IN_C})"
+    # Most numbers are short, and a regular expression takes longer.
+    digits = f"translate({value}, '0123456789', '') = ANY (ARRAY['', '.']) AND {plain} > '.'"
+    return (
+        f"(CASE WHEN {characters} < 8 AND {digits} THEN {value}::double precision "
+        f"WHEN {characters} < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}' "
+        f"THEN {value}::double precision "
+        f"WHEN {plain} ~ '{_DATE}' THEN \"left\"({value}, 4)::double precision "
+        f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN 'NaN'::double precision "
+        "ELSE NULL::double precision END)"
+    )
+
+
+# --- the values of a condition ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The alternatives of a condition, by the way they are compared."""
+
+    texts: list[str]
+    """Folded; for `~` all alternatives."""
+    numbers: list[int | float]
+    """Numbers, and years, with which dates are compared as well."""
+    dates: list[Moment]
+    """Dates that are more than a year."""
+
+    @classmethod
+    def of(cls, condition: PropertyCondition) -> Forms:
+        """The alternatives of a condition."""
+        literals = condition.literals
+        if condition.operator == "~":
+            return cls([one.text for one in literals], [], [])
+        return cls(
+            [one.text for one in literals if one.number is None and one.moment is None],
+            [one.number for one in literals if one.number is not None],
+            [one.moment for one in literals if one.number is None and one.moment is not None],
+        )
+
+    @property
+    def of_text(self) -> bool:
+        """Whether the folded text of a property is compared."""
+        return bool(self.texts or self.dates)
+
+
+def bounds_of(value: Any, operator: str, rounded: Any = None) -> Interval:
+    """The interval of the values that may meet a condition."""
+    bound = value if rounded is None else rounded(value)
+    return (None if operator in ("<", "<=") else bound, None if operator in (">", ">=") else bound)
+
+
+def in_intervals(
+    value: str, intervals: Iterable[Interval], sent: Parameters, kind: str
+) -> list[str]:
+    """Tests whether a value is in an interval, one for each."""
+    found = []
+    for low, high in intervals:
+        if low is not None and low == high:
+            found.append(f"{value} = {sent.add(low, kind)}")
+            continue
+        tests = [] if low is None else [f"{value} >= {sent.add(low, kind)}"]
+        tests += [] if high is None else [f"{value} <= {sent.add(high, kind)}"]
+        found.append(f"({' AND '.join(tests) or 'TRUE'})")
+    return found
+
+
+def text_comparisons(
+    folded: str, operator: str, forms: Forms, sent: Parameters, longest: int | None = None
+) -> list[str]:
+    """Tests of a folded text, of which there are at most `longest` characters."""
+    texts = [one[:longest] for one in forms.texts]
+    found = []
+    if texts and operator == "=":
+        found.append(f"{folded} = ANY ({sent.add(texts, 'text[]')})")
+    elif texts:
+        found += in_intervals(folded, [bounds_of(one, operator) for one in texts], sent, "text")
+    dates = (_date_texts(moment, operator) for moment in forms.dates)
+    return found + in_intervals(folded, dates, sent, "text")
+
+
+def nearest_double(value: float) -> float:
+    """A number as a double, an infinity for an integer beyond their range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _span(moment: Moment, margin: dt.timedelta) -> tuple[dt.datetime | None, dt.datetime | None]:
+    """The first and the last moment that a moment covers, with a margin; None out of range."""
+    found: list[dt.datetime | None] = []
+    seconds = _SPANS[len(moment) - 1]
+    for shift in (-margin, margin + dt.timedelta(seconds=seconds)):
+        try:
+            parts = [int(part) for part in moment]
+            start = dt.datetime(*(parts + [1] * (3 - len(parts))))  # type: ignore[arg-type]  # noqa: DTZ001
+            found.append(start + shift)
+        except (ValueError, OverflowError):
+            found.append(None)
+    return found[0], found[1]
+
+
+def _date_texts(moment: Moment, operator: str) -> Interval:
+    """The interval of the texts of dates that may meet a condition.
+
+    The text of a date may lack day and month, which are then the first; its offset may be that of
+    another day.
+    """
+    first, last = _span(moment, _OFFSET)
+    low, high = "0", ":"
+    if first is not None and operator in ("=", ">", ">="):
+        low = first.date().isoformat()
+        while low.endswith("-01"):
+            low = low.removesuffix("-01")
+    if last is not None and operator in ("=", "<", "<="):
+        high = f"{last.date().isoformat()}~"
+    return low, high
+
+
+def time_test(
+    value: str, column: Column, condition: PropertyCondition, sent: Parameters
+) -> str | None:
+    """A test of a date or a time stamp; None if a value is not a moment."""
+    moments = [one.moment for one in condition.literals if one.moment is not None]
+    if condition.operator == "~" or len(moments) < len(condition.literals):
+        return None
+    kind = f"text::{TIMES[column.type]}"
+    arms = []
+    for moment in moments:
+        first, last = _span(moment, dt.timedelta())
+        low, high = bounds_of(0, condition.operator)
+        bounds = (
+            None if low is None or first is None else first.isoformat(),
+            None if high is None or last is None else last.isoformat(),
+        )
+        arms += in_intervals(value, [bounds], sent, kind)
+    return f"({' OR '.join(arms)})"
+
+
+def numeric_test(
+    value: str, column: Column, condition: PropertyCondition, sent: Parameters
+) -> str | None:
+    """A test of a column of numbers; None if every value is a candidate."""
+    forms = Forms.of(condition)
+    if forms.texts:  # NaN and the infinities are text, as are other numbers for `~`
+        return None
+    operator = condition.operator
+    intervals = []
+    for one in forms.numbers:
+        if column.is_whole:
+            intervals.append(_whole_bounds(one, operator))
+        elif column.type == "float8":
+            intervals.append(bounds_of(one, operator, nearest_double))
+        else:
+            intervals.append(_decimal_bounds(one, operator))
+    # A number of four digits is a year for a date.
+    years = [int(moment[0]) for moment in forms.dates]
+    of_years = [bounds_of(year, operator) for year in years]
+    kinds = {"float8": "float8", "numeric": "numeric"}
+    kind = kinds.get(column.type, "int8")
+    if kind == "float8":
+        of_years = [tuple(None if b is None else float(b) for b in one) for one in of_years]  # type: ignore[misc]
+    return f"({' OR '.join(in_intervals(value, [*intervals, *of_years], sent, kind))})"
+
+
+def _whole_bounds(value: float, operator: str) -> Interval:
+    """The exact interval of integers of 64 bits."""
+    low, high = -INT64, INT64 - 1
+    if operator in ("=", ">", ">="):
+        low = max(low, math.floor(value) + 1 if operator == ">" else math.ceil(value))
+    if operator in ("=", "<", "<="):
+        high = min(high, math.ceil(value) - 1 if operator == "<" else math.floor(value))
+    return (low, high) if low <= high else (1, 0)
+
+
+def _decimal_bounds(value: float, operator: str) -> Interval:
+    """Decimals that are rounded to the same double, at least."""
+    near = nearest_double(value)
+    low, high = math.nextafter(near, -math.inf), math.nextafter(near, math.inf)
+    bounds = bounds_of(0, operator)
+    return (
+        None if bounds[0] is None or math.isinf(low) else Decimal(low),
+        None if bounds[1] is None or math.isinf(high) else Decimal(high),
+    )
