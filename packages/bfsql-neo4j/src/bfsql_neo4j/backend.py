@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from bfsql import call
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
-from bfsql.models import Outline
+from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items, merged_from, sorted_union
 from bfsql.models.parts import TypedTriple, only
@@ -27,6 +27,7 @@ from bfsql.models.records import (
 )
 from bfsql.settings import resolve
 from bfsql_neo4j import queries
+from bfsql_neo4j.conditions import node_filter
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.index_queries import EVIDENCE_INDEX
@@ -40,6 +41,7 @@ from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import (
     ELEMENT,
     SUFFIX,
+    can_name,
     edge_metadata,
     from_driver,
     from_properties,
@@ -207,6 +209,42 @@ class Neo4jBackend(BatchGraphDb):
             else:
                 return
 
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types that meet the conditions, by one statement."""
+        schema = await self._monitor.current()
+        types = None if entity_types is None else [one for one in entity_types if can_name(one)]
+        if types == []:
+            return
+        keys = {one.key for one in conditions}
+        wanted = stored_names(keys) | schema.every_id_property
+        kept = node_filter(schema, conditions, self._shown)
+        text, parameters = queries.nodes_that_meet(schema, types, kept, wanted)
+        known: set[str] | None = set() if schema.without_id is None else None
+        async with aclosing(self._reader.stream(text, **parameters)) as records:
+            async for labels, ids, properties in records:
+                if not schema.rank.keys() >= set(labels):
+                    schema = await self._monitor.refresh(schema)
+                entity_type = schema.type_of(labels)
+                if types is not None and entity_type not in types:
+                    continue
+                met = ids
+                if properties is not None:
+                    rows = [(i, labels, one) for i, one in zip(ids, properties, strict=True)]
+                    met = await self._meeting(schema, rows, conditions)
+                if known is not None:
+                    met = _unshared(met, known, entity_type)
+                new = tuple.__new__
+                yield [new(Node, (i, entity_type, NO_METADATA)) for i in met]
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: what the server cannot decide, the backend compares."""
+        return True
+
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
@@ -318,6 +356,22 @@ class Neo4jBackend(BatchGraphDb):
             for entity_id, labels in labels_of.items()
         ]
 
+    async def _meeting(
+        self,
+        schema: GraphSchema,
+        rows: Sequence[Sequence[Any]],
+        conditions: Sequence[PropertyCondition],
+    ) -> list[str]:
+        """The ids of the nodes that meet the conditions, from id, labels and properties."""
+        call.check()
+        unread = [i for i, _, pairs in rows if not all(is_readable(value) for _, value in pairs)]
+        found: dict[str, Metadata] = dict.fromkeys(unread, NO_METADATA)
+        found |= await self.metadata_for_nodes_batch(unread)
+        found |= {row[0]: self._node_metadata(schema, row) for row in rows if row[0] not in found}
+        return [
+            i for i, metadata in found.items() if all(one.holds(metadata) for one in conditions)
+        ]
+
     def _node_metadata(self, schema: GraphSchema, row: Sequence[Any]) -> dict[str, Any]:
         """Properties without the id, unless it is also a name, and labels other than the type."""
         entity_id, labels, properties = row[0], row[1], dict(row[2])
@@ -360,6 +414,15 @@ class Neo4jBackend(BatchGraphDb):
 
 async def _close(reader: Reader, embedder: Embedder | None) -> None:
     await asyncio.gather(reader.close(), *([embedder.close()] if embedder else []))
+
+
+def _unshared(ids: Sequence[str], known: set[str], entity_type: str) -> list[str]:
+    """The ids that are not known yet; reports those of a node with the id of another."""
+    fresh = [i for i in dict.fromkeys(ids) if i not in known]
+    if len(fresh) < len(ids):
+        call.omitted(Omission(entity_type, "nodes", reason=SHARED_ID))
+    known.update(fresh)
+    return fresh
 
 
 def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:

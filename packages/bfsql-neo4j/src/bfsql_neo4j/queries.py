@@ -14,13 +14,14 @@ the client twice as much.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeDirection
 from bfsql_neo4j.schema import GraphSchema
-from bfsql_neo4j.values import DOCUMENTS, ELEMENT, candidates
+from bfsql_neo4j.values import DOCUMENTS, ELEMENT, can_name, candidates
 
 Statement = tuple[str, dict[str, Any]]
 """Query text and its parameters."""
@@ -33,6 +34,18 @@ PARTS = 50
 """Most such pieces in one record."""
 FOUND = 60
 """Most hits that search ranks itself."""
+
+
+class NodeFilter(NamedTuple):
+    """A condition on `n` in Cypher."""
+
+    values: Sequence[str]
+    """What a WITH has to bind before the expressions."""
+    quick: str = "true"
+    """A cheap expression, false only where the condition cannot hold."""
+    verdict: str = "true"
+    """True, false, or null where the server cannot decide."""
+    parameters: Mapping[str, Any] = {}
 
 
 def quoted(name: str) -> str:
@@ -187,6 +200,43 @@ def _id_text(schema: GraphSchema, variable: str) -> str:
 def nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
     """`[id, labels]` of the nodes that exist."""
     return _each(schema, ids, "labels(n)")
+
+
+def nodes_that_meet(
+    schema: GraphSchema,
+    types: Collection[str] | None,
+    kept: NodeFilter,
+    wanted: Collection[str],
+) -> Statement:
+    """`labels, ids, properties` of the nodes of some types, `PART` nodes of equal labels a record.
+
+    The properties are those of `wanted` where the server cannot decide the condition, else null.
+    The nodes are collected before their ids are read: they alone take some 30 bytes each.
+
+    Args:
+        schema: The schema of the graph.
+        types: The types, of which the nodes may have another one; None for all.
+        kept: The condition on the nodes.
+        wanted: Properties that decide the condition.
+    """
+    names = [name for name in types or () if can_name(name)]
+    of_types = [f"n:{any_of(names)}"] * bool(names)
+    of_types += ["size(labels(n)) = 0"] * (UNTYPED in names)
+    place = "MATCH (n)" if types is None else f"MATCH (n) WHERE ({' OR '.join(of_types)})"
+    above = list(takewhile(lambda label: label not in names, schema.labels)) if names else []
+    text = (
+        f"{place} WITH {', '.join(['n', *kept.values])} "
+        f"WHERE {_is_node(schema, 'n')} AND {kept.quick} "
+        f"WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
+        "WITH labels(n) AS labels, met, collect(n) AS found "
+        "WHERE none(label IN labels WHERE label IN $above) "
+        f"UNWIND range(0, size(found) - 1, {PART}) AS start "
+        f"WITH labels, met, found[start..start + {PART}] AS part "
+        f"RETURN labels, [n IN part | {_id(schema, 'n')}], CASE WHEN met IS NULL "
+        f"THEN [n IN part | {_properties('n', wanted, as_text=False)}] END"
+    )
+    given = {"above": above} | _wanted_names(wanted) | schema.parameters
+    return text, given | dict(kept.parameters)
 
 
 def stubs(schema: GraphSchema, ids: Collection[str]) -> Statement:

@@ -60,7 +60,7 @@ def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> d
     for key, value in plain(metadata).items():
         if value is None:
             continue
-        if not _can_name(key):
+        if not can_name(key):
             unnamed[key] = value
         elif key in taken or key == DOCUMENTS or key.endswith(SUFFIX) or not _is_kept(value):
             properties[key + SUFFIX] = encode(value)
@@ -123,7 +123,7 @@ def _storable_text(value: Any) -> Any:
     return as_text(value) if isinstance(value, str) else value
 
 
-def _can_name(key: str) -> bool:
+def can_name(key: str) -> bool:
     """Whether Neo4j can have a property of this name."""
     return bool(key) and "\0" not in key and is_text(key)
 
@@ -188,7 +188,7 @@ def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) 
         if name and value is not None and (name not in metadata or name in taken):
             del metadata[key]
             metadata[name] = value
-        elif not name and isinstance(value, dict) and not any(map(_can_name, value)):
+        elif not name and isinstance(value, dict) and not any(map(can_name, value)):
             del metadata[key]
             metadata.update(value)
     return metadata

@@ -1,0 +1,232 @@
+"""Conditions on properties in Cypher, decided in three values (`asking-2.md` 11).
+
+The server decides a condition where its functions certainly agree with
+`PropertyCondition.holds`, and answers null where they may not: text with characters outside of
+ASCII, which `holds` folds; numbers of more than 53 bits; times; values written as JSON text. These
+nodes come with their properties, and `holds` decides. Cypher's AND, OR, NOT and any() keep null
+apart from true and false, and its comparisons of values of different types are null, not errors.
+
+Some conditions also have a cheap expression that is false only for nodes that cannot meet it, and
+is compared first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from bfsql.models import PropertyCondition
+from bfsql.models.comparison import Literal
+from bfsql.models.json_values import is_text
+from bfsql_neo4j.queries import NodeFilter, quoted
+from bfsql_neo4j.schema import GraphSchema
+from bfsql_neo4j.values import DOCUMENTS, SUFFIX, can_name
+
+OTHER_TYPES = "other_types"
+"""The key of the labels of a node besides its type."""
+
+_EXACT = 2**53
+"""Below this, a number compares equally as an integer and as a double."""
+_DAY_PARTS = 3
+_WIDTHS = (4, 7, 10)  # of a year, a month and a day in ISO 8601
+
+# Text of these characters is folded by toLower() and trim().
+_PLAIN = r"'[ -~\\t\\n]*'"
+_DECIMAL = "'-?[0-9]{1,15}([.][0-9]{1,15})?'"
+_LIKE_A_NUMBER = r"'(?s)\\s*[-+.0-9].*'"
+# A day that every month has, perhaps with a time that has no offset from UTC.
+_DAY = (
+    "'(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?Z?)?'"
+)
+
+
+def node_filter(
+    schema: GraphSchema, conditions: Sequence[PropertyCondition], shown: Collection[str]
+) -> NodeFilter:
+    """All conditions as one filter.
+
+    Args:
+        schema: The schema of the graph.
+        conditions: The conditions.
+        shown: The id properties that are metadata, too, because they are names.
+    """
+    each = [_Condition(schema, one, shown, at) for at, one in enumerate(conditions)]
+    return NodeFilter(
+        [value for one in each for value in one.values],
+        " AND ".join(one.filter for one in each if one.filter) or "true",
+        " AND ".join(f"({one.verdict})" for one in each) or "true",
+        {name: value for one in each for name, value in one.parameters.items()},
+    )
+
+
+class _Condition:
+    """A condition in Cypher, with the parts of a `NodeFilter`."""
+
+    def __init__(
+        self,
+        schema: GraphSchema,
+        condition: PropertyCondition,
+        shown: Collection[str],
+        number: int,
+    ) -> None:
+        self._operator = condition.operator
+        self._literals = condition.literals
+        self._prefix = f"p{number}_"
+        self._value, self._json = f"v{number}", f"j{number}"
+        self.values: list[str] = []
+        self.filter, self.verdict = "", "null"
+        self.parameters: dict[str, Any] = {}
+        key = condition.key
+        is_stored = can_name(key) and not key.endswith(SUFFIX) and key != DOCUMENTS
+        if not (is_stored and schema.dialect.procedures and all(map(is_text, condition.values))):
+            return
+        value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
+        if key == OTHER_TYPES:
+            if self._operator not in ("has", "lacks", "!="):  # the type itself is a label, too
+                every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
+                self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
+            return
+        self.values = [f"{value} AS {self._value}", f"{json} AS {self._json}"]
+        is_hidden = key in schema.every_id_property and key not in shown
+        decided = self._decided(" AND null" if is_hidden else "")
+        self.verdict = f"NOT ({decided})" if self._operator == "lacks" else decided
+        if quick := self._quick():
+            here, json = f"{self._value} IS NOT NULL", f"{self._json} IS NOT NULL"
+            self.filter = f"({here} AND coalesce({quick}, true) OR {json})"
+
+    # --- the verdict ----------------------------------------------------------
+
+    def _decided(self, also: str = "") -> str:
+        """Whether it holds; for `lacks`, whether the property is present."""
+        if self._operator in ("has", "lacks"):
+            met = "true"
+        else:
+            met = self._of_value()
+            met = f"NOT {met}" if self._operator == "!=" else met
+        return (
+            f"CASE WHEN {self._json} IS NOT NULL THEN null WHEN {self._value} IS NULL THEN false "
+            f"ELSE ({met}){also} END"
+        )
+
+    def _of_value(self) -> str:
+        """Whether one of the values of the property compares with one of the literals."""
+        value = self._value
+        branches = [
+            f"WHEN {value} =~ {_PLAIN} THEN {self._of_text(value)}",
+            f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
+            f"WHEN {value} IN [true, false] THEN {self._of_flag()}",
+        ]
+        if self._operator != "~" and any(one.moment for one in self._literals):
+            branches.insert(0, f"WHEN toStringOrNull({value}) =~ {_DAY} THEN {self._of_day()}")
+        return f"CASE {' '.join(branches)} ELSE {self._of_items(f'[] + {value}')} END"
+
+    def _of_items(self, values: str) -> str:
+        """Whether an item of a list compares; only texts are decided: bytes look like numbers."""
+        item = f"CASE WHEN x =~ {_PLAIN} THEN {self._of_text('x')} END"
+        return f"any(x IN {values} WHERE {item})"
+
+    def _of_text(self, text: str) -> str:
+        tests = []
+        for place, literal in enumerate(self._literals):
+            if self._operator == "~":
+                tests.append(f"toLower({text}) CONTAINS {self._given(place, literal.text)}")
+            elif _is_words(literal):
+                tests.append(self._compared(f"trim(toLower({text}))", place, literal.text))
+            else:
+                number = "null"
+                if (known := _exact(literal)) is not None:
+                    number = self._compared_number(f"toFloatOrNull({text})", place, known)
+                tests.append(
+                    f"CASE WHEN {text} =~ {_DECIMAL} THEN {number} "
+                    f"WHEN {text} =~ {_LIKE_A_NUMBER} THEN null ELSE false END"
+                    if literal.number is not None
+                    else f"CASE WHEN {text} =~ {_LIKE_A_NUMBER} THEN null ELSE false END"
+                )
+        return _any(tests)
+
+    def _of_number(self) -> str:
+        if self._operator == "~":
+            return "null"
+        tests = []
+        for place, literal in enumerate(self._literals):
+            if (known := _exact(literal)) is not None:
+                tests.append(self._compared_number(self._value, place, known))
+            elif not _is_words(literal):
+                tests.append("null")
+        return _any(tests)
+
+    def _of_flag(self) -> str:
+        if self._operator == "~":
+            return "null"
+        if self._operator in ("<", ">"):
+            return "false"
+        texts = [literal.text for literal in self._literals]
+        return f"toString({self._value}) IN {self._given('flags', texts)}"
+
+    def _of_day(self) -> str:
+        """Whether a date compares with one of the literals, by as many parts as that has."""
+        tests = []
+        for place, literal in enumerate(self._literals):
+            moment = literal.moment
+            if moment is not None and len(moment) <= _DAY_PARTS:
+                width = _WIDTHS[len(moment) - 1]
+                day = f"left(toStringOrNull({self._value}), {width})"
+                tests.append(self._compared(day, f"{place}_day", literal.text))
+            elif moment is not None or _is_words(literal):
+                tests.append("null")
+        return _any(tests)
+
+    def _compared(self, value: str, place: int | str, literal: Any) -> str:
+        operator = "=" if self._operator == "!=" else self._operator
+        return f"{value} {operator} {self._given(place, literal)}"
+
+    def _compared_number(self, value: str, place: int, number: float) -> str:
+        # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
+        least = self._given(f"{place}_least", number or -0.0)
+        most = self._given(f"{place}_most", number)
+        if self._operator in ("=", "!="):
+            return f"({value} >= {least} AND {value} <= {most})"
+        return f"{value} {self._operator} {least if self._operator in ('<', '>=') else most}"
+
+    # --- the filter -----------------------------------------------------------
+
+    def _quick(self) -> str | None:
+        """Null for values of other kinds than the literals; None if nothing is cheaper."""
+        numbers = [_exact(literal) for literal in self._literals]
+        if self._operator not in ("!=", "~", "has", "lacks") and None not in numbers:
+            return _any(
+                self._compared_number(self._value, place, number)
+                for place, number in enumerate(numbers)
+                if number is not None
+            )
+        if self._operator != "=" or not all(map(_is_words, self._literals)):
+            return None
+        # Text that begins with a visible character of ASCII begins with it when folded, too.
+        initials = {literal.text[:1] for literal in self._literals}
+        letters = sorted({*initials, *map(str.upper, initials)} - {""})
+        starts = [
+            f"{self._value} STARTS WITH {self._given(f'initial{at}', letter)}"
+            for at, letter in enumerate(letter for letter in letters if letter.isascii())
+        ]
+        return _any([*starts, f"{self._value} < '!'", f"{self._value} > '~'"])
+
+    def _given(self, place: int | str, value: Any) -> str:
+        name = f"{self._prefix}{place}"
+        self.parameters[name] = value
+        return f"${name}"
+
+
+def _is_words(literal: Literal) -> bool:
+    """Whether it compares with text only."""
+    return literal.number is None and literal.moment is None
+
+
+def _exact(literal: Literal) -> int | float | None:
+    """Its number, if doubles and integers compare with it alike."""
+    number = literal.number
+    return number if number is not None and abs(number) < _EXACT else None
+
+
+def _any(tests: Iterable[str]) -> str:
+    return f"({' OR '.join(tests) or 'false'})"

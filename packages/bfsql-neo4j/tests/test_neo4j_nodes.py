@@ -1,0 +1,286 @@
+"""Lists of nodes by type and conditions: never one too few, and exactly those of the reference."""
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Iterable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from bfsql import MemoryBackend
+from bfsql.call import scope
+from bfsql.models import GraphRecord, Node, NodeRecord, PropertyCondition
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings, discovery
+from bfsql_neo4j.load.loader import load_graph
+from bfsql_neo4j.schema import Dialect
+from bfsql_neo4j.values import ELEMENT
+from bfsql_test_support.depth import THOROUGH
+
+INJECTIONS = [
+    "' OR true //",
+    '" OR 1=1 RETURN n //',
+    "`) DETACH DELETE n //",
+    "\\u0027 OR true OR '",
+    "\\",
+    "$p0_0",
+    "n.v}) MATCH (m) DELETE m",
+    ".*",
+]
+# fmt: off
+VALUES: list[Any] = [
+    "Wilson", "WILSON", " wilson\n", "W\u00edlson", "\uff37ilson", "wi\x7flson",
+    "wi\u200blson", "\u00a0wilson", "Wilsons", "Straße", "STRASSE", "ß", "", " ", "\u200b", "\ufb01n", "\u212a", "k",
+    "İ", "10", " 10 ", "+10", "10.0", "1e1", "1E+1", "010", "\u0663", "\uff11\uff10", "10,0",
+    "9007199254740993", "9007199254740992.0", "1" * 30, "0." + "3" * 30, "-0", ".5", "5.", "1e400",
+    "Infinity", "nan", "-10", 10, 10.0, -10, 0, -0.0, 0.1, 0.30000000000000004, 2**53, 2**53 + 1,
+    2**62, -(2**63), 1e300, -1e300, float("nan"), float("inf"), float("-inf"), 2020, 2020.0, 1999,
+    "2020", " 2020", "2019-12-31", "2020-01", "2020-02-30", "2020-02-29", "2020-03-01",
+    "2020-03-01T10:00", "2020-03-01T23:30-02:00", "2020-03-01 10:00:00Z", "2020-03-01t10:00z",
+    "2020-03-01T23:59:59.99999999999999999", "0000-01-01", "2020-03-01T24:00", "2020-13-01",
+    dt.date(2020, 3, 1), dt.date(2020, 2, 29), dt.date(1, 1, 1),
+    dt.datetime(2020, 3, 1, 10), dt.datetime(2020, 3, 1, 10, tzinfo=dt.UTC),  # noqa: DTZ001
+    dt.datetime(2020, 3, 1, 23, 30, tzinfo=dt.timezone(dt.timedelta(hours=-2))),
+    dt.time(10), dt.timedelta(days=1), True, False, "true", "TRUE", "False", b"\x0a\x0b", b"",
+    [], [10], [10.0, 11.0], ["10", "wilson"], ["W\u00edlson"], ["x", "WILSON"], [True],
+    [dt.date(2020, 3, 1)], [10, "x"], {"a": 10}, [[10]], [{"a": "wilson"}], 2**70,
+    "line\nbreak wilson", "tab\tle", "\r\nwilson", "~tilde", "!", "\x7f", "true story", "-", "+",
+    ".", "e5", "10 mg", "-wilson", "\U0001f600", "a\U0001f600", "\ufffd", "Z", "z", "a", *INJECTIONS,
+]
+LITERALS = [
+    "wilson", "W\u00cdLSON", "straße", "", " ", "k", "fin", "i", "10", "10.0", "-10", "0", "0.1",
+    "1e1", ".5", "+10", "9007199254740992", "9007199254740993", "9007199254740991", "1e300",
+    "1e400", "2020", "1999", "0000", "2020-01", "2020-03", "2020-03-01", "2020-02-30",
+    "2020-03-01T10:00", "2020-03-02", "true", "false", "nan", "infinity", "1" * 30, "\U0001f600",
+    "z", "~", "!", "\x7f", "\ud800", "10|wilson|2020-03-01|true|\U0001f600", "2020|x",
+    "2020-03-01T10:00|10", *INJECTIONS,
+]
+# fmt: on
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~")
+ALL_CONDITIONS = [
+    *(
+        PropertyCondition("v", operator, tuple(text.split("|")))
+        for operator in OPERATORS
+        for text in LITERALS
+    ),
+    PropertyCondition("v", "has"),
+    PropertyCondition("v", "lacks"),
+]
+CONDITIONS = ALL_CONDITIONS if THOROUGH else ALL_CONDITIONS[::5] + ALL_CONDITIONS[-2:]
+RECORDS: list[GraphRecord] = [
+    *(NodeRecord(f"n{at}", "T", {"v": value}) for at, value in enumerate(VALUES)),
+    NodeRecord("none", "T", {}),
+    NodeRecord("null", "T", {"v": None}),
+    NodeRecord("beside", "T", {"v": "wilson", "v__json": "10"}),
+]
+
+
+async def listed(db: Any, *conditions: PropertyCondition, types: Any = None) -> list[Node]:
+    stream = db.nodes_stream(entity_types=types, conditions=conditions)
+    return [node async for nodes in stream for node in nodes]
+
+
+async def ids(db: Any, *conditions: PropertyCondition, types: Any = None) -> list[str]:
+    return sorted(node.id for node in await listed(db, *conditions, types=types))
+
+
+@pytest.fixture
+async def open_graph(settings: Neo4jSettings) -> AsyncIterator[Any]:
+    opened: list[Neo4jBackend] = []
+
+    async def opening(**others: Any) -> Neo4jBackend:
+        opened.append(await Neo4jBackend.open(settings.model_copy(update=others)))
+        return opened[-1]
+
+    yield opening
+    for backend in opened:
+        await backend.close()
+
+
+async def differing(db: Any, conditions: Iterable[PropertyCondition]) -> list[str]:
+    """The conditions whose nodes are others than those that `holds` gives."""
+    every = sorted({node.id for node in await listed(db)})
+    metadata = await db.metadata_for_nodes_batch(every)
+    wrong = []
+    for one in conditions:
+        assert db.filters_exactly(one)
+        found = await ids(db, one)
+        expected = [i for i in every if one.holds(metadata[i])]
+        if found != expected:
+            wrong.append(f"{one.key} {one.operator} {one.values}: {set(found) ^ set(expected)}")
+    return wrong
+
+
+async def test_every_condition_on_every_value_is_decided_as_by_the_reference(
+    settings: Neo4jSettings, open_graph: Any
+) -> None:
+    await load_graph(settings, RECORDS)
+    db, memory = await open_graph(), MemoryBackend(RECORDS)
+    wrong = []
+    for one in CONDITIONS:
+        found, expected = await ids(db, one), await ids(memory, one)
+        if found != expected:
+            names = {i: VALUES[int(i[1:])] for i in {*found} ^ {*expected} if i[1:].isdigit()}
+            wrong.append((one.operator, one.values, names or {*found} ^ {*expected}))
+    assert not wrong
+    for one, other in pairwise(CONDITIONS[::9]):
+        assert await ids(db, one, other) == await ids(memory, one, other)
+    assert len(await listed(db)) == len(RECORDS)
+
+
+FOREIGN = """
+UNWIND [
+  point({x: 10, y: 2}), point({longitude: 1, latitude: 2, height: 10}), duration('P10D'),
+  date('+12020-03-01'), date('-0044-03-15'), datetime('2020-03-01T10:00[Europe/Berlin]'),
+  localdatetime('2020-03-01T10:00:00.123456789'), localtime('10:00'), time('10:00+01:00'),
+  [date('2020-03-01'), date('+12020-01-01')], [point({x: 10, y: 2})], [0.1, 0.2], -0.0, 10
+] AS v CREATE (:Odd {entity_id: toString(rand()), v: v})
+"""
+
+
+async def test_values_that_only_cypher_can_write_are_decided_as_they_are_shown(
+    cypher: Any, emptied: None, open_graph: Any
+) -> None:
+    await cypher(FOREIGN)
+    # JSON text counts only beside nothing, or beside an id.
+    await cypher("CREATE (:Odd {entity_id: 'a', v__json: '[10, \"wilson\"]'})")
+    await cypher("CREATE (:Odd {entity_id: 'b', v__json: 'not JSON'})")
+    await cypher("CREATE (:Odd {entity_id: 'c', v: 'x', v__json: '10'})")
+    db = await open_graph(search="contains")
+    assert not await differing(db, CONDITIONS[::2] + CONDITIONS[-2:])
+
+
+TYPED = """
+CREATE (:Person {entity_id: 'p'}), (:Person:Actor {entity_id: 'q'}), (:Person {entity_id: 'r'}),
+  (:Actor:Person:Secret {entity_id: 's'}), ({entity_id: 't', name: 'bare'}), (:`a ``b` {name: 'u'}),
+  (:Person:`Wílson` {entity_id: 'w', other_types: ['x', 'y']}), (:Person {entity_id: 'p'})
+"""
+
+
+async def test_a_node_is_listed_under_its_one_type(
+    cypher: Any, emptied: None, open_graph: Any
+) -> None:
+    await cypher(TYPED)
+    db = await open_graph(search="contains", exclude_labels=["Secret"])
+    assert await ids(db, types=["Actor"]) == ["q"]
+    assert len(await ids(db, types=["Person"])) == 3  # p, r, and the other with the id of p
+    assert "q" not in await ids(db, types=["Person"])
+    assert {"q", "r"} < set(await ids(db, types=["Person", "Actor"]))
+    assert not await ids(db, types=["Secret"])
+    assert not await ids(db, types=[])
+    assert not await ids(db, types=["", "\0", "\ud800", "No such"])
+    [unlabelled] = await listed(db, types=["owl:Thing"])
+    assert unlabelled.id.startswith(ELEMENT)
+    assert len(await ids(db, types=["owl:Thing", "Actor"])) == 2
+    [odd] = await listed(db, types=["a `b"])
+    assert odd.entity_type == "a `b"
+    every = await listed(db)
+    assert sorted(every) == sorted(await db.get_nodes_batch([node.id for node in every]))
+    assert {node.entity_type for node in every} == set(await db.entity_types())
+    assert len(every) == 7
+    others = [
+        PropertyCondition("other_types", operator, (text,))
+        for operator in OPERATORS
+        for text in ("person", "Wilson", "y", "actor", "pers")
+    ]
+    presence = [PropertyCondition("other_types", one) for one in ("has", "lacks")]
+    assert not await differing(db, others + presence)
+
+
+async def test_a_label_newer_than_the_schema_is_a_type(
+    cypher: Any, emptied: None, open_graph: Any
+) -> None:
+    await cypher("CREATE (:Person {entity_id: 'p'})")
+    db = await open_graph(search="contains")
+    await cypher("CREATE (:New {entity_id: 'n'}), (:New:Person {entity_id: 'o'})")
+    assert sorted(await listed(db)) == [Node("n", "New"), Node("o", "Person"), Node("p", "Person")]
+    assert await ids(db, types=["New"]) == ["n"]
+
+
+async def test_conditions_on_ids_and_names_are_about_the_metadata(
+    cypher: Any, emptied: None, open_graph: Any
+) -> None:
+    await cypher(
+        "CREATE (:T {entity_id: 'a', name: 'Ann', key: 1}), (:T {name: 'Bob', key: 'a'}), "
+        "(:U {key: 'c', entity_id: 'shown', `entity_id__json`: '\"d\"'}), (:U {name: 'c'})"
+    )
+    db = await open_graph(search="contains", id_property=["U=key", "entity_id", "name"])
+    conditions = [
+        PropertyCondition(key, operator, values)
+        for key in ("entity_id", "name", "key", "entity_id__json", "nothing")
+        for operator, values in [
+            *((one, (text,)) for one in ("=", "!=", "<", "~") for text in ("a", "shown", "1", "d")),
+            ("has", ()),
+            ("lacks", ()),
+        ]
+    ]
+    assert not await differing(db, conditions)
+
+
+async def test_names_of_properties_are_data(settings: Neo4jSettings, open_graph: Any) -> None:
+    keys = [*INJECTIONS, "", "\0", "\ud800", "a`b", "\\u0060) RETURN n", "provenance__documents"]
+    keys += ["k__json", "__json", "k__json__json", "n", "v0", "met"]
+    records: list[GraphRecord] = [
+        NodeRecord(str(at), "T", {key: "it", "k": at}) for at, key in enumerate(keys)
+    ]
+    await load_graph(settings, records)
+    db, memory = await open_graph(), MemoryBackend(records)
+    for key in keys:
+        for one in (PropertyCondition(key, "=", ("IT",)), PropertyCondition(key, "lacks")):
+            assert await ids(db, one) == await ids(memory, one)
+        assert not await ids(db, types=[key])
+    assert len(await listed(db)) == len(records)
+
+
+class TestOtherDialects:
+    @pytest.fixture
+    def notes_are_errors(self) -> None:
+        """Disabled here: Neo4j deprecates the syntax that other servers understand."""
+
+    @pytest.mark.parametrize("agent", ["Neo4j/5.20.0", "Memgraph"])
+    async def test_other_dialects_give_the_same_nodes(
+        self,
+        settings: Neo4jSettings,
+        open_graph: Any,
+        agent: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        dialect = Dialect.of(agent)
+        monkeypatch.setattr(Dialect, "of", lambda agent: dialect)
+        await load_graph(settings, RECORDS)
+        db, memory = await open_graph(), MemoryBackend(RECORDS)
+        for one in CONDITIONS[::10]:
+            assert await ids(db, one, types=["T"]) == await ids(memory, one)
+
+
+async def test_nodes_with_one_id_are_reported_where_they_are_not_counted(
+    cypher: Any, emptied: None, open_graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "COUNTED", 1)
+    await cypher("UNWIND ['a', 'b', 'a'] AS i CREATE (:T {entity_id: i})")
+    db = await open_graph(search="contains")
+    with scope() as here:
+        assert await ids(db) == ["a", "b"]
+    [told] = here.omissions
+    assert (told.id, told.direction) == ("T", "nodes")
+
+
+async def test_a_list_of_nodes_ends_with_its_call(
+    cypher: Any, emptied: None, open_graph: Any
+) -> None:
+    await cypher("UNWIND range(1, 6000) AS i CREATE (:T {entity_id: toString(i), v: 'é' + i})")
+    db = await open_graph(search="contains")
+    stream = db.nodes_stream(conditions=[PropertyCondition("v", "~", ("e",))])
+    first = await anext(stream)
+    await stream.aclose()
+    assert 0 < len(first) < 6_000
+    assert len(await ids(db, PropertyCondition("v", "~", ("e1",)))) == 1 + 10 + 100 + 1000
+    with scope(seconds=0.001), pytest.raises(TimeoutError):
+        await listed(db)
+    running = (
+        "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text CONTAINS 'AS v0' "
+        "AND NOT text STARTS WITH 'SHOW' RETURN count(*)"
+    )
+    async with asyncio.timeout(20):
+        while await cypher(running) != [[0]]:  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.05)
