@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import neo4j_nodes
 from by_hand import ByHand, Triple
 from graphs import TYPES, heavy_tailed
 from neo4j import AsyncDriver, AsyncGraphDatabase
@@ -103,5 +104,6 @@ async def _compare(uri: str, nodes: int, turns: int) -> None:
         async with AsyncGraphDatabase.driver(uri) as driver:
             goal = "goals: 1.3 x by hand; per node 30 x"
             await report_answers(backend, Neo4jByHand(driver), questions(nodes), turns, goal)
+            await neo4j_nodes.report(backend, driver, turns)
     finally:
         await backend.close()

@@ -30,8 +30,10 @@ INJECTIONS = [
 # fmt: off
 VALUES: list[Any] = [
     "Wilson", "WILSON", " wilson\n", "W\u00edlson", "\uff37ilson", "wi\x7flson",
-    "wi\u200blson", "\u00a0wilson", "Wilsons", "Straße", "STRASSE", "ß", "", " ", "\u200b", "\ufb01n", "\u212a", "k",
-    "İ", "10", " 10 ", "+10", "10.0", "1e1", "1E+1", "010", "\u0663", "\uff11\uff10", "10,0",
+    "wi\u200blson", "\u00a0wilson", "Wilsons", "Straße", "STRASSE", "ß", "", " ", "\u200b",
+
+    "\ufb01n", "\u212a", "k", "İ", "10", " 10 ", "+10", "10.0", "1e1", "1E+1", "010",
+    "\u0663", "\uff11\uff10", "10,0",
     "9007199254740993", "9007199254740992.0", "1" * 30, "0." + "3" * 30, "-0", ".5", "5.", "1e400",
     "Infinity", "nan", "-10", 10, 10.0, -10, 0, -0.0, 0.1, 0.30000000000000004, 2**53, 2**53 + 1,
     2**62, -(2**63), 1e300, -1e300, float("nan"), float("inf"), float("-inf"), 2020, 2020.0, 1999,
@@ -45,7 +47,8 @@ VALUES: list[Any] = [
     [], [10], [10.0, 11.0], ["10", "wilson"], ["W\u00edlson"], ["x", "WILSON"], [True],
     [dt.date(2020, 3, 1)], [10, "x"], {"a": 10}, [[10]], [{"a": "wilson"}], 2**70,
     "line\nbreak wilson", "tab\tle", "\r\nwilson", "~tilde", "!", "\x7f", "true story", "-", "+",
-    ".", "e5", "10 mg", "-wilson", "\U0001f600", "a\U0001f600", "\ufffd", "Z", "z", "a", *INJECTIONS,
+    ".", "e5", "10 mg", "-wilson", "\U0001f600", "a\U0001f600", "\ufffd", "Z", "z", "a",
+    *INJECTIONS,
 ]
 LITERALS = [
     "wilson", "W\u00cdLSON", "straße", "", " ", "k", "fin", "i", "10", "10.0", "-10", "0", "0.1",

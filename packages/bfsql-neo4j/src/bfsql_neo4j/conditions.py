@@ -73,7 +73,7 @@ class _Condition:
         self._operator = condition.operator
         self._literals = condition.literals
         self._prefix = f"p{number}_"
-        self._value, self._json = f"v{number}", f"j{number}"
+        self._value = f"v{number}"
         self.values: list[str] = []
         self.filter, self.verdict = "", "null"
         self.parameters: dict[str, Any] = {}
@@ -87,36 +87,38 @@ class _Condition:
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
-        self.values = [f"{value} AS {self._value}", f"{json} AS {self._json}"]
-        is_hidden = key in schema.every_id_property and key not in shown
-        decided = self._decided(" AND null" if is_hidden else "")
+        self.values = [f"{value} AS {self._value}"]
+        is_id = key in schema.every_id_property  # JSON text beside an id is the metadata
+        decided = self._decided(json, is_id=is_id, is_hidden=is_id and key not in shown)
         self.verdict = f"NOT ({decided})" if self._operator == "lacks" else decided
-        if quick := self._quick():
-            here, json = f"{self._value} IS NOT NULL", f"{self._json} IS NOT NULL"
-            self.filter = f"({here} AND coalesce({quick}, true) OR {json})"
+        if quick := self._quick(value):
+            self.filter = f"coalesce({quick}, {json} IS NOT NULL)"
+            if is_id:
+                self.filter = f"({self.filter} OR {json} IS NOT NULL)"
 
     # --- the verdict ----------------------------------------------------------
 
-    def _decided(self, also: str = "") -> str:
+    def _decided(self, json: str, *, is_id: bool, is_hidden: bool) -> str:
         """Whether it holds; for `lacks`, whether the property is present."""
-        if self._operator in ("has", "lacks"):
-            met = "true"
-        else:
-            met = self._of_value()
-            met = f"NOT {met}" if self._operator == "!=" else met
+        met = "true"
+        if self._operator not in ("has", "lacks"):
+            met = f"{'NOT ' * (self._operator == '!=')}{self._of_value()}"
         return (
-            f"CASE WHEN {self._json} IS NOT NULL THEN null WHEN {self._value} IS NULL THEN false "
-            f"ELSE ({met}){also} END"
+            f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
+            f"WHEN {self._value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
+            f"ELSE ({met}){' AND null' * is_hidden} END"
         )
 
     def _of_value(self) -> str:
         """Whether one of the values of the property compares with one of the literals."""
         value = self._value
         branches = [
-            f"WHEN {value} =~ {_PLAIN} THEN {self._of_text(value)}",
             f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
+            f"WHEN {value} =~ {_PLAIN} THEN {self._of_text(value)}",
             f"WHEN {value} IN [true, false] THEN {self._of_flag()}",
         ]
+        if any(map(_is_words, self._literals)):  # the more likely kind of value first
+            branches[:2] = reversed(branches[:2])
         if self._operator != "~" and any(one.moment for one in self._literals):
             branches.insert(0, f"WHEN toStringOrNull({value}) =~ {_DAY} THEN {self._of_day()}")
         return f"CASE {' '.join(branches)} ELSE {self._of_items(f'[] + {value}')} END"
@@ -191,25 +193,34 @@ class _Condition:
 
     # --- the filter -----------------------------------------------------------
 
-    def _quick(self) -> str | None:
-        """Null for values of other kinds than the literals; None if nothing is cheaper."""
+    def _quick(self, value: str) -> str | None:
+        """False if it cannot hold, null if there is no value; None if nothing is cheaper."""
         numbers = [_exact(literal) for literal in self._literals]
         if self._operator not in ("!=", "~", "has", "lacks") and None not in numbers:
-            return _any(
-                self._compared_number(self._value, place, number)
+            tests = [
+                self._compared_number(value, place, number)
                 for place, number in enumerate(numbers)
                 if number is not None
-            )
+            ]
+            return f"{_any(tests)}, {value} IS NOT NULL OR null"
         if self._operator != "=" or not all(map(_is_words, self._literals)):
             return None
-        # Text that begins with a visible character of ASCII begins with it when folded, too.
+        items = f"any(x IN [] + {value} WHERE coalesce({self._begins('x')}, true))"
+        return f"{self._begins(value)}, {items}"
+
+    def _begins(self, text: str) -> str:
+        """Whether it begins like a literal, or with a character that folding may change.
+
+        Text that begins with a visible character of ASCII begins with it when folded, too.
+        """
         initials = {literal.text[:1] for literal in self._literals}
-        letters = sorted({*initials, *map(str.upper, initials)} - {""})
+        letters = sorted(letter for letter in initials if letter and letter.isascii())
+        cases = dict.fromkeys(case for letter in letters for case in (letter, letter.upper()))
         starts = [
-            f"{self._value} STARTS WITH {self._given(f'initial{at}', letter)}"
-            for at, letter in enumerate(letter for letter in letters if letter.isascii())
+            f"{text} STARTS WITH {self._given(f'initial{at}', case)}"
+            for at, case in enumerate(cases)
         ]
-        return _any([*starts, f"{self._value} < '!'", f"{self._value} > '~'"])
+        return _any([*starts, f"{text} < '!'", f"{text} > '~'"])
 
     def _given(self, place: int | str, value: Any) -> str:
         name = f"{self._prefix}{place}"

@@ -40,7 +40,7 @@ class NodeFilter(NamedTuple):
     """A condition on `n` in Cypher."""
 
     values: Sequence[str]
-    """What a WITH has to bind before the expressions."""
+    """What a WITH has to bind for `verdict`."""
     quick: str = "true"
     """A cheap expression, false only where the condition cannot hold."""
     verdict: str = "true"
@@ -222,11 +222,11 @@ def nodes_that_meet(
     names = [name for name in types or () if can_name(name)]
     of_types = [f"n:{any_of(names)}"] * bool(names)
     of_types += ["size(labels(n)) = 0"] * (UNTYPED in names)
-    place = "MATCH (n)" if types is None else f"MATCH (n) WHERE ({' OR '.join(of_types)})"
+    tests = [] if types is None else [f"({' OR '.join(of_types)})"]
     above = list(takewhile(lambda label: label not in names, schema.labels)) if names else []
     text = (
-        f"{place} WITH {', '.join(['n', *kept.values])} "
-        f"WHERE {_is_node(schema, 'n')} AND {kept.quick} "
+        f"MATCH (n) WHERE {' AND '.join([*tests, _is_node(schema, 'n'), kept.quick])} "
+        f"WITH {', '.join(['n', *kept.values])} "
         f"WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
         "WITH labels(n) AS labels, met, collect(n) AS found "
         "WHERE none(label IN labels WHERE label IN $above) "
