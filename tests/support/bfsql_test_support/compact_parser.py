@@ -16,6 +16,7 @@ _TOTALS = {
     "k": "k",
     "shown": "shown_count",
     "common": "common_count",
+    "walks": "walk_count",
 }
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 Record = dict[str, Any]
@@ -198,7 +199,10 @@ class _Answer:
             "node_counts": tallies["nodes"],
             "edge_counts": tallies["edges"],
         }
-        content["nodes"] = self.tables()
+        if "walk_count" in content:
+            content["walks"], content["nodes"] = self.walks()
+        else:
+            content["nodes"] = self.tables()
         ends = ("subject", "predicate", "object")
         content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
         if following is not None:
@@ -309,6 +313,69 @@ class _Answer:
         assert line.over, line.text
         return node
 
+    def walks(self) -> tuple[list[Record], list[Record]]:
+        """The rows of walks, and their nodes in the order of first occurrence."""
+        if self.place == len(self.lines):
+            return [], []
+        heading = self.next()
+        heading.expect("[walks")
+        by_id = heading.take(" by id")
+        heading.expect("]")
+        places = []
+        while not heading.over:
+            heading.take(" >")
+            heading.expect(" ")
+            kind = None if heading.take("*") else heading.name()
+            places.append((kind, self.of_place(heading)))
+        known: dict[str, Record] = {}
+        walks = []
+        while self.place < len(self.lines):
+            line = self.next()
+            walk: Record = {"nodes": []}
+            while True:
+                walk["nodes"].append(self.walked(line, known, places[len(walk["nodes"]) :], by_id))
+                if line.over:
+                    break
+                line.expect(" ")
+                if not line.take("> "):
+                    walk.setdefault("edges", []).append(_edge(line))
+            walks.append(walk)
+        return walks, list({id(node): node for node in known.values()}.values())
+
+    def of_place(self, heading: Line) -> list[tuple[str, Any]]:
+        """The columns of one place in the heading of walks."""
+        if heading.take(" {}"):
+            return [("", None)]
+        found: list[tuple[str, Any]] = []
+        while not heading.over and not heading.text.startswith(" > ", heading.place):
+            heading.expect(" ")
+            key = heading.name()
+            found.append((key, heading.value(" ") if heading.take("=") else ...))
+        return found
+
+    def walked(self, line: Line, known: Record, places: Any, by_id: bool) -> str:
+        """The id of the next node of a walk; its record is kept by id and by name."""
+        text = line.name()
+        if text in known:
+            return str(known[text]["id"])
+        entity_type, columns = places[0]
+        node: Record = {"id": text, "entity_type": entity_type}
+        braces = line.take("{")
+        if entity_type is None:
+            assert braces
+            node["entity_type"] = line.name()
+        if braces and (entity_type is not None or line.take("|")):
+            node["metadata"] = line.cells(columns, "}")
+        elif (shared := _shared(columns)) is not None:
+            node["metadata"] = dict(shared)
+        if braces:
+            line.expect("}")
+        known[text] = node
+        name = node.get("metadata", {}).get("name")
+        if isinstance(name, str) and not by_id:
+            known.setdefault(name, node)
+        return text
+
     def links(self) -> list[Record]:
         found = []
         while self.place < len(self.lines):
@@ -360,6 +427,18 @@ def _described(line: Line) -> tuple[str, list[str]]:
     return owner, items
 
 
+def _edge(line: Line) -> str:
+    """The predicate between two nodes of a walk, with its direction as JSON has it."""
+    sign = "<" if line.take("<-") else ""
+    if not sign:
+        line.expect("-")
+    predicate = line.name(re.compile(r"[^\s\"|={}\[\];,>]+?(?=->? )"))
+    line.expect("-")
+    sign = ">" if line.take(">") else sign
+    line.expect(" ")
+    return sign + predicate
+
+
 def _owner(line: Line) -> str:
     owner = line.name(re.compile(r"[^\s\"|={}\[\];,>]+(?=: )"))
     line.expect(": ")
@@ -367,10 +446,13 @@ def _owner(line: Line) -> str:
 
 
 def _continued(content: Record, end: int, limit: int) -> str:
-    walked = "shown_count" in content
-    total = content["shown_count" if walked else "node_count"]
-    shown = sum("paths" in node or not walked for node in content["nodes"])
+    if "walks" in content:
+        noun, total, shown = "Walks", content["walk_count"], len(content["walks"])
+    elif "shown_count" in content:
+        noun, total = "Shown nodes", content["shown_count"]
+        shown = sum("paths" in node for node in content["nodes"])
+    else:
+        noun, total, shown = "Nodes", content["node_count"], len(content["nodes"])
     return (
-        f"{'Shown nodes' if walked else 'Nodes'} {end - shown + 1} to {end} of {total}. "
-        f"Continue with offset={end}, limit={limit}."
+        f"{noun} {end - shown + 1} to {end} of {total}. Continue with offset={end}, limit={limit}."
     )

@@ -11,7 +11,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 
 _ORDER = {
-    "bfs_query": ["seeds", "seed_count", "max_hops"],
+    "bfs_query": ["seeds", "seed_count", "max_hops", "along"],
     "intersect_subgraphs": ["seeds", "k"],
 }
 _SUBGRAPH = [
@@ -19,8 +19,10 @@ _SUBGRAPH = [
     "edge_count",
     "common_count",
     "shown_count",
+    "walk_count",
     "notes",
     "schema_summary",
+    "walks",
     "nodes",
     "edges",
 ]

@@ -50,6 +50,8 @@ async def test_every_answer_is_read_back(case, hops, filters):
         ("bfs_query", {"seeds": seeds, "max_hops": hops, "limit": 4, **filters}),
         ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"]}),
         ("bfs_query", {"seeds": seeds, "path": ["--"], "show": "ends", "limit": 1}),
+        ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"], "show": "walks", "limit": 7}),
+        ("bfs_query", {"seeds": seeds, "path": ["-->"], "show": "walks", "fields": ["name"]}),
         ("bfs_query", {"seeds": seeds[:1], "to": seeds[1:], "limit": 0}),
         ("intersect_subgraphs", {"seeds": seeds, "k": hops, "connect": True, **filters}),
         ("describe_entities", {"ids": [*seeds, "no such id"]}),
@@ -85,6 +87,33 @@ def test_whatever_text_an_answer_holds_is_read_back(drawn_nodes, notes):
     assert read(in_lines(content)) == content
     listed = {"result": [{"id": n["id"], "entity_type": n["entity_type"]} for n in nodes]}
     assert read(in_lines(listed)) == listed
+
+
+NAMED = METADATA | st.fixed_dictionaries({"name": TEXTS}, optional={"year": st.integers(0, 3)})
+
+
+@settings(max_examples=100)
+@given(
+    st.dictionaries(
+        TEXTS.filter(bool), st.tuples(TEXTS.filter(bool), st.none() | NAMED), min_size=1
+    ),
+    st.booleans(),
+    st.data(),
+)
+def test_walks_of_any_text_are_read_back(drawn, edges, data):
+    walks = []
+    for _ in range(data.draw(st.integers(0, 4))):
+        nodes = data.draw(st.lists(st.sampled_from(sorted(drawn)), min_size=2, max_size=4))
+        signs = st.tuples(st.sampled_from(["", "<", ">"]), TEXTS.filter(bool)).map("".join)
+        taken = data.draw(st.lists(signs, min_size=len(nodes) - 1, max_size=len(nodes) - 1))
+        walks.append({"nodes": nodes} | ({"edges": taken} if edges else {}))
+    nodes = [
+        {"id": i, "entity_type": drawn[i][0]}
+        | ({} if drawn[i][1] is None else {"metadata": drawn[i][1]})
+        for i in dict.fromkeys(i for one in walks for i in one["nodes"])
+    ]
+    content = walk(nodes, []) | {"walk_count": 9, "walks": walks}
+    assert read(in_lines(content)) == content
 
 
 @settings(max_examples=60)

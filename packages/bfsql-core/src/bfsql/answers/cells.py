@@ -205,8 +205,85 @@ def links(edges: Iterable[LinkedEdge], *, apart: bool = False) -> Iterator[str]:
 
 
 def _braces(edge: LinkedEdge, columns: SharedKeys) -> str:
-    cells = columns.cells(edge.metadata, BRACES) if edge.metadata is not None else ()
+    return _braced(columns.cells(edge.metadata, BRACES) if edge.metadata is not None else ())
+
+
+def _braced(cells: Sequence[str]) -> str:
     return f"{{{'|'.join(cells)}}}" if cells else ""
+
+
+def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]:
+    """The lines of some walks: a heading with the columns of each place, and one line per walk.
+
+    A node has its id, type and metadata where it first occurs; from then on it is called by its
+    name, or by its id if its name does not tell it from the others.
+
+    Args:
+        walks: The walks, with the ids of their nodes and perhaps the predicates of their edges.
+        nodes: The nodes on them, each once.
+    """
+    known = {node["id"]: node for node in nodes}
+    names = {i: one for i, node in known.items() if isinstance(one := _name_of(node), str)}
+    by_id = any(one in known and one != i for i, one in names.items())
+    count = Counter(names.values())
+    called = {i: one for i, one in names.items() if count[one] == 1 and not by_id}
+    first: dict[str, int] = {}
+    for walk in walks:
+        for place, i in enumerate(walk["nodes"]):
+            first.setdefault(i, place)
+    places: list[list[Record]] = [[] for _ in range(1 + max(first.values(), default=-1))]
+    for i, place in first.items():
+        places[place].append(known[i])
+    columns = [_PlaceColumns.of(records) for records in places]
+    if walks:
+        kind = "walks by id" if by_id else "walks"
+        yield f"[{kind}] {' > '.join(one.heading for one in columns)}"
+    for walk in walks:
+        line = ""
+        for place, i in enumerate(walk["nodes"]):
+            if place:
+                line += f" {_arrow(walk['edges'][place - 1]) if 'edges' in walk else '>'} "
+            if i in first:
+                line += name(i) + columns[first.pop(i)].braces(known[i])
+            else:
+                line += name(called.get(i, i))
+        yield line
+
+
+def _name_of(node: Record) -> Any:
+    return node.get("metadata", {}).get("name")
+
+
+def _arrow(edge: str) -> str:
+    """The predicate of an edge on a walk, with its direction if that was left open."""
+    head, tail = "<-" if edge.startswith("<") else "-", "->" if edge.startswith(">") else "-"
+    return f"{head}{name(edge.removeprefix('<') if head == '<-' else edge.removeprefix('>'))}{tail}"
+
+
+class _PlaceColumns(NamedTuple):
+    """The columns of the nodes that occur first at a place of walks."""
+
+    entity_type: str
+    """The type of all of them, or `MIXED`."""
+    metadata: SharedKeys
+
+    @classmethod
+    def of(cls, nodes: Sequence[Record]) -> _PlaceColumns:
+        types = {node["entity_type"] for node in nodes}
+        metadata = [node.get("metadata") for node in nodes]
+        return cls(
+            name(types.pop()) if len(types) == 1 else MIXED, SharedKeys.of(metadata, most=True)
+        )
+
+    @property
+    def heading(self) -> str:
+        return " ".join([self.entity_type, *self.metadata.heading(BRACKETS)])
+
+    def braces(self, node: Record) -> str:
+        cells = [name(node["entity_type"])] if self.entity_type == MIXED else []
+        if "metadata" in node:
+            cells += self.metadata.cells(node["metadata"], BRACES)
+        return _braced(cells)
 
 
 def _heading(inside: str, columns: SharedKeys) -> str:

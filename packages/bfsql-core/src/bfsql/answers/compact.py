@@ -1,14 +1,14 @@
 """An answer as lines of text: the same facts as the JSON, in fewer characters (`asking.md` 8).
 
     answer  = walk | list | entity | schema
-    walk    = taken* counts field* table* links*
+    walk    = taken* counts field* (table* links* | rows?)
     list    = "results: " number taken* field* table*
     entity  = "entity " who taken* field* links*
     schema  = (taken* counts)? field*
     taken   = ("from " | "to " | "taken ") who (", " who)* | "taken by name"
     who     = (text " = ")? name (" (" name ")")?
     counts  = count ("; " count)* ("; continue offset=" number ", limit=" number)?
-    count   = ("seeds " | "hops " | "k " | "shown " | "common ") number
+    count   = ("seeds " | "hops " | "k " | "shown " | "common " | "walks ") number
             | ("nodes " | "edges ") number (": " tally)?
     tally   = name (" " number)? (", " name " " number)*
     field   = "note: " value | key ": " value | "edges: " tally
@@ -19,6 +19,11 @@
     link    = end? ">" end braces? ("," end braces?)*
     end     = number | name
     braces  = "{" cell ("|" cell)* "}"
+    rows    = "[walks" " by id"? "] " place (" > " place)* line*
+    place   = (name | "*") (" {}" | (" " column)*)
+    line    = node ((" > " | " " arrow " ") node)*
+    node    = name braces?
+    arrow   = "<-" name "-" | "-" name "->" | "-" name "-"
     columns = (" {}" | " " column ("|" column)*)?
     column  = key ("=" value)?
     cell    = value? | key "=" value
@@ -29,7 +34,12 @@ has `*`, and the values of the columns: none if a key is absent, and `key=value`
 a column. A stub has no cell for metadata; if the heading has a value or `{}`, that is the
 metadata of a row without cells. The number in front of an id represents it in the edges,
 which are read back in the order of subject, predicate and object; a link without a subject
-continues the previous one. `seeds` are the ids after `from`. Whatever was taken for a name is a
+continues the previous one. A row of walks has their nodes from the seed on, with arrows where the
+steps leave a choice of predicates (an arrow without direction has that of its step). A node that
+occurs first has its id, with the type if the heading of its place has `*`, and its metadata in
+braces; a node that occurred before has its name, or its id where another node has the same name
+and, for all nodes, where a name is the id of another node (`by id`).
+`seeds` are the ids after `from`. Whatever was taken for a name is a
 note. `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that the lines of `relations` name are not listed again. A name, key, text or value that
 would not read back is written as JSON.
@@ -42,7 +52,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bfsql.answers.cells import LinkedEdge, TableRow, links, name, tables, tally, total, value
+from bfsql.answers.cells import (
+    LinkedEdge,
+    TableRow,
+    links,
+    name,
+    tables,
+    tally,
+    total,
+    value,
+    walk_rows,
+)
 from bfsql.answers.clean import encode, plain
 from bfsql.answers.notes import NextPage, Note, Substitution
 from bfsql.models import Edge
@@ -58,6 +78,7 @@ _SHORT = {
     "k": "k",
     "shown_count": "shown",
     "common_count": "common",
+    "walk_count": "walks",
 }
 """Numeric fields of a traversal, and their names in the counts."""
 
@@ -97,6 +118,9 @@ def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
         notes = notes[1:]
     yield "; ".join(counts)
     yield from _notes(notes)
+    if "walks" in content:
+        yield from walk_rows(content["walks"], content["nodes"])
+        return
     nodes, edges = content["nodes"], content["edges"]
     touched = {edge[end] for edge in edges for end in ("subject", "object")}
     labels: dict[str, str] = {}

@@ -220,7 +220,8 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
             f"shown alone. {cure} a node in to for its walks."
         )
     if shown.many:
-        yield f"paths={MOST_PATHS} stands for that many walks or more."
+        count = "paths" if shown.rows is None else "walk_count"
+        yield f"{count}={MOST_PATHS} stands for that many walks or more."
 
 
 def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
@@ -262,9 +263,9 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
 
 
 def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
-    facts, what = result.facts, "node" if result.shown is None else "shown node"
+    facts, what = result.facts, "node" if result.shown is None else result.shown.noun
     total = result.node_count if result.shown is None else result.shown.count
-    shown = len(result.page.ids if result.shown is None else result.shown.paths)
+    shown = len(result.page.ids) if result.shown is None else result.shown.length
     end = result.offset + shown
     if facts.past_the_end:
         yield (

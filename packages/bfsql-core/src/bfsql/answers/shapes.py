@@ -77,6 +77,16 @@ class FullEdge(StubEdge):
     metadata: dict[str, JsonValue]
 
 
+class WalkRow(StrictModel):
+    """One walk along a path."""
+
+    nodes: Annotated[list[str], Field(min_length=2)]
+    """Ids, from the seed on."""
+    edges: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
+    """Predicates, with > or < in front where a step allows both directions; absent where each step
+    names one predicate and one direction."""
+
+
 class SchemaSummary(StrictModel):
     """The vocabulary of the whole answer, whatever its filters and its page."""
 
@@ -110,6 +120,11 @@ class BfsAnswer(_Subgraph):
     """At most 5 without a path; 0 where the seeds alone are shown."""
     shown_count: Count = 0
     """Only with a path."""
+    walk_count: Count = 0
+    """Only with `show: "walks"`."""
+    walks: list[WalkRow] = Field(
+        default=[], validate_default=False, description="With show=walks: rows {nodes, edges}."
+    )
     nodes: list[AnswerNode | ShownNode] = _NODES
 
 

@@ -26,6 +26,7 @@ from bfsql.models import (
     ShownNodes,
     Subgraph,
     Triple,
+    WalkRow,
 )
 
 if TYPE_CHECKING:
@@ -142,8 +143,10 @@ class SubgraphWriter:
         nodes = self._node_list(result.page)
         for node in nodes[common:] if common is not None else ():
             node["via"] = True
+        rows = None
         if shown is not None:
             _add_numbers(nodes, shown)
+            rows = shown.rows
         for node in nodes if self._undecided else ():
             if node["id"] in self._undecided:
                 node["undecided"] = True
@@ -155,7 +158,8 @@ class SubgraphWriter:
                 "node_count": result.node_count,
                 "edge_count": result.edge_count,
                 "common_count": common,
-                "shown_count": None if shown is None else shown.count,
+                "shown_count": None if shown is None or rows is not None else shown.count,
+                "walk_count": None if shown is None or rows is None else shown.count,
                 "notes": list(map(str, notes)) or None,
                 "schema_summary": {
                     "entity_types_found": result.schema_summary.entity_types_found,
@@ -163,6 +167,7 @@ class SubgraphWriter:
                     "node_counts": result.schema_summary.node_counts,
                     "edge_counts": result.schema_summary.edge_counts,
                 },
+                "walks": None if rows is None else list(map(_walk, rows)),
                 "nodes": nodes,
                 "edges": self._edge_list(result.page),
             }
@@ -193,6 +198,11 @@ class SubgraphWriter:
             else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
+
+
+def _walk(row: WalkRow) -> Document:
+    """A walk; its edges are left out where the steps leave no choice of them."""
+    return _without_absent({"nodes": row.nodes, "edges": row.edges})
 
 
 def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:

@@ -180,7 +180,7 @@ class Pages:
         self.query = query
         self.selection = selection
         paged = not isinstance(query, IntersectionQuery)
-        self._start, self.wanted = window(query, len(self._listed))
+        self._start, self.wanted = window(query, self._total)
         self.least = 1 if paged else 0
         self._places: PagePlaces | None = None
         self._prefix: _Prefix | None = None
@@ -237,12 +237,17 @@ class Pages:
         """The nodes that pages count, of all pages and in order."""
         return self.selection.nodes
 
+    @property
+    def _total(self) -> int:
+        """The number of what pages count."""
+        return len(self._listed)
+
     def _facts(self, count: int, page: Subgraph, edges_to_earlier: int = 0) -> AnswerGaps:
         """The facts of the answer and of a page with the first `count` nodes."""
         bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
         return replace(
             self.selection.facts,
-            past_the_end=self._start >= len(self._listed) > 0,
+            past_the_end=self._start >= self._total > 0,
             edges_to_earlier=edges_to_earlier,
             cut_nodes=self.wanted - count,
             bare_nodes=len(bare[0]),

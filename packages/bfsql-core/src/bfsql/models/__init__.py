@@ -16,7 +16,7 @@ from bfsql.models.merge import (
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
 from bfsql.models.parts import EdgeFilter, only, part_of
-from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes
+from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes, WalkRow
 from bfsql.models.pattern import (
     ANY,
     COMPARE,
@@ -107,6 +107,7 @@ __all__ = [
     "StepComparison",
     "Subgraph",
     "Triple",
+    "WalkRow",
     "combined",
     "created_node",
     "evidence_items",

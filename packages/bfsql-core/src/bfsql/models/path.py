@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bfsql.models.pattern import ANY, Pattern, Step
 
@@ -49,12 +49,22 @@ class DeadEnd:
     """Whether it found nodes, but none of `to`."""
 
 
+class WalkRow(NamedTuple):
+    """One walk of a path's answer (`asking-2.md` 15)."""
+
+    nodes: Sequence[str]
+    """Ids of the nodes, from the seed on."""
+    edges: Sequence[str] | None
+    """The predicate of each edge; where its step allows both directions, with `>` in front for an
+    outgoing and `<` for an incoming edge. None if the steps leave no choice of either."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownNodes:
-    """The nodes of a path's answer that its page counts."""
+    """The nodes or walks of a path's answer that its page counts."""
 
     count: int
-    """Number of all of them, before the page."""
+    """Number of all of them, before the page; of walks at most `MOST_PATHS`."""
     step: int
     """The step to which the nodes belong; 0 is the seeds."""
     paths: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +73,19 @@ class ShownNodes:
     """By id: different nodes of another step on these walks; None if no step was named.
     """
     many: bool = False
-    """Whether a node of the page lies on more than `MOST_PATHS` walks."""
+    """Whether there are more than `MOST_PATHS` walks, through a node of the page or in all."""
     walks: Literal["shown", "left out", "too large"] = "shown"
     """Whether the page contains the walks of its nodes."""
     dead_end: DeadEnd | None = None
+    rows: Sequence[WalkRow] | None = None
+    """The walks of the page; None if its nodes are counted."""
+
+    @property
+    def noun(self) -> str:
+        """What the page counts."""
+        return "shown node" if self.rows is None else "walk"
+
+    @property
+    def length(self) -> int:
+        """Number of them on the page."""
+        return len(self.paths if self.rows is None else self.rows)

@@ -81,6 +81,11 @@ class PathQuery(_Paged):
         default=None, ge=0, description="The step whose nodes are shown; None is the last."
     )
     walks: bool = Field(default=True, description="Whether the walks of shown nodes are shown.")
+    row_step: int | None = Field(
+        default=None,
+        ge=0,
+        description="Where walks are shown, one a row: the step by whose nodes they are ordered.",
+    )
     comparisons: tuple[StepComparison, ...] = Field(
         default=(), description="Steps whose nodes have to be the same, or different."
     )
@@ -92,6 +97,11 @@ class PathQuery(_Paged):
     def shown_step(self) -> int:
         """The step whose nodes are shown; 0 is the seeds."""
         return len(self.path.steps) if self.show is None else self.show
+
+    @property
+    def ordered_step(self) -> int:
+        """The step whose nodes are put in order: the shown one or that of the rows."""
+        return self.shown_step if self.row_step is None else self.row_step
 
 
 class IntersectionQuery(_Filters):

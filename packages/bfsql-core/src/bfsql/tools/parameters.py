@@ -108,7 +108,7 @@ _WHERE = Parameter(
 _SORT_BY = Parameter(
     "sort_by",
     "text",
-    'A property, degree, or with path: paths, distinct. "-year" descends.',
+    'A property, degree, or with path: paths, distinct. "-year" descends; walks by "2.year".',
     alias="order_by",
 )
 _FIELDS = Parameter(
@@ -167,7 +167,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "show",
             "text",
-            "With path: ends (nodes of the last step alone), all (default), or a step's number.",
+            "With path: ends (nodes of the last step alone), all (default), a step's number, or "
+            "walks (one row a walk; limit counts them).",
         ),
         Parameter(
             "count_distinct",

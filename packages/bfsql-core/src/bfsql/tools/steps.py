@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,10 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.errors import ToolError
 from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
+
+ROWS = 50
+"""Number of walks on a page of `show: "walks"` where `limit` is left out (`asking-2.md` 15)."""
+_STEP_OF_KEY = re.compile(r"\s*([+-]?)\s*([0-9]+)\s*\.\s*(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +46,35 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
             kind="bad_value",
             argument="max_hops",
         )
-    shown_step, walks = _shown_step(of_path.show, last)
     if of_path.count_distinct is not None and of_path.count_distinct > last:
         raise _no_step("count_distinct", of_path.count_distinct, last)
     _check_steps(arguments, last)
-    return PathQuery(
-        path=path,
-        show=shown_step,
-        walks=walks,
-        count_distinct=of_path.count_distinct,
-        **arguments,
-    )
+    of_query = {**arguments, "path": path, "count_distinct": of_path.count_distinct}
+    step, of_query["sort_by"] = _sorted_step(arguments["sort_by"], last)
+    if (of_path.show or "").strip().casefold() == "walks":
+        if of_path.count_distinct is not None:
+            raise ToolError(
+                'count_distinct counts for shown nodes, and show="walks" shows walks. Leave one of '
+                "the two out.",
+                kind="bad_value",
+                argument="count_distinct",
+            )
+        if step is None:
+            step = 0 if of_query["sort_by"] is None else last
+        if of_query["limit"] is None:
+            of_query["limit"] = ROWS
+        return PathQuery(row_step=step, **of_query)
+    shown_step, walks = _shown_step(of_path.show, last)
+    query = PathQuery(show=shown_step, walks=walks, **of_query)
+    if step not in (None, query.shown_step):
+        raise ToolError(
+            f"sort_by orders the shown nodes, which are those of step {query.shown_step}, and "
+            f"names step {step}. Give show={step} for the nodes of that step, or "
+            'show="walks" for walks in their order.',
+            kind="bad_value",
+            argument="sort_by",
+        )
+    return query
 
 
 def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
@@ -103,6 +126,16 @@ def without_steps(show: str | None, count_distinct: int | None, where: Mapping[s
             )
 
 
+def _sorted_step(sort_by: str | None, last: int) -> tuple[int | None, str | None]:
+    """The step that a sort key names, if any, and the key without it."""
+    found = _STEP_OF_KEY.match(sort_by or "")
+    if found is None or sort_by is None:
+        return None, sort_by
+    if int(found[2][:9]) > last:
+        raise _no_step("sort_by", excerpt(sort_by), last)
+    return int(found[2]), found[1] + sort_by[found.end() :]
+
+
 def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
     """The step whose nodes are shown, None for the last, and whether their walks are shown."""
     text = (show or "all").strip().casefold()
@@ -111,7 +144,8 @@ def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
     if not text.isdecimal():
         raise ToolError(
             f'show must be "all" (the last step\'s nodes with their walks), "ends" (these nodes '
-            f"alone) or the number of a step, from 0 (the seeds) to {last}, not {excerpt(show)}.",
+            f'alone), "walks" (one row a walk) or the number of a step, from 0 (the seeds) to '
+            f"{last}, not {excerpt(show)}.",
             kind="bad_value",
             argument="show",
         )

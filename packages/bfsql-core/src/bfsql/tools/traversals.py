@@ -23,6 +23,7 @@ from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.path.answer import PathPages, follow
+from bfsql.engine.path.rows import RowPages, WalkList
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Selection, select, selected
@@ -152,10 +153,15 @@ class Traversal:
         if query.sort_by is not None:
             result = await in_order_of_walks(self._db, result, query.sort_by)
         self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
-        pages = (
-            PathPages(query, result, walks=walks, too_large=query.walks and not walks)
-            for walks in ((True, False) if query.walks else (False,))
-        )
+        if query.row_step is not None:
+            by_id = await self._columns.ordered(result.walks.nodes)
+            rows = WalkList(result, query.row_step, by_id)
+            pages: Iterable[Pages] = [RowPages(query, result, rows, self._bounds)]
+        else:
+            pages = (
+                PathPages(query, result, walks=walks, too_large=query.walks and not walks)
+                for walks in ((True, False) if query.walks else (False,))
+            )
         return await self._answer(pages, result.selection.summary)
 
     async def _connections(self, query: BfsQuery, seeds: NodeSet, to: Sequence[str]) -> Answer:

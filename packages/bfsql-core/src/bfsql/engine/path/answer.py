@@ -83,7 +83,7 @@ async def follow(
     """
     cache = None if conditions or query.comparisons else columns.kept
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
-    request = (query.path, *ends, query.shown_step, query.count_distinct, bounds)
+    request = (query.path, *ends, query.ordered_step, query.count_distinct, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
         reader = PathReader(
@@ -114,16 +114,17 @@ async def _result(
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, walks.nodes)
     dead_end = None if len(walks.nodes) else await _dead_end(walked)
-    shown = await columns.ordered(walks.nodes_of(query.shown_step))
+    step = query.ordered_step
+    shown = await columns.ordered(walks.nodes_of(step))
     facts = replace(facts, conditions=conditions.facts)
 
     def result() -> PathResult:
         selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
-        paths = walks.paths(query.shown_step, shown)
+        paths = walks.paths(step, shown)
         counted = query.count_distinct
         distinct = None
         if counted is not None:
-            distinct = different_nodes(walks, query.shown_step, shown, counted)
+            distinct = different_nodes(walks, step, shown, counted)
         return PathResult(walks, selection, shown, paths, distinct, dead_end)
 
     return await off_loop(size, result)

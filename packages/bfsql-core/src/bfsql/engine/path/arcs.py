@@ -232,6 +232,12 @@ def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
     return order[second - 1], order[second] - len(one)
 
 
+def capped_products(one: LongArray, other: LongArray) -> LongArray:
+    """The products of numbers from 0 to `MANY`, at most `MANY`."""
+    large = one.astype(float) * other.astype(float) >= MANY
+    return np.where(large, MANY, np.where(large, 0, one) * other)
+
+
 def capped_sums(
     weights: LongArray, at: IntArray, wanted: IntArray, same: LongArray, count: int
 ) -> LongArray:

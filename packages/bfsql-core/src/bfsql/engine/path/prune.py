@@ -23,7 +23,7 @@ from bfsql.arrays import (
     places_of,
     runs,
 )
-from bfsql.engine.path.arcs import MANY, Arcs, Junction, capped_sums
+from bfsql.engine.path.arcs import MANY, Arcs, Junction, capped_products, capped_sums
 from bfsql.engine.path.read import Layer
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 
@@ -44,6 +44,10 @@ class Walks:
         size: Upper bound (exclusive) of all handles.
         arcs: The arcs of each layer that lie on complete walks.
         junctions: How the arcs of a layer meet those of a layer that may follow.
+        walks_to: By layer and arc: the number of walks that lead to the arc, at most `MANY`.
+        walks_on: By layer and arc: the number of ways in which walks continue after the arc with
+            the next step, or end there, at most `MANY`.
+        walks_again: By layer and arc: the same, for walks that repeat the step.
     """
 
     def __init__(
@@ -67,9 +71,9 @@ class Walks:
         if not all(mask.all() for mask in kept):
             self.arcs = [one.selected(mask) for one, mask in zip(arcs, kept, strict=True)]
             self.junctions = self._junctions(self.arcs)
-        self._walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
-        self._walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
-        self._walks_again = [w[mask] for w, mask in zip(again, kept, strict=True)]
+        self.walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
+        self.walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
+        self.walks_again = [w[mask] for w, mask in zip(again, kept, strict=True)]
 
     def _junctions(self, arcs: Sequence[Arcs]) -> dict[tuple[int, int], Junction]:
         return {
@@ -129,12 +133,11 @@ class Walks:
         total = np.zeros(count, np.int64)
         for number, reached, mask in self.step_ends(step):
             if step:
-                to, on = self._walks_to[number][mask], self._walks_on[number][mask]
+                to, on = self.walks_to[number][mask], self.walks_on[number][mask]
             else:
-                on = self._walks_on[number] + self._walks_again[number]
+                on = self.walks_on[number] + self.walks_again[number]
                 to, on = np.ones(len(on), np.int64), np.minimum(on, MANY)
-            large = to.astype(float) * on.astype(float) >= MANY
-            walks = np.where(large, MANY, np.where(large, 0, to) * on)
+            walks = capped_products(to, on)
             places = places_of(nodes, reached, size)
             total += capped_sums(walks, places, every, np.full(count, -1), count)
             total = np.minimum(total, MANY)
@@ -194,7 +197,7 @@ class Walks:
                 one = self.arcs[n]
                 yield n, self.handles(one.origins), np.ones(len(one), bool)
             elif layer.step == step - 1 and layer.onwards:
-                mask = self._walks_on[n] > 0
+                mask = self.walks_on[n] > 0
                 yield n, self.handles(self.arcs[n].ends[mask]), mask
 
     def _forwards(self) -> list[LongArray]:

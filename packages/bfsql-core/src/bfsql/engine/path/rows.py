@@ -1,0 +1,315 @@
+"""Single walks of a path's answer, one a row, in an order in which every page begins at once.
+
+The rows are ordered by the nodes of one step; walks through the same node by the nodes of the
+steps before it, the nearest first, then by those of the steps behind it. The numbers of walks over
+each arc are known, so that an offset skips whole branches, and walks are made one by one from the
+pruned arcs. Only nodes, and the arcs at a node that a row passes, are sorted (`asking-2.md` 15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql import call
+from bfsql.arrays import LongArray, distinct_numbers, places_of
+from bfsql.engine.path.answer import NODE_BYTES, PathResult
+from bfsql.engine.path.arcs import MANY, Arcs, capped_products
+from bfsql.engine.select import Pages
+from bfsql.engine.traverse import Bounds, off_loop
+from bfsql.errors import ToolError
+from bfsql.integers import IntArray
+from bfsql.models import MOST_PATHS, BfsResult, PathQuery, ShownNodes, Step, Subgraph, WalkRow
+
+Hop: TypeAlias = tuple[int, int]
+"""The number of a layer and the place of one of its arcs."""
+Walk: TypeAlias = tuple[Hop, ...]
+"""The arcs of a walk, or of a part of it."""
+
+_CHECKED = 1_000
+"""Number of rows made between two checks of the deadline."""
+
+
+class _Choices(NamedTuple):
+    """The arcs by which walks may go on from a node, in order."""
+
+    layers: IntArray
+    places: LongArray
+    """The place of each arc in its layer."""
+    arcs: Arcs
+    """The arcs, turned if walks are followed backwards."""
+    counts: LongArray
+    """The number of ways in which walks go on over each arc, at most `MANY`."""
+
+    def hops(self, skip: int) -> Iterator[tuple[Hop, int]]:
+        """The arcs over which walks remain behind the first `skip`, which count for the first."""
+        first, skip = _skipped(self.counts, skip)
+        for at in (first + np.flatnonzero(self.counts[first:])).tolist():
+            yield (int(self.layers[at]), int(self.places[at])), skip
+            skip = 0
+
+
+class WalkList:
+    """All walks of a path's answer in order, none of which is made before it is needed.
+
+    Args:
+        result: The answer; its shown nodes are those of one step, in the order of the rows.
+        step: That step.
+        by_id: Handles of all nodes on the walks, in the order of their ids.
+    """
+
+    def __init__(self, result: PathResult, step: int, by_id: IntArray) -> None:
+        self._walks = walks = result.walks
+        self._step, self._nodes, self._counts = step, result.shown, result.paths
+        self._ranks = np.empty(len(by_id), np.int64)
+        self._ranks[np.searchsorted(walks.nodes, by_id)] = np.arange(len(by_id))
+        self._indexes: dict[tuple[int, bool], _Index] = {}
+        self._known: dict[tuple[tuple[int, ...], int, bool], _Choices] = {}
+
+    @property
+    def count(self) -> int:
+        """The number of walks, at most `MANY`."""
+        few = self._counts.sum(dtype=float) < 2 * MANY
+        return min(MANY, int(self._counts.sum())) if few else MANY
+
+    def after(self, skip: int) -> Iterator[Walk]:
+        """The walks behind the first `skip`, of which there are `MOST_PATHS` at most."""
+        first, skip = _skipped(self._counts, skip)
+        for node in self._nodes[first:].tolist():
+            yield from self._through(node, skip)
+            skip = 0
+
+    def nodes(self, walk: Walk) -> list[int]:
+        """Handles of the nodes of a walk."""
+        arcs, (number, place) = self._walks.arcs, walk[0]
+        return [int(arcs[number].origins[place]), *(int(arcs[n].ends[at]) for n, at in walk)]
+
+    def edges(self, walk: Walk, steps: Sequence[Step]) -> list[str]:
+        """The predicates of a walk, with the direction of each edge where its step allows both."""
+        found = []
+        for n, at in walk:
+            arcs, step = self._walks.arcs[n], steps[self._walks.layers[n].step]
+            sign = "" if step.direction else ">" if arcs.along[at] else "<"
+            found.append(sign + self._walks.columns.predicate_names[arcs.predicates[at]])
+        return found
+
+    # --- the order ------------------------------------------------------------------
+
+    def _through(self, node: int, skip: int) -> Iterator[Walk]:
+        """The walks that pass a node at the step, behind some of them."""
+        walks, step = self._walks, self._step
+        if not step:
+            yield from self._over(self._choices((0,), node, backwards=False), skip)
+            return
+        arriving = tuple(n for n, o in enumerate(walks.layers) if o.step == step - 1 and o.onwards)
+        choices = self._choices(arriving, node, backwards=True)
+        on = _gathered(walks.walks_on, choices.layers, choices.places)
+        whole = choices._replace(counts=capped_products(choices.counts, on))
+        for hop, skipped in whole.hops(skip):
+            back, forth = divmod(skipped, int(walks.walks_on[hop[0]][hop[1]]))
+            for before in self._rests(hop, back, backwards=True):
+                for behind in self._rests(hop, forth, again=False):
+                    yield (*reversed(before), hop, *behind)
+                forth = 0
+
+    def _over(self, choices: _Choices, skip: int, *, backwards: bool = False) -> Iterator[Walk]:
+        """The parts of walks that begin with some arcs, behind some of them."""
+        for hop, skipped in choices.hops(skip):
+            for rest in self._rests(hop, skipped, backwards=backwards):
+                yield (hop, *rest)
+
+    def _rests(
+        self, hop: Hop, skip: int, *, backwards: bool = False, again: bool = True
+    ) -> Iterator[Walk]:
+        """What follows an arc or, backwards, precedes it, behind some of that.
+
+        Args:
+            hop: The arc.
+            skip: How many to leave out.
+            backwards: Whether walks are followed backwards.
+            again: Whether the step of the arc may be repeated behind it.
+        """
+        walks, (number, place) = self._walks, hop
+        layer = walks.layers[number]
+        if backwards:
+            over, ends = layer.before, not layer.before
+        else:
+            later = (n for n, one in enumerate(walks.layers) if number in one.before)
+            over = tuple(n for n in later if again or walks.layers[n].step > layer.step)
+            ends = layer.step == walks.steps - 1 and bool(walks.walks_on[number][place])
+        if ends and not skip:
+            yield ()
+        if not over:
+            return
+        arcs = self._index(number, backwards=backwards).arcs
+        near, far = arcs.origins[place], arcs.ends[place]
+        choices = self._choices(over, int(far), backwards=backwards)
+        same = (choices.arcs.ends == near) & (choices.arcs.predicates == arcs.predicates[place])
+        same &= (choices.arcs.along != arcs.along[place]) | (near == far)
+        choices = choices._replace(counts=np.where(same, 0, choices.counts))
+        yield from self._over(choices, max(0, skip - ends), backwards=backwards)
+
+    def _choices(self, layers: tuple[int, ...], node: int, *, backwards: bool) -> _Choices:
+        """The arcs of some layers that leave a node or, backwards, end there."""
+        key = layers, node, backwards
+        if key not in self._known:
+            self._known[key] = self._sorted(layers, node, backwards=backwards)
+        return self._known[key]
+
+    def _sorted(self, layers: tuple[int, ...], node: int, *, backwards: bool) -> _Choices:
+        walks, names = self._walks, self._walks.columns.predicate_names
+        indexes = [self._index(n, backwards=backwards) for n in layers]
+        at_node = [one.at(node) for one in indexes]
+        numbers = np.repeat(np.array(layers, np.int32), list(map(len, at_node)))
+        places = np.concatenate(at_node)
+        arcs = Arcs.joined([o.arcs.selected(at) for o, at in zip(indexes, at_node, strict=True)])
+        if backwards:
+            counts = _gathered(walks.walks_to, numbers, places)
+        else:
+            on, again = (_gathered(w, numbers, places) for w in (walks.walks_on, walks.walks_again))
+            counts = np.minimum(on + again, MANY)
+        kinds, predicates = np.unique(arcs.predicates, return_inverse=True)
+        by_name = np.argsort(np.argsort([names[number] for number in kinds.tolist()]))
+        ranks = self._ranks[np.searchsorted(walks.nodes, arcs.ends)]
+        order = np.lexsort((numbers, ~arcs.along, by_name[predicates], ranks))
+        return _Choices(numbers[order], places[order], arcs.selected(order), counts[order])
+
+    def _index(self, number: int, *, backwards: bool) -> _Index:
+        key = number, backwards
+        if key not in self._indexes:
+            arcs = self._walks.arcs[number]
+            self._indexes[key] = _Index.of(arcs.turned() if backwards else arcs)
+        return self._indexes[key]
+
+
+class _Index(NamedTuple):
+    """The arcs of a layer, and their places by the node that they leave."""
+
+    arcs: Arcs
+    order: npt.NDArray[np.intp]
+    origins: IntArray
+    """The origins of the arcs in that order, ascending."""
+
+    @classmethod
+    def of(cls, arcs: Arcs) -> _Index:
+        order = np.argsort(arcs.origins)
+        return cls(arcs, order, arcs.origins[order])
+
+    def at(self, node: int) -> npt.NDArray[np.intp]:
+        """The places of the arcs that leave a node."""
+        return self.order[slice(*np.searchsorted(self.origins, [node, node + 1]))]
+
+
+def _gathered(values: Sequence[LongArray], layers: IntArray, places: LongArray) -> LongArray:
+    """The values of arcs, which are given by their layers and their places there."""
+    found = np.zeros(len(layers), np.int64)
+    for number in distinct_numbers(layers).tolist():
+        here = layers == number
+        found[here] = values[number][places[here]]
+    return found
+
+
+def _skipped(counts: LongArray, skip: int) -> tuple[int, int]:
+    """The first group of walks of which some remain, and how many of it are skipped.
+
+    Args:
+        counts: The number of walks in each group, at most `MANY`.
+        skip: The number of walks to skip, at most `MOST_PATHS`.
+    """
+    if not skip:
+        return 0, 0
+    enough = int(np.searchsorted(np.cumsum(counts, dtype=float), 2.0 * MANY)) + 1
+    ends = np.cumsum(counts[:enough])  # exact: the sums of integers stay below 2 to the 56th
+    first = int(np.searchsorted(ends, skip, side="right"))
+    return first, skip - int(ends[first - 1]) if first else skip
+
+
+# --- pages ------------------------------------------------------------------------
+
+
+class RowPages(Pages):
+    """The pages of walks that begin at the same walk, of any length.
+
+    Args:
+        query: The query, with existing seeds.
+        result: The whole answer; its shown nodes are those by which the walks are ordered.
+        walks: Its walks.
+        bounds: Limits; the nodes on a page's walks may be as many as edges may be read.
+    """
+
+    def __init__(
+        self, query: PathQuery, result: PathResult, walks: WalkList, bounds: Bounds
+    ) -> None:
+        self._result, self._walks, self._bounds = result, walks, bounds
+        super().__init__(query, result.selection)
+        self.query: PathQuery = query
+        self._following = walks.after(self._start)
+        self._rows: list[Walk] = []
+
+    async def of(self, count: int) -> BfsResult:
+        """The first `count` walks with their nodes as stubs; the facts count the walks cut off."""
+        query, selection, result = self.query, self.selection, self._result
+        rows = await self._first(count)
+        handles = [self._walks.nodes(walk) for walk in rows]
+        nodes = np.array(list(dict.fromkeys(n for row in handles for n in row)), np.int32)
+        ids = await call.within(selection.columns.ids(nodes))
+        places = places_of(selection.nodes, nodes, selection.columns.size)
+        names, types = selection.columns.type_names, selection.types[places].tolist()
+        page = Subgraph(ids, {i: names[t] for i, t in zip(ids, types, strict=True)}, ())
+        id_of = dict(zip(nodes.tolist(), ids, strict=True))
+        steps = query.path.steps
+        chosen = any(len(one.predicates or ()) != 1 or not one.direction for one in steps)
+        shown = ShownNodes(
+            self._total,
+            query.shown_step,
+            many=self._walks.count > MOST_PATHS,
+            dead_end=result.dead_end,
+            rows=[
+                WalkRow([id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None)
+                for w, row in zip(rows, handles, strict=True)
+            ],
+        )
+        return BfsResult(
+            query.seeds,
+            len(selection.nodes),
+            len(selection.edges.subjects),
+            selection.summary,
+            page,
+            self._facts(count, page),
+            query.path.longest,
+            query.offset,
+            query.limit,
+            shown,
+        )
+
+    async def least_bytes(self, count: int) -> int:
+        """A lower bound on the bytes that the first `count` walks take."""
+        least = sum(step.least for step in self.query.path.steps)
+        return count * (NODE_BYTES + 3 * least)
+
+    @property
+    def _total(self) -> int:
+        return min(self._walks.count, MOST_PATHS)
+
+    async def _first(self, count: int) -> list[Walk]:
+        """The first walks of the page, which are made only once."""
+        rows, most = self._rows, self._bounds.edges
+        if count * (1 + self.query.path.longest) > most:
+            raise ToolError(
+                f"{count} walks have more nodes than this server's bound of {most:,} a page. Lower "
+                "limit and go on with offset; limit=0 gives walk_count alone.",
+                kind="too_large",
+                argument="limit",
+            )
+
+        def first() -> None:
+            while len(rows) < count:
+                call.check()
+                rows.extend(islice(self._following, min(_CHECKED, count - len(rows))))
+
+        await off_loop(max(0, count - len(rows)), first)
+        return rows[:count]
