@@ -52,6 +52,7 @@ async def test_every_answer_is_read_back(case, hops, filters):
         ("bfs_query", {"seeds": seeds, "path": ["--"], "show": "ends", "limit": 1}),
         ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"], "show": "walks", "limit": 7}),
         ("bfs_query", {"seeds": seeds, "path": ["-->"], "show": "walks", "fields": ["name"]}),
+        ("bfs_query", {"seeds": seeds, "along": ["-->", "<--"], "max_hops": hops, **filters}),
         ("bfs_query", {"seeds": seeds[:1], "to": seeds[1:], "limit": 0}),
         ("intersect_subgraphs", {"seeds": seeds, "k": hops, "connect": True, **filters}),
         ("describe_entities", {"ids": [*seeds, "no such id"]}),

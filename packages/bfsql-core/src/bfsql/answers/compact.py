@@ -118,6 +118,8 @@ def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
         notes = notes[1:]
     yield "; ".join(counts)
     yield from _notes(notes)
+    if along := content.get("along"):
+        yield from [f"along ({len(along)}):", *map(value, along)]
     if "walks" in content:
         yield from walk_rows(content["walks"], content["nodes"])
         return

@@ -15,6 +15,7 @@ from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
 from bfsql.models import (
     COMPARE,
+    MAX_ALONG,
     MOST_PATHS,
     AnswerGaps,
     BfsResult,
@@ -187,6 +188,18 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "
             f"answer is complete for {depth}={facts.finished_depth}; go on from its outermost "
             "nodes."
+        )
+    elif facts.farthest == 0:
+        yield "along found nothing: none of its steps leads on from the seeds."
+    elif facts.farthest is not None and not facts.outermost:
+        yield (
+            f"along ended by itself: the farthest nodes are {counted(facts.farthest, 'edge')} away."
+        )
+    elif facts.farthest is not None:
+        more = f"raise {depth}, or " if facts.farthest < MAX_ALONG else ""
+        yield (
+            f"along may lead further from the {counted(facts.outermost, 'node')} at {depth}="
+            f"{facts.farthest}: {more}start from these."
         )
     if facts.removed_seeds:
         yield (
@@ -382,22 +395,27 @@ def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
         )
 
 
-def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) -> Iterator[str]:
+def connection_notes(
+    pairs: Sequence[tuple[str, str, int | None]], most: int, *, along: bool = False
+) -> Iterator[str]:
     """Notes on the lengths of the shortest connections, and on pairs without one.
 
     Args:
         pairs: Seed, target, and the number of edges between them.
         most: The largest number of edges of a connection.
+        along: Whether connections follow some steps only.
     """
+    what = "chains along these steps" if along else "connections"
     lengths = sorted({length for _, _, length in pairs if length is not None})
     if lengths:
         edges = " or ".join(filter(None, [", ".join(map(str, lengths[:-1])), str(lengths[-1])]))
         noun = "edge" if lengths == [1] else "edges"
-        yield f"Shortest connections: {edges} {noun}."
+        yield f"Shortest {what}: {edges} {noun}."
     apart = [f"{plain(seed)} and {plain(to)}" for seed, to, length in pairs if length is None]
     if apart:
         shown = listing(apart, SHOWN, "; ", " pairs")
-        yield f"Not connected within {counted(most, 'edge')}: {shown}."
+        way = " along these steps" if along else ""
+        yield f"Not connected{way} within {counted(most, 'edge')}: {shown}."
 
 
 def relation_notes(

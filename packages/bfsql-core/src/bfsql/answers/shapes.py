@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from bfsql.models import MAX_HOPS, MAX_STEPS
+from bfsql.models import MAX_ALONG, MAX_HOPS
 from bfsql.models.matching import MatchClass
 
 Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -115,9 +115,10 @@ class BfsAnswer(_Subgraph):
 
     seed_count: Count = 0
     """Only where a seed is a pattern: the number of different seeds."""
-
-    max_hops: Annotated[int, Field(ge=0, le=MAX_STEPS)]
-    """At most 5 without a path; 0 where the seeds alone are shown."""
+    max_hops: Annotated[int, Field(ge=0, le=MAX_ALONG)]
+    """0 for sets of entities alone; at most 5 without `along`, and 8 with a path."""
+    along: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
+    """The only steps that were followed."""
     shown_count: Count = 0
     """Only with a path."""
     walk_count: Count = 0

@@ -136,10 +136,10 @@ class SubgraphWriter:
         """The answer; explanations precede the parts that a host may cut off."""
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
-            seed_count = result.seed_count
+            seed_count, along = result.seed_count, list(result.along) or None
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
-            seed_count = None
+            seed_count, along = None, None
         nodes = self._node_list(result.page)
         for node in nodes[common:] if common is not None else ():
             node["via"] = True
@@ -155,6 +155,7 @@ class SubgraphWriter:
                 "seeds": list(result.seeds),
                 "seed_count": seed_count,
                 name: depth,
+                "along": along,
                 "node_count": result.node_count,
                 "edge_count": result.edge_count,
                 "common_count": common,

@@ -6,7 +6,8 @@ are already known, and only those on shortest connections are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -16,13 +17,17 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
+from bfsql.engine.along import StepArcs
 from bfsql.engine.conditions import Conditions
+from bfsql.engine.path.arcs import Arcs
 from bfsql.engine.select import Selection, summarized
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
     Ranks,
     TraversalResult,
+    Ways,
+    both_ways,
     next_level,
     off_loop,
     ranks_from,
@@ -60,10 +65,19 @@ class ShortestPathSearch:
         columns: The graph.
         conditions: Filters; removed nodes connect nothing. Seeds and targets are never removed.
         bounds: Limits on the nodes and edges to read.
+        along: The steps that connections take from seeds to targets; None for edges in both
+            directions.
     """
 
-    def __init__(self, columns: IntegerGraph, conditions: Conditions, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        columns: IntegerGraph,
+        conditions: Conditions,
+        bounds: Bounds,
+        along: StepArcs | None = None,
+    ) -> None:
         self._columns, self._conditions, self._bounds = columns, conditions, bounds
+        self._along = along
 
     async def connections(self, seeds: NodeSet, targets: NodeSet, most: int) -> ShortestPaths:
         """All shortest connections of each pair of a seed and a target.
@@ -78,22 +92,28 @@ class ShortestPathSearch:
             TimeoutError: The deadline passed.
         """
         columns = self._columns
-        every = (*seeds.places, *targets.places)
         named = distinct_numbers(np.concatenate([seeds.named, targets.named]))
-        known = _EdgesRead(columns, named, self._conditions, self._bounds)
-        sides = {place.text: _Side(known, await known.passable(place.handles)) for place in every}
+        known = _EdgesRead(columns, named, self._conditions, self._bounds, self._along)
+        sides: dict[tuple[str, bool], _Side] = {}
+        for back, places in ((False, seeds.places), (known.directed, targets.places)):
+            for place in places:
+                ends = await known.passable(place.handles)
+                sides.setdefault((place.text, back), _Side(known, ends, backwards=back))
         found: list[Connection] = []
         edges: list[Ring] = []
         joined: list[IntArray] = [named[:0]]
         for seed, target in product(seeds.places, targets.places):
-            one, other = sides[seed.text], sides[target.text]
+            one, other = sides[seed.text, False], sides[target.text, known.directed]
             length = await _meet(one, other, most)
             found.append(Connection(seed.text, target.text, length))
             if length is not None:
                 edges.append(await off_loop(known.count, partial(_between, one, other, length)))
             if length == 0:
                 joined.append(np.intersect1d(one.levels[0], other.levels[0]))
-        ring = distinct(concatenated(edges), columns.size)
+        ring = concatenated(edges)
+        if known.directed:
+            ring = Arcs.decoded(ring).ring
+        ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
         return ShortestPaths(await self._selection(seeds, nodes, ring, most), found)
 
@@ -107,25 +127,26 @@ class ShortestPathSearch:
         levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
         nodes = np.concatenate(levels)
         types = await call.within(columns.types(nodes))
-        facts = AnswerGaps(conditions=self._conditions.facts)
+        own = () if self._along is None else self._along.facts
+        facts = AnswerGaps(conditions=(*self._conditions.facts, *own))
         return Selection.of(columns, nodes, types, edges, facts)
 
 
-def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
+def towards(ways: Ways, rank: Ranks, ends: IntArray) -> BoolArray:
     """Which edges lie on a shortest way from the nodes of rank 1 to some nodes.
 
     Args:
-        edges: All edges that such a way may use.
+        ways: All edges that such a way may use.
         rank: The rank of each handle.
         ends: Handles of the nodes; those without a rank are skipped.
     """
-    on = np.zeros(len(edges.subjects), bool)
+    on = np.zeros(len(ways[0][0]), bool)
     reached = Handles(len(rank), ends)
     for far in range(int(rank[ends].max(initial=0)), 1, -1):
-        for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects)):
-            step = (rank[one] == far) & (rank[other] == far - 1) & reached.has(one)
+        for near, beyond in ways:
+            step = (rank[beyond] == far) & (rank[near] == far - 1) & reached.has(beyond)
             on |= step
-            reached.add(distinct_numbers(other[step]))
+            reached.add(distinct_numbers(near[step]))
     return on
 
 
@@ -136,12 +157,19 @@ class _EdgesRead:
     """
 
     def __init__(
-        self, columns: IntegerGraph, ends: IntArray, conditions: Conditions, bounds: Bounds
+        self,
+        columns: IntegerGraph,
+        ends: IntArray,
+        conditions: Conditions,
+        bounds: Bounds,
+        along: StepArcs | None,
     ) -> None:
         self.columns = columns
+        self.directed = along is not None
+        self._along = along
         self._found = EdgeCollector(columns, bounds.edges)
         self._conditions, self._bounds = conditions, bounds
-        self._read = Handles(columns.size)
+        self._read = {back: Handles(columns.size) for back in (False, True)}
         self._judged = Handles(columns.size, ends)
         self._removed = Handles(columns.size)
         self._nodes = len(ends)
@@ -152,20 +180,41 @@ class _EdgesRead:
         return self._found.count
 
     def edges(self) -> Ring:
-        """All edges read so far; some may occur twice."""
+        """All edges read so far, as arcs in code if they are directed; some may occur twice."""
         self._found.rings = [concatenated(self._found.rings)]
         return self._found.rings[0]
 
-    async def read(self, nodes: IntArray) -> None:
+    def ways(self, *, backwards: bool) -> Ways:
+        """The edges in the directions in which a side follows them."""
+        edges = self.edges()
+        if not self.directed:
+            return both_ways(edges)
+        way = (edges.subjects, edges.objects)
+        return (way[::-1] if backwards else way,)
+
+    async def read(self, nodes: IntArray, *, backwards: bool) -> None:
         """Read the edges of those nodes whose edges have not been read yet."""
-        unread = nodes[~self._read.has(nodes)]
+        unread = nodes[~self._read[backwards].has(nodes)]
         if not len(unread):
             return
         async with call.time_limit():
-            await self._found.read(self.columns.rings(unread), self._select)
-        for handles in (self._read, self._judged, self._removed):
+            if self._along is None:
+                await self._found.read(self.columns.rings(unread), self._select)
+            else:
+                await self._found.read(self._arcs(self._along, unread, backwards=backwards))
+        for handles in (*self._read.values(), self._judged, self._removed):
             handles.cover(self.columns.size)
-        self._read.add(unread)
+        self._read[backwards].add(unread)
+
+    async def _arcs(
+        self, along: StepArcs, nodes: IntArray, *, backwards: bool
+    ) -> AsyncGenerator[Ring]:
+        """The arcs of nodes that the conditions keep, in code."""
+        async with aclosing(along.arcs(nodes, backwards=backwards)) as parts:
+            async for arcs in parts:
+                edges = arcs.ring
+                self._conditions.learn(edges.predicates[:0], edges.predicates)
+                yield arcs.selected(await self._conditions.keeps_edges(edges, None)).coded
 
     async def _select(self, batch: Ring) -> Ring:
         """The edges of a batch that the conditions keep."""
@@ -194,12 +243,13 @@ class _Side:
 
     Attributes:
         known: The edges and nodes shared by all sides.
+        backwards: Whether directed edges are followed against their direction.
         rank: The rank of each handle, by its distance from the end.
         levels: The nodes at each distance.
     """
 
-    def __init__(self, known: _EdgesRead, ends: IntArray) -> None:
-        self.known = known
+    def __init__(self, known: _EdgesRead, ends: IntArray, *, backwards: bool) -> None:
+        self.known, self.backwards = known, backwards
         self.levels = [ends]
         self.rank: Ranks = np.zeros(known.columns.size, np.int8)
         self.rank[ends] = 1
@@ -223,7 +273,7 @@ class _Side:
 
     async def expand(self) -> None:
         """Expand the side by one edge."""
-        await self.known.read(self.levels[-1])
+        await self.known.read(self.levels[-1], backwards=self.backwards)
         self._cover()
         found = await off_loop(self.known.count, self._beyond)
         found = await self.known.passable(found)
@@ -233,8 +283,13 @@ class _Side:
 
     def _beyond(self) -> IntArray:
         """The nodes directly beyond the last level."""
-        edges, last = self.known.edges(), len(self.levels)
-        return distinct_numbers(np.concatenate(next_level(edges, self.rank, last)))
+        found = next_level(self.ways, self.rank, len(self.levels))
+        return distinct_numbers(np.concatenate(found))
+
+    @property
+    def ways(self) -> Ways:
+        """The edges in the directions in which the side follows them."""
+        return self.known.ways(backwards=self.backwards)
 
     def _cover(self) -> None:
         """Extend the ranks to all handles."""
@@ -261,7 +316,7 @@ async def connected(
         on = np.zeros(len(edges.subjects), bool)
         for place in reach.seeds.places:
             rank = ranks_from(columns.size, place.handles, edges, reach.depth)
-            on |= towards(edges, rank, common)
+            on |= towards(both_ways(edges), rank, common)
         ways = marked(edges, on)
         here = Handles(columns.size, common)
         ends = distinct_numbers(ways.ends)
@@ -312,5 +367,5 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
     near = min(one.depth, length)
     middle = one.levels[near]
     middle = middle[other.rank[middle] == length - near + 1]
-    on = towards(edges, one.rank, middle) | towards(edges, other.rank, middle)
+    on = towards(one.ways, one.rank, middle) | towards(other.ways, other.rank, middle)
     return marked(edges, on)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
+from bfsql.engine.along import steps_along
 from bfsql.engine.conditions import Query
 from bfsql.engine.detail import with_absent_fields, with_metadata
 from bfsql.engine.intersect import intersect
@@ -88,14 +89,16 @@ async def _answered(
         db = normalized(db)
         columns = columns_of(db)
         bounds = Bounds.of(columns, max_nodes, max_edges)
-        conditions = await RelationReader(db, columns, bounds).conditions(query)
+        relations = RelationReader(db, columns, bounds)
+        conditions = await relations.conditions(query)
         asked = list(dict.fromkeys(query.seeds))
         found = await call.within(columns.find(asked)) if asked else []
         nodes = [node for node in found if node is not None]
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
         seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
         if isinstance(query, BfsQuery):
-            selection = await selected(columns, seeds, hops, bounds, conditions)
+            along = await steps_along(columns, query, relations.conditions)
+            selection = await selected(columns, seeds, hops, bounds, conditions, along)
         else:
             reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)
             selection = await select(await intersect(reach, bounds), conditions)

@@ -28,6 +28,7 @@ from bfsql.arrays import (
     places_of,
     within,
 )
+from bfsql.engine.along import StepArcs
 from bfsql.engine.conditions import Conditions, Query
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
@@ -77,14 +78,23 @@ class Selection:
         return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts)
 
 
-async def selected(
+async def selected(  # noqa: PLR0917 - what makes two answers the same
     columns: IntegerGraph,
     seeds: NodeSet,
     hops: int,
     bounds: Bounds,
     conditions: Conditions,
+    along: StepArcs | None = None,
 ) -> Selection:
     """Traverse and select; a result found earlier without any filter is reused.
+
+    Args:
+        columns: The graph.
+        seeds: Seed nodes.
+        hops: Rings to expand.
+        bounds: Limits on nodes and edges.
+        conditions: Filters that remove nodes and edges afterwards.
+        along: The steps to follow; None to follow all edges in both directions.
 
     Raises:
         FirstRingUnfinished: As in `traverse`.
@@ -92,12 +102,21 @@ async def selected(
         TypesUnread: As in `traverse`.
         TimeoutError: The deadline passed while metadata was read.
     """
-    kept = None if conditions else columns.kept
-    asked = (seeds.handles.tobytes(), hops, bounds)
+    filtered = conditions or (along is not None and along.has_conditions)
+    kept = None if filtered else columns.kept
+    asked = (seeds.handles.tobytes(), hops, bounds, None if along is None else along.paths)
     found: Selection | None = None if kept is None else kept.find(asked)
     if found is None:
-        reach = await traverse(columns, seeds, hops, bounds)
+        reach = await traverse(columns, seeds, hops, bounds, along)
         found = await select(reach, conditions)
+        if along is not None:
+            facts = replace(
+                found.facts,
+                farthest=int(reach.distances.max(initial=0)),
+                outermost=int((reach.distances == hops).sum()),
+                conditions=(*found.facts.conditions, *along.facts),
+            )
+            found = replace(found, facts=facts)
         if kept is not None and reach.stopped_by is None:
             kept.keep(asked, found, len(found.nodes) + len(found.edges.subjects))
     return found
@@ -209,6 +228,7 @@ class Pages:
                 query.offset,
                 query.limit,
                 seed_count=query.seed_count,
+                along=[path.text for path in query.along],
             )
         names = selection.columns.type_names
         cut = Counter(names[number] for number in selection.types[count:].tolist())

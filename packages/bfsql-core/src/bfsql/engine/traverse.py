@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
+Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
+"""The same edges once for each direction in which they are followed: where from, and where to."""
 
 
 class Bounds(NamedTuple):
@@ -84,16 +86,28 @@ class TraversalResult:
     """The ends for which the store has no node."""
 
 
+class EdgeReader(Protocol):
+    """Reads the edges that a traversal follows from nodes; `bfsql.engine.along` has one."""
+
+    def rings(self, nodes: IntArray) -> AsyncGenerator[Ring]:
+        """The edges that lead on from some nodes, in batches."""
+
+
 async def traverse(
-    columns: IntegerGraph, seeds: NodeSet, hops: int, bounds: Bounds
+    columns: IntegerGraph,
+    seeds: NodeSet,
+    hops: int,
+    bounds: Bounds,
+    followed: EdgeReader | None = None,
 ) -> TraversalResult:
     """Expand from all seeds at once, in both directions.
 
     Args:
         columns: The graph.
         seeds: Seed nodes.
-        hops: Rings to expand, 1 to 5.
+        hops: Rings to expand, 1 to 5; up to 20 where not all edges are followed.
         bounds: Limits on nodes and edges; a ring that exceeds one is not finished.
+        followed: Reads the edges to follow from a node; None to follow all.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
@@ -102,7 +116,7 @@ async def traverse(
     """
     stopped_by: StoppedBy | None = None
     handles = seeds.handles
-    search = _Search(columns, handles, bounds)
+    search = _Search(columns, handles, bounds, followed)
     rings = [await columns.ordered(handles)]
     while len(rings) <= hops and len(rings[-1]):
         try:
@@ -119,7 +133,7 @@ async def traverse(
         _count(search.edges), lambda: _apart(concatenated(search.edges), missing)
     )
     depth = len(rings) - 1
-    if missing and columns.repeats:
+    if missing and columns.repeats and followed is None:
         # A backend may return edges for an id that is no node, and so does a cache of rings if
         # such an id was requested together with its neighbours. It connects nothing.
         rank = ranks_from(columns.size, handles, edges, depth)
@@ -191,14 +205,18 @@ def ranks_from(size: int, starts: IntArray, edges: Ring, depth: int) -> Ranks:
     rank: Ranks = np.zeros(size, np.int8)
     rank[starts] = 1
     for level in range(1, depth + 1):
-        for beyond in next_level(edges, rank, level):
+        for beyond in next_level(both_ways(edges), rank, level):
             rank[beyond] = level + 1
     return rank
 
 
-def next_level(edges: Ring, rank: Ranks, level: int) -> list[IntArray]:
-    """The nodes without a rank that edges join to those of rank `level`, from both ends."""
-    ways = ((edges.subjects, edges.objects), (edges.objects, edges.subjects))
+def both_ways(edges: Ring) -> Ways:
+    """Edges that are followed in both directions."""
+    return (edges.subjects, edges.objects), (edges.objects, edges.subjects)
+
+
+def next_level(ways: Ways, rank: Ranks, level: int) -> list[IntArray]:
+    """The nodes without a rank to which edges lead from those of rank `level`."""
     ends = [far.compress(rank.take(near) == level) for near, far in ways]
     return [nodes.compress(rank.take(nodes) == 0) for nodes in ends]
 
@@ -211,17 +229,25 @@ class EdgeCollector:
         most: The largest number of edges.
         rings: Edges collected earlier.
         elsewhere: Number of further edges that count toward the bound.
+        repeats: Whether rings may repeat edges; None if they do so where those of the graph do.
 
     Attributes:
-        rings: The edges; each once, unless the rings of the graph repeat some.
+        rings: The edges; each once, unless rings repeat some.
         count: The number of these edges.
     """
 
     def __init__(
-        self, columns: IntegerGraph, most: int, rings: Sequence[Ring] = (), *, elsewhere: int = 0
+        self,
+        columns: IntegerGraph,
+        most: int,
+        rings: Sequence[Ring] = (),
+        *,
+        elsewhere: int = 0,
+        repeats: bool | None = None,
     ) -> None:
         self.rings = list(rings)
         self._columns = columns
+        self._repeats = columns.repeats if repeats is None else repeats
         self._most, self._room = most, most - elsewhere
         self.count = _count(rings)
 
@@ -245,18 +271,18 @@ class EdgeCollector:
                 ring = batch if select is None else await select(batch)
                 self.rings.append(ring)
                 self.count += len(ring.subjects)
-                if self.count > self._room and self._columns.repeats:
+                if self.count > self._room and self._repeats:
                     await self.whole()
                 if self.count > self._room:
                     raise BoundMet("edges", self._most)
 
     async def whole(self) -> Ring:
         """The edges as one ring, each once."""
-        rings, columns = self.rings, self._columns
+        rings, columns, repeats = self.rings, self._columns, self._repeats
 
         def joined() -> Ring:
             ring = concatenated(rings)
-            return distinct(ring, columns.size) if columns.repeats else ring
+            return distinct(ring, columns.size) if repeats else ring
 
         ring = await off_loop(self.count, joined)
         self.rings, self.count = [ring], len(ring.subjects)
@@ -270,10 +296,17 @@ class _Search:
         edges: All edges, each once.
     """
 
-    def __init__(self, columns: IntegerGraph, seeds: IntArray, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        columns: IntegerGraph,
+        seeds: IntArray,
+        bounds: Bounds,
+        followed: EdgeReader | None,
+    ) -> None:
         self.edges: list[Ring] = []
-        self._columns = columns
-        self._repeats = columns.repeats
+        self._columns, self._followed = columns, followed
+        # An edge that is followed in both directions is in the rings of both ends.
+        self._repeats = columns.repeats or followed is not None
         self._bounds = bounds
         self._room = max(0, bounds.nodes - len(seeds))
         size = columns.size
@@ -286,10 +319,12 @@ class _Search:
             TimeoutError: The time for a ring is up. The search ends with the edges read before.
             BoundMet: The ring exceeds a bound. The search ends with the edges read before.
         """
-        columns = self._columns
-        if not self._repeats:  # An id that is no node has no ring that contained its edges.
+        columns, followed = self._columns, self._followed
+        if (
+            not columns.repeats or followed is not None
+        ):  # An id that is no node has no ring that contained its edges.
             frontier = frontier[await columns.types(frontier) != NO_NODE]
-        edges = EdgeCollector(columns, self._bounds.edges, self.edges)
+        edges = EdgeCollector(columns, self._bounds.edges, self.edges, repeats=self._repeats)
         reached = [NO_HANDLES]
 
         async def fresh(batch: Ring) -> Ring:
@@ -300,7 +335,7 @@ class _Search:
             return ring
 
         async with call.time_limit(RING_SHARE):
-            await edges.read(columns.rings(frontier), fresh)
+            await edges.read((followed or columns).rings(frontier), fresh)
             self.edges = [await edges.whole()] if self._repeats else edges.rings
         if not self._repeats:
             self._expanded.add(frontier)

@@ -16,7 +16,7 @@ from bfsql.models.merge import (
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
 from bfsql.models.parts import EdgeFilter, only, part_of
-from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes, WalkRow
+from bfsql.models.path import MAX_ALONG, MAX_STEPS, MOST_PATHS, DeadEnd, Path, ShownNodes, WalkRow
 from bfsql.models.pattern import (
     ANY,
     COMPARE,
@@ -60,6 +60,7 @@ from bfsql.models.traversal import (
 __all__ = [
     "ANY",
     "COMPARE",
+    "MAX_ALONG",
     "MAX_HOPS",
     "MAX_STEPS",
     "MOST_PATHS",

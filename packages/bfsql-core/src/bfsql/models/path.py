@@ -10,6 +10,8 @@ from bfsql.models.pattern import ANY, Pattern, Step
 
 MAX_STEPS = 8
 """Maximum number of edges of a walk."""
+MAX_ALONG = 20
+"""Largest number of edges between a seed and a node that `along` reaches (`asking-2.md` 15)."""
 MOST_PATHS = 2**53
 """Largest exact number of walks in an answer: up to it, JSON numbers are exact."""
 
@@ -26,6 +28,11 @@ class Path:
     def longest(self) -> int:
         """Number of edges of the longest walk."""
         return sum(step.most for step in self.steps)
+
+    @property
+    def text(self) -> str:
+        """The steps as they are written, with the pattern in front of the first."""
+        return " ".join(filter(None, [self.start.step_text, *(step.text for step in self.steps)]))
 
 
 @dataclass(frozen=True, slots=True)

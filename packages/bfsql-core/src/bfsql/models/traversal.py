@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bfsql.models.condition import ConditionTally
-from bfsql.models.path import Path, ShownNodes
+from bfsql.models.path import MAX_ALONG, Path, ShownNodes
 from bfsql.models.pattern import ScopedRelation, StepComparison
 from bfsql.models.records import (
     Edge,
@@ -69,8 +69,17 @@ class BfsQuery(_Paged):
     """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
 
     max_hops: int = Field(
-        ge=0, le=MAX_HOPS, description="Largest distance from any seed; 0 is the seeds alone."
+        ge=0, le=MAX_ALONG, description="Largest distance from any seed; 0 is the seeds alone."
     )
+    along: tuple[Path, ...] = Field(
+        default=(), description="The only steps to follow, each a path; empty means all edges."
+    )
+
+    @model_validator(mode="after")
+    def _is_near(self) -> Self:
+        if self.max_hops > MAX_HOPS and not self.along:
+            raise ValueError(f"max_hops is at most {MAX_HOPS} where all edges are followed")
+        return self
 
 
 class PathQuery(_Paged):
@@ -165,6 +174,10 @@ class AnswerGaps:
     """The depth for which the answer is exact, if that is less."""
     stopped_by: Literal["deadline", "nodes", "edges"] | None = None
     """Which bound stopped the traversal."""
+    farthest: int | None = None
+    """With `along`: the largest distance of a node from the nearest seed."""
+    outermost: int = 0
+    """With `along`: number of nodes at the largest requested distance, which may lead further."""
     dangling_ids: int = 0
     """Number of edge ends for which the store has no node."""
     dangling_edges: int = 0
@@ -262,6 +275,8 @@ class BfsResult(_Result):
     """What the page of a path counts; None without a path."""
     seed_count: int | None = None
     """Number of different seeds; None if all of them are ids."""
+    along: Sequence[str] = ()
+    """The only steps that were followed; empty if all edges were."""
 
 
 @dataclass(frozen=True, slots=True)

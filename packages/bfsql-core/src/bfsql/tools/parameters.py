@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bfsql.models import MAX_HOPS, MAX_STEPS
+from bfsql.models import MAX_ALONG, MAX_HOPS, MAX_STEPS
 from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]
@@ -143,10 +143,10 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            "Largest distance from any seed. Start with 1. Leave it out with path and for patterns "
-            "alone.",
+            f"Largest distance from any seed, 1 to {MAX_HOPS} (with along {MAX_ALONG}). Start with "
+            "1. Leave it out with path and for patterns alone.",
             minimum=1,
-            maximum=MAX_HOPS,
+            maximum=MAX_ALONG,
         ),
         Parameter(
             "path",
@@ -156,6 +156,12 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "(repeated); ends may be patterns. The answer: what lies on complete walks.",
             maximum=MAX_STEPS,
             repeats=True,
+        ),
+        Parameter(
+            "along",
+            "texts",
+            "Without path: follow ONLY these steps, in any order.",
+            maximum=MAX_STEPS,
         ),
         Parameter(
             "to",

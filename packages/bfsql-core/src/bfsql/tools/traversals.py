@@ -18,6 +18,7 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import connection_notes, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
+from bfsql.engine.along import steps_along
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
@@ -30,7 +31,7 @@ from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
 from bfsql.integers import NodeSet
-from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
+from bfsql.models import MAX_ALONG, MAX_HOPS, BfsQuery, IntersectionQuery, Path, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.patterns import Where, may_relate
@@ -68,13 +69,21 @@ class Traversal:
         max_hops: int | None,
         *,
         path: Sequence[str],
+        along: Sequence[str],
         to: Sequence[str],
         show: str | None,
         count_distinct: int | None,
         **arguments: Any,
     ) -> Answer:
         """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
-        if not path and not to:
+        if path and along:
+            raise ToolError(
+                "along goes without path: it follows its steps in any order, path in the order "
+                "written. Leave one of the two out.",
+                kind="bad_value",
+                argument="along",
+            )
+        if not path and not along and not to:
             self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments)
         self._note_ceiling(paged=True)
@@ -83,6 +92,9 @@ class Traversal:
             return await self._walks(of_path, to, seeds, arguments)
         without_steps(show, count_distinct, arguments)
         del arguments["comparisons"]
+        if along:
+            arguments["along"] = await self._steps_along(along)
+            max_hops = max_hops or MAX_ALONG
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
@@ -92,7 +104,10 @@ class Traversal:
             arguments["limit"] = SET_PAGE
         query = BfsQuery(max_hops=max_hops or 0, **arguments)
         conditions = await self._relations.conditions(query)
-        selection = await selected(self._columns, seeds, query.max_hops, self._bounds, conditions)
+        followed = await steps_along(self._columns, query, self._relations.conditions)
+        selection = await selected(
+            self._columns, seeds, query.max_hops, self._bounds, conditions, followed
+        )
         return await self._subgraph(query, selection)
 
     async def intersect_subgraphs(
@@ -176,10 +191,32 @@ class Traversal:
                 argument="to",
             )
         conditions = await self._relations.conditions(query)
-        search = ShortestPathSearch(self._columns, conditions, self._bounds)
+        along = await steps_along(self._columns, query, self._relations.conditions)
+        search = ShortestPathSearch(self._columns, conditions, self._bounds, along)
         found = await search.connections(seeds, targets, query.max_hops)
-        self._notes += connection_notes(found.pairs, query.max_hops)
+        self._notes += connection_notes(found.pairs, query.max_hops, along=bool(query.along))
         return await self._subgraph(query, found.selection)
+
+    async def _steps_along(self, texts: Sequence[str]) -> tuple[Path, ...]:
+        """The steps of `along`, each as a path of its own; notes are added.
+
+        Raises:
+            ToolError: A text cannot be read, has several steps, or says how often to repeat one.
+        """
+        paths, reader = await self._ends.read(
+            lambda one: [one.path([text]) for text in texts], "along"
+        )
+        for text, path in zip(texts, paths, strict=True):
+            if path.longest > 1:
+                raise ToolError(
+                    f"along: {excerpt(text)} is more than one step. along follows its steps in any "
+                    "order, up to max_hops: write each as a string of its own, without {m,n}; path "
+                    "follows them in the order written.",
+                    kind="bad_value",
+                    argument="along",
+                )
+        self._notes += [*reader.replaced, *reader.doubts]
+        return tuple(dict.fromkeys(paths))
 
     # --- the steps --------------------------------------------------------------
 

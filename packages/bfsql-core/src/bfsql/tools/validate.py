@@ -21,7 +21,7 @@ from bfsql.answers.clean import EXCERPT_LENGTH, excerpt
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import Note, listed
 from bfsql.errors import ToolError, did_you_mean
-from bfsql.models import MAX_STEPS
+from bfsql.models import MAX_HOPS, MAX_STEPS
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
@@ -48,8 +48,9 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
         )
     parameters = {p.name: p for p in PARAMETERS[tool]}
     given = _mapping_of(tool, arguments, {p.alias: p.name for p in PARAMETERS[tool] if p.alias})
-    if given.get("path") and "max_hops" in parameters:  # A path may have more steps than hops.
-        parameters["max_hops"] = replace(parameters["max_hops"], maximum=MAX_STEPS)
+    if "max_hops" in parameters and not given.get("along"):
+        most = MAX_STEPS if given.get("path") else MAX_HOPS
+        parameters["max_hops"] = replace(parameters["max_hops"], maximum=most)
     for name in given:
         if name not in parameters:
             raise _unknown_argument(tool, name, list(parameters))

@@ -80,7 +80,17 @@ class Arcs:
 
     def runs(self, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
         """An order in which equal arcs are adjacent, and a mask of the first of each run."""
-        return runs(Ring(self.origins, 2 * self.predicates + self.along, self.ends), size)
+        return runs(self.coded, size)
+
+    @property
+    def coded(self) -> Ring:
+        """The arcs as a ring from origins to ends, in which each predicate says the direction."""
+        return Ring(self.origins, 2 * self.predicates + self.along, self.ends)
+
+    @classmethod
+    def decoded(cls, ring: Ring) -> Arcs:
+        """The arcs of a ring that `coded` made."""
+        return cls(ring.subjects, ring.predicates >> 1, ring.objects, ring.predicates % 2 == 1)
 
     @property
     def ring(self) -> Ring:

@@ -1,0 +1,183 @@
+"""The edges that some steps take, in any order: `along` (`asking-2.md` 15).
+
+A traversal or a search for connections follows these edges and reads no others: predicates and
+directions are asked of the store, and the conditions of a step are judged at the nodes and edges
+that it reaches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from bfsql import call
+from bfsql.arrays import Handles, are_named, distinct_numbers
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.path.arcs import FLIPPED, Arcs
+from bfsql.engine.traverse import off_loop
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
+from bfsql.models import (
+    ANY,
+    BfsQuery,
+    ConditionTally,
+    EdgeDirection,
+    Path,
+    PathQuery,
+    Step,
+)
+
+_Part: TypeAlias = tuple[frozenset[str] | None, EdgeDirection | None]
+"""The predicates and the direction of edges that are read in one call of the store."""
+
+
+async def steps_along(
+    columns: IntegerGraph,
+    query: BfsQuery,
+    conditions: Callable[[PathQuery], Awaitable[Conditions]],
+) -> StepArcs | None:
+    """The steps that a query follows; None if it follows all edges.
+
+    Args:
+        columns: The graph.
+        query: The query with its `along`.
+        conditions: Creates the conditions of a path.
+    """
+    if not query.along:
+        return None
+    paths = [PathQuery(seeds=[], path=one) for one in query.along]
+    return StepArcs(columns, [(one.path, await conditions(one)) for one in paths])
+
+
+class StepArcs:
+    """The arcs that some steps allow.
+
+    Args:
+        columns: The graph.
+        steps: Paths of one step, with the conditions in their brackets.
+
+    Attributes:
+        paths: The paths.
+    """
+
+    def __init__(self, columns: IntegerGraph, steps: Sequence[tuple[Path, Conditions]]) -> None:
+        self.paths = tuple(path for path, _ in steps)
+        self._columns = columns
+        self._steps = [_StepFilter(columns, path, conditions) for path, conditions in steps]
+        self._conditions = [conditions for _, conditions in steps]
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether steps have conditions, so that properties or relations of nodes are read."""
+        return any(self._conditions)
+
+    @property
+    def facts(self) -> tuple[ConditionTally, ...]:
+        """The results of the conditions so far."""
+        return tuple(one for conditions in self._conditions for one in conditions.facts)
+
+    async def rings(self, nodes: IntArray) -> AsyncGenerator[Ring]:
+        """The edges of the arcs that leave some nodes, in batches."""
+        async with aclosing(self.arcs(nodes)) as parts:
+            async for arcs in parts:
+                yield arcs.ring
+
+    async def arcs(self, nodes: IntArray, *, backwards: bool = False) -> AsyncGenerator[Arcs]:
+        """The arcs that leave some nodes or, backwards, end there, in batches.
+
+        An arc may occur more than once if the store repeats edges.
+
+        Raises:
+            TimeoutError: The deadline passed while properties were read.
+            StepUnfinished: A condition on relations exceeds a bound.
+        """
+        columns = self._columns
+        for predicates, direction in _parts([path.steps[0] for path in self.paths]):
+            asked = FLIPPED[direction] if backwards else direction
+            rings = columns.rings(nodes, predicates=predicates, direction=asked)
+            async with aclosing(rings) as batches:
+                async for ring in batches:
+                    members = Handles(columns.size, nodes)
+                    arcs = await off_loop(
+                        len(ring.subjects), partial(Arcs.of, ring, members, asked)
+                    )
+                    yield await self._allowed(arcs.turned() if backwards else arcs)
+
+    async def _allowed(self, arcs: Arcs) -> Arcs:
+        allowed = np.zeros(len(arcs), bool)
+        for step in self._steps:
+            rest = np.flatnonzero(~allowed)
+            allowed[rest] = await step.allows(arcs.selected(rest))
+        return arcs.selected(allowed)
+
+
+class _StepFilter:
+    """One step, and which nodes may be at its ends."""
+
+    def __init__(self, columns: IntegerGraph, path: Path, conditions: Conditions) -> None:
+        self._columns, self._conditions = columns, conditions
+        self._step, self._patterns = path.steps[0], (path.start, path.steps[0].end)
+        self._judged = [Handles(columns.size) for _ in self._patterns]
+        self._fits = [Handles(columns.size) for _ in self._patterns]
+
+    async def allows(self, arcs: Arcs) -> BoolArray:
+        """Which arcs the step allows."""
+        step, loops = self._step, arcs.origins == arcs.ends
+        allowed = np.ones(len(arcs), bool)
+        if step.direction is not None:
+            allowed &= loops | (arcs.along == (step.direction == "out"))
+        if step.predicates is not None:
+            names = self._columns.predicate_names
+            allowed &= are_named(arcs.predicates, names, step.predicates)
+        for end, nodes in enumerate((arcs.origins, arcs.ends)):
+            if self._patterns[end] != ANY:
+                allowed[allowed] = await self._at_end(nodes[allowed], end)
+        if step.conditions:
+            allowed[allowed] = await self._conditions.keeps_edges(arcs.selected(allowed).ring, 1)
+        return allowed
+
+    async def _at_end(self, nodes: IntArray, end: int) -> BoolArray:
+        """Which of some nodes may be where the step starts (0) or ends (1)."""
+        judged, fits = self._judged[end], self._fits[end]
+        for handles in (judged, fits):
+            handles.cover(self._columns.size)
+        new = distinct_numbers(nodes[~judged.has(nodes)])
+        if len(new):
+            judged.add(new)
+            fits.add(await self._fitting(new, end))
+        return fits.has(nodes)
+
+    async def _fitting(self, nodes: IntArray, end: int) -> IntArray:
+        pattern, columns = self._patterns[end], self._columns
+        if pattern.ids is not None:
+            found = await call.within(columns.find(sorted(pattern.ids)))
+            known = np.array([node.handle for node in found if node is not None], np.int32)
+            nodes = nodes[np.isin(nodes, known)]
+        types = await call.within(columns.types(nodes))
+        kept = types != NO_NODE
+        if pattern.types is not None:
+            kept &= are_named(types, columns.type_names, pattern.types)
+        nodes, types = nodes[kept], types[kept]
+        return nodes[await self._conditions.keeps_nodes(nodes, types, end)]
+
+
+def _parts(steps: Sequence[Step]) -> Iterator[_Part]:
+    """The edges that some steps take, in parts that have none in common."""
+    directions = {step.direction for step in steps}
+    common = next(iter(directions)) if len(directions) == 1 else None
+    if any(step.predicates is None for step in steps):
+        yield None, common
+        return
+    ways: defaultdict[str, set[EdgeDirection | None]] = defaultdict(set)
+    for step in steps:
+        for name in step.predicates or ():
+            ways[name].add(step.direction)
+    groups: defaultdict[EdgeDirection | None, set[str]] = defaultdict(set)
+    for name, found in ways.items():
+        groups[next(iter(found)) if len(found) == 1 else None].add(name)
+    for direction, names in sorted(groups.items(), key=str):
+        yield frozenset(names), direction
