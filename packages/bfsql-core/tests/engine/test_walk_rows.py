@@ -16,7 +16,7 @@ from bfsql.models import MOST_PATHS, EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
-from bfsql_test_support.oracles.walking import Walker
+from bfsql_test_support.oracles.walking import Walker, node_at
 
 NO_BUDGET = Limits(max_tokens=0)
 
@@ -239,3 +239,34 @@ async def test_a_sort_key_names_the_step_of_the_shown_nodes():
         assert one.content == (await graph.bfs_query(**call, show=1, sort_by="-paths")).content
         with pytest.raises(ToolError, match=r"step 2, and names step 1. Give show=1"):
             await graph.bfs_query(**call, sort_by="1.paths")
+
+
+@settings(max_examples=100)
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_rows_meet_comparisons_of_steps(graph, steps, data):
+    number = st.integers(0, len(steps))
+    one, other = data.draw(number, label="step"), data.draw(number, label="other")
+    equal = data.draw(st.booleans(), label="equal")
+    walks = [
+        (seed, walk)
+        for seed, walk in Walker.of(graph).walks(graph.ids[:2], steps)
+        if (node_at(seed, walk, one) == node_at(seed, walk, other)) == equal
+    ]
+    call = {"seeds": graph.ids[:2], **walking.arguments(steps)}
+    call["where"] = [f"{one} {'=' if equal else '!='} {other}"]
+    by = data.draw(number, label="ordered by step")
+    offset = data.draw(st.integers(0, len(walks)), label="offset")
+    answers = []
+    for backend in (MemoryBackend(graph.records), ColumnsOverMemory(graph.records, 3)):
+        whole = await rows(backend, **call, sort_by=f"{by}.nothing", limit=len(walks) + 1)
+        assert sorted(whole["walks"], key=str) == sorted(expected(walks, steps), key=str)
+        assert whole["walk_count"] == len(walks)
+        page = await rows(backend, **call, sort_by=f"{by}.nothing", limit=3, offset=offset)
+        assert page["walks"] == whole["walks"][offset : offset + 3]
+        answers.append(whole)
+        if all(step.most == 1 for step in steps):
+            at_shared = await rows(
+                backend, **call, sort_by=f"{min(one, other)}.nothing", limit=len(walks) + 1
+            )
+            assert at_shared["walks"] == expected(walks, steps, min(one, other))
+    assert answers[0] == answers[1]

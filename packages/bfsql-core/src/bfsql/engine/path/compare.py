@@ -62,7 +62,7 @@ def compared(walks: Walks, comparisons: Sequence[StepComparison], most: int) -> 
         if walks.targets is not None:
             allowed &= np.isin(second, walks.targets)
         targets = every[allowed]
-    return Walks(walks.columns, layers, arcs, every, targets, graph=second)
+    return Walks(walks.columns, layers, arcs, every, targets, pairs=(first, second))
 
 
 class _ArcPairs(NamedTuple):

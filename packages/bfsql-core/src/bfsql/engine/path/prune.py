@@ -37,8 +37,9 @@ class Walks:
         arcs: The arcs of each layer; those that are on no complete walk are left out.
         starts: Handles of the nodes at which walks start.
         targets: Handles of the nodes at which walks end; None for any node.
-        graph: The handle in the graph of each node, if walks are taken in a graph of pairs. Only
-            `arcs` and `junctions` then have other handles.
+        pairs: If walks are taken in a graph of pairs, the handles in the graph of both nodes of
+            each pair: of the one that it has in common with all pairs of a walk, and of the one
+            where the walk is. Only `arcs` and `junctions` then have other handles.
 
     Attributes:
         size: Upper bound (exclusive) of all handles.
@@ -58,11 +59,11 @@ class Walks:
         starts: IntArray,
         targets: IntArray | None,
         *,
-        graph: IntArray | None = None,
+        pairs: tuple[IntArray, IntArray] | None = None,
     ) -> None:
         self.columns, self.layers = columns, layers
-        self._graph = graph
-        self.size = max(columns.size, 0 if graph is None else len(graph))
+        self.pairs = pairs
+        self.size = max(columns.size, 0 if pairs is None else len(pairs[1]))
         self.steps = layers[-1].step + 1
         self._starts, self.targets = starts, targets
         self.arcs, self.junctions = list(arcs), self._junctions(arcs)
@@ -91,11 +92,11 @@ class Walks:
                 passed |= nodes.has(self.handles(one.ends))
             arcs.append(one.selected(~passed))
         ends_of_walks = self._starts, self.targets
-        return Walks(self.columns, self.layers, arcs, *ends_of_walks, graph=self._graph)
+        return Walks(self.columns, self.layers, arcs, *ends_of_walks, pairs=self.pairs)
 
     def handles(self, nodes: IntArray) -> IntArray:
         """The handles in the graph of nodes at the ends of `arcs`."""
-        return nodes if self._graph is None else self._graph[nodes]
+        return nodes if self.pairs is None else self.pairs[1][nodes]
 
     def ring(self, arcs: Arcs) -> Ring:
         """The edges of some of the arcs."""

@@ -67,7 +67,7 @@ class WalkList:
         self._step, self._nodes, self._counts = step, result.shown, result.paths
         self._ranks = np.empty(len(by_id), np.int64)
         self._ranks[np.searchsorted(walks.nodes, by_id)] = np.arange(len(by_id))
-        self._indexes: dict[tuple[int, bool], _Index] = {}
+        self._indexes: dict[tuple[int, bool, bool], _Index] = {}
         self._known: dict[tuple[tuple[int, ...], int, bool], _Choices] = {}
 
     @property
@@ -86,7 +86,9 @@ class WalkList:
     def nodes(self, walk: Walk) -> list[int]:
         """Handles of the nodes of a walk."""
         arcs, (number, place) = self._walks.arcs, walk[0]
-        return [int(arcs[number].origins[place]), *(int(arcs[n].ends[at]) for n, at in walk)]
+        nodes = [arcs[number].origins[place], *(arcs[n].ends[at] for n, at in walk)]
+        found: list[int] = self._walks.handles(np.array(nodes, np.int32)).tolist()
+        return found
 
     def edges(self, walk: Walk, steps: Sequence[Step]) -> list[str]:
         """The predicates of a walk, with the direction of each edge where its step allows both."""
@@ -102,11 +104,11 @@ class WalkList:
     def _through(self, node: int, skip: int) -> Iterator[Walk]:
         """The walks that pass a node at the step, behind some of them."""
         walks, step = self._walks, self._step
+        layers = tuple(n for n, _, _ in walks.step_ends(step))
+        choices = self._sorted(layers, node, backwards=step > 0, in_graph=True)
         if not step:
-            yield from self._over(self._choices((0,), node, backwards=False), skip)
+            yield from self._over(choices, skip)
             return
-        arriving = tuple(n for n, o in enumerate(walks.layers) if o.step == step - 1 and o.onwards)
-        choices = self._choices(arriving, node, backwards=True)
         on = _gathered(walks.walks_on, choices.layers, choices.places)
         whole = choices._replace(counts=capped_products(choices.counts, on))
         for hop, skipped in whole.hops(skip):
@@ -160,9 +162,12 @@ class WalkList:
             self._known[key] = self._sorted(layers, node, backwards=backwards)
         return self._known[key]
 
-    def _sorted(self, layers: tuple[int, ...], node: int, *, backwards: bool) -> _Choices:
+    def _sorted(
+        self, layers: tuple[int, ...], node: int, *, backwards: bool, in_graph: bool = False
+    ) -> _Choices:
+        """The choices at a node; with `in_graph`, at all pairs that stand for it."""
         walks, names = self._walks, self._walks.columns.predicate_names
-        indexes = [self._index(n, backwards=backwards) for n in layers]
+        indexes = [self._index(n, backwards=backwards, in_graph=in_graph) for n in layers]
         at_node = [one.at(node) for one in indexes]
         numbers = np.repeat(np.array(layers, np.int32), list(map(len, at_node)))
         places = np.concatenate(at_node)
@@ -174,15 +179,22 @@ class WalkList:
             counts = np.minimum(on + again, MANY)
         kinds, predicates = np.unique(arcs.predicates, return_inverse=True)
         by_name = np.argsort(np.argsort([names[number] for number in kinds.tolist()]))
-        ranks = self._ranks[np.searchsorted(walks.nodes, arcs.ends)]
-        order = np.lexsort((numbers, ~arcs.along, by_name[predicates], ranks))
+        # Several pairs may stand for a node; the other node of the pair then decides.
+        shared = arcs.ends if walks.pairs is None else walks.pairs[0][arcs.ends]
+        last, first = (
+            self._ranks[np.searchsorted(walks.nodes, nodes)]
+            for nodes in (shared, walks.handles(arcs.ends))
+        )
+        order = np.lexsort((last, numbers, ~arcs.along, by_name[predicates], first))
         return _Choices(numbers[order], places[order], arcs.selected(order), counts[order])
 
-    def _index(self, number: int, *, backwards: bool) -> _Index:
-        key = number, backwards
+    def _index(self, number: int, *, backwards: bool, in_graph: bool = False) -> _Index:
+        key = number, backwards, in_graph
         if key not in self._indexes:
             arcs = self._walks.arcs[number]
-            self._indexes[key] = _Index.of(arcs.turned() if backwards else arcs)
+            arcs = arcs.turned() if backwards else arcs
+            origins = self._walks.handles(arcs.origins) if in_graph else arcs.origins
+            self._indexes[key] = _Index.of(arcs, origins)
         return self._indexes[key]
 
 
@@ -192,12 +204,12 @@ class _Index(NamedTuple):
     arcs: Arcs
     order: npt.NDArray[np.intp]
     origins: IntArray
-    """The origins of the arcs in that order, ascending."""
+    """The nodes that the arcs leave in that order, ascending."""
 
     @classmethod
-    def of(cls, arcs: Arcs) -> _Index:
-        order = np.argsort(arcs.origins)
-        return cls(arcs, order, arcs.origins[order])
+    def of(cls, arcs: Arcs, origins: IntArray) -> _Index:
+        order = np.argsort(origins)
+        return cls(arcs, order, origins[order])
 
     def at(self, node: int) -> npt.NDArray[np.intp]:
         """The places of the arcs that leave a node."""
