@@ -146,7 +146,9 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
             "seeds": texts,
             "seed_count": {"type": "integer"},
             "max_hops": {"type": "integer"},
+            "along": texts,
             "shown_count": {"type": "integer"},
+            "walk_count": {"type": "integer"},
             "node_count": {"type": "integer"},
             "edge_count": {"type": "integer"},
             "notes": texts | {"description": "What is missing, and how to get it."},
@@ -155,6 +157,7 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
                 "type": "array",
                 "description": "Full {id, entity_type, metadata} or stub {id, entity_type}.",
             },
+            "walks": {"type": "array", "description": "With show=walks: rows {nodes, edges}."},
             "edges": {
                 "type": "array",
                 "description": "{subject, predicate, object}, and metadata where it is full.",

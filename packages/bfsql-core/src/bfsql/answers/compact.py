@@ -19,9 +19,9 @@
     link    = end? ">" end braces? ("," end braces?)*
     end     = number | name
     braces  = "{" cell ("|" cell)* "}"
-    rows    = "[walks" " by id"? "] " place (" > " place)* line*
+    rows    = "[walks" " by id"? "] " place (" > " place)* chain*
     place   = (name | "*") (" {}" | (" " column)*)
-    line    = node ((" > " | " " arrow " ") node)*
+    chain   = node ((" > " | " " arrow " ") node)*
     node    = name braces?
     arrow   = "<-" name "-" | "-" name "->" | "-" name "-"
     columns = (" {}" | " " column ("|" column)*)?

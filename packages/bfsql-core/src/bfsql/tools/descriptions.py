@@ -77,7 +77,9 @@ search_entities(query) finds ids by a part of a name; there node_types FILTERS.
 "-->" any predicate, "-p->{1,3}" repeated. The answer is what lies on complete walks; paths counts \
 the walks through a node.
 - to: where walks have to end; without path, the shortest connections.
-- show: ends (the nodes of the last step alone), all, or a step's number. count_distinct=STEP: \
+- along: without path, ONLY these steps are followed, in any order, up to 20 edges; with to, the \
+shortest chains of them.
+- show: ends (the nodes of the last step alone), all, a step's number, or walks (rows). count_distinct=STEP: \
 distinct counts the different nodes of that step for each shown node.
 - where: conditions that all hold: "year>=2010", "name~part", "status=a|b". With a Type, predicate \
 or step in front ("Type.year>=2010", "2.year<2000") what does not meet it is REMOVED. By \
