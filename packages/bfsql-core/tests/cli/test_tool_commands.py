@@ -145,6 +145,21 @@ def test_a_subgraph_is_a_table_of_nodes_and_a_tree_of_edges() -> None:
     assert "Cut: 5 nodes." in shown
 
 
+def test_walks_are_a_table_with_a_column_for_each_node() -> None:
+    walks = [
+        {"nodes": ["p:1", "f:1"], "edges": [">ACTED_IN"]},
+        {"nodes": ["p:1", "f:1", "p:1"], "edges": ["LIKED", "<LIKED"]},
+    ]
+    shown = _picture("bfs_query", _subgraph(walks=walks, edges=[]))
+    rows = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+    assert ["0", "1", "2"] in rows
+    name = "Tom [red]Hanks[/red]"
+    assert [name, ">ACTED_IN f:1"] in rows
+    assert [name, "LIKED f:1", f"<LIKED {name}"] in rows
+    bare = _picture("bfs_query", _subgraph(walks=[{"nodes": ["p:1", "f:1"]}], edges=[]))
+    assert re.search(r"Tom \[red\]Hanks\[/red\]  f:1", bare)
+
+
 def test_a_tree_begins_at_the_seed_and_follows_both_directions() -> None:
     nodes = [
         {"id": i, "entity_type": "T", "metadata": {"name": i.upper(), "year": 7}} for i in "abc"
@@ -226,6 +241,13 @@ def test_the_steps_of_a_path_are_options_of_their_own(loaded: Run) -> None:
     shown = json.loads(loaded("bfs-query", "p:1", *steps).stdout)
     assert {node["id"] for node in shown["nodes"]} >= {"p:2"}
     assert shown["max_hops"] == 2
+
+
+def test_relations_in_any_order_and_walks_are_options(loaded: Run) -> None:
+    shown = json.loads(loaded("bfs-query", "p:1", "--along", "--> Film").stdout)
+    assert (shown["along"], shown["max_hops"]) == (["--> Film"], 20)
+    walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "walks")
+    assert json.loads(loaded(*walk).stdout)["walks"][0]["nodes"] == ["p:1", "f:1"]
 
 
 def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded: Run) -> None:

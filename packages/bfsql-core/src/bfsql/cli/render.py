@@ -76,12 +76,29 @@ def _subgraph(
     nodes, edges = content["nodes"], content["edges"]
     of_walks = [field for field in _OF_WALKS if any(field in node for node in nodes)]
     yield from _records(map(_flat, nodes), (*_ENTITY, *of_walks, sorted_by, *fields))
-    yield _tree(content["seeds"], nodes, edges, fields)
+    if "walks" in content:
+        yield from _walks(content["walks"], nodes)
+    else:
+        yield _tree(content["seeds"], nodes, edges, fields)
     yield plain(
         f"{counted(content['node_count'], 'node')}, {counted(content['edge_count'], 'edge')}; "
         f"shown: {len(nodes)} and {len(edges)}.",
         "bold",
     )
+
+
+def _walks(walks: Sequence[Mapping[str, Any]], nodes: list[dict[str, Any]]) -> Iterator[Table]:
+    """A table of walks, if there are any, with a column for each of their nodes."""
+    names = {node["id"]: str(_flat(node).get("name", node["id"])) for node in nodes}
+    rows = []
+    for walk in walks:
+        edges = ["", *walk.get("edges", [""] * (len(walk["nodes"]) - 1))]
+        steps = zip(edges, walk["nodes"], strict=True)
+        rows.append([f"{edge} {names[i]}".lstrip() for edge, i in steps])
+    if rows:
+        width = max(map(len, rows))
+        padded = (row + [""] * (width - len(row)) for row in rows)
+        yield table([str(step) for step in range(width)], padded)
 
 
 def _tree(

@@ -214,27 +214,20 @@ class Pages:
         prefix = await self._prefix_of(count)
         page = prefix.page(count)
         facts = self._facts(count, page, prefix.edges_to_earlier(count))
-        total, edge_count = len(selection.nodes), len(selection.edges.subjects)
-        seeds, summary = query.seeds, selection.summary
         if isinstance(query, BfsQuery):
-            return BfsResult(
-                seeds,
-                total,
-                edge_count,
-                summary,
-                page,
-                facts,
-                query.max_hops,
-                query.offset,
-                query.limit,
-                seed_count=query.seed_count,
-                along=[path.text for path in query.along],
-            )
+            result = self._bfs_result(page, facts, query, query.max_hops)
+            return replace(result, along=[path.text for path in query.along])
         names = selection.columns.type_names
         cut = Counter(names[number] for number in selection.types[count:].tolist())
-        facts = replace(facts, cut_types=dict(sorted(cut.items())))
         return IntersectionResult(
-            seeds, total, edge_count, summary, page, facts, query.k, selection.common
+            query.seeds,
+            len(selection.nodes),
+            len(selection.edges.subjects),
+            selection.summary,
+            page,
+            replace(facts, cut_types=dict(sorted(cut.items()))),
+            query.k,
+            selection.common,
         )
 
     async def least_bytes(self, count: int) -> int:  # noqa: ARG002
@@ -256,6 +249,24 @@ class Pages:
     def _listed(self) -> IntArray:
         """The nodes that pages count, of all pages and in order."""
         return self.selection.nodes
+
+    def _bfs_result(
+        self, page: Subgraph, facts: AnswerGaps, query: BfsQuery | PathQuery, depth: int
+    ) -> BfsResult:
+        """The result of `bfs_query` with a page."""
+        selection = self.selection
+        return BfsResult(
+            query.seeds,
+            len(selection.nodes),
+            len(selection.edges.subjects),
+            selection.summary,
+            page,
+            facts,
+            depth,
+            query.offset,
+            query.limit,
+            seed_count=query.seed_count,
+        )
 
     @property
     def _total(self) -> int:

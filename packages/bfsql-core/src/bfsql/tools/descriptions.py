@@ -79,8 +79,8 @@ the walks through a node.
 - to: where walks have to end; without path, the shortest connections.
 - along: without path, ONLY these steps are followed, in any order, up to 20 edges; with to, the \
 shortest chains of them.
-- show: ends (the nodes of the last step alone), all, a step's number, or walks (rows). count_distinct=STEP: \
-distinct counts the different nodes of that step for each shown node.
+- show: ends (the nodes of the last step alone), all, a step's number, or walks (rows). \
+count_distinct=STEP: distinct counts the different nodes of that step for each shown node.
 - where: conditions that all hold: "year>=2010", "name~part", "status=a|b". With a Type, predicate \
 or step in front ("Type.year>=2010", "2.year<2000") what does not meet it is REMOVED. By \
 relations: "no <-p- Type", "Type -p-> >= 3"; by steps: "2 != 0". A walk may come back to a node; \

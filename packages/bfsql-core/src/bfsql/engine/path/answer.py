@@ -234,34 +234,23 @@ class PathPages(Pages):
 
     async def of(self, count: int) -> BfsResult:
         """The first `count` shown nodes as stubs; the facts count the nodes cut off."""
-        query, selection, result = self.query, self.selection, self._result
+        query, whole = self.query, self._result
         prefix = await self._prefix_of(count)
         page, ids = prefix.page(count), prefix.ids[:count]
         part = slice(self._start, self._start + count)
-        paths = result.paths[part]
-        numbers = None if result.distinct is None else result.distinct[part].tolist()
+        paths = whole.paths[part]
+        numbers = None if whole.distinct is None else whole.distinct[part].tolist()
         shown = ShownNodes(
-            len(result.shown),
+            len(whole.shown),
             query.shown_step,
             dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
             None if numbers is None else dict(zip(ids, numbers, strict=True)),
             bool((paths > MOST_PATHS).any()),
             "shown" if self.walks else "too large" if self._too_large else "left out",
-            result.dead_end,
+            whole.dead_end,
         )
-        return BfsResult(
-            query.seeds,
-            len(selection.nodes),
-            len(selection.edges.subjects),
-            selection.summary,
-            page,
-            self._facts(count, page),
-            query.path.longest,
-            query.offset,
-            query.limit,
-            shown,
-            query.seed_count,
-        )
+        result = self._bfs_result(page, self._facts(count, page), query, query.path.longest)
+        return replace(result, shown=shown)
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` shown nodes take."""

@@ -9,6 +9,7 @@ pruned arcs. Only nodes, and the arcs at a node that a row passes, are sorted (`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -264,7 +265,7 @@ class RowPages(Pages):
 
     async def of(self, count: int) -> BfsResult:
         """The first `count` walks with their nodes as stubs; the facts count the walks cut off."""
-        query, selection, result = self.query, self.selection, self._result
+        query, selection = self.query, self.selection
         rows = await self._first(count)
         handles = [self._walks.nodes(walk) for walk in rows]
         nodes = np.array(list(dict.fromkeys(n for row in handles for n in row)), np.int32)
@@ -279,24 +280,14 @@ class RowPages(Pages):
             self._total,
             query.shown_step,
             many=self._walks.count > MOST_PATHS,
-            dead_end=result.dead_end,
+            dead_end=self._result.dead_end,
             rows=[
                 WalkRow([id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None)
                 for w, row in zip(rows, handles, strict=True)
             ],
         )
-        return BfsResult(
-            query.seeds,
-            len(selection.nodes),
-            len(selection.edges.subjects),
-            selection.summary,
-            page,
-            self._facts(count, page),
-            query.path.longest,
-            query.offset,
-            query.limit,
-            shown,
-        )
+        result = self._bfs_result(page, self._facts(count, page), query, query.path.longest)
+        return replace(result, shown=shown)
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""
