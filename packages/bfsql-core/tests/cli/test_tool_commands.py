@@ -157,7 +157,7 @@ def test_walks_are_a_table_with_a_column_for_each_node() -> None:
     assert [name, ">ACTED_IN f:1"] in rows
     assert [name, "LIKED f:1", f"<LIKED {name}"] in rows
     bare = _picture("bfs_query", _subgraph(walks=[{"nodes": ["p:1", "f:1"]}], edges=[]))
-    assert re.search(r"Tom \[red\]Hanks\[/red\]  f:1", bare)
+    assert re.search(r"Hanks\[/red\] +f:1", bare)
 
 
 def test_a_tree_begins_at_the_seed_and_follows_both_directions() -> None:

@@ -38,11 +38,10 @@ continues the previous one. A row of walks has their nodes from the seed on, wit
 steps leave a choice of predicates (an arrow without direction has that of its step). A node that
 occurs first has its id, with the type if the heading of its place has `*`, and its metadata in
 braces; a node that occurred before has its name, or its id where another node has the same name
-and, for all nodes, where a name is the id of another node (`by id`).
-`seeds` are the ids after `from`. Whatever was taken for a name is a
-note. `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
-predicates that the lines of `relations` name are not listed again. A name, key, text or value that
-would not read back is written as JSON.
+and, for all nodes, where a name is the id of another node (`by id`). `seeds` are the ids after
+`from`. Whatever was taken for a name is a note. `schema_summary` is the two tallies; one that makes
+up its total omits its number. Types and predicates that the lines of `relations` name are not
+listed again. A name, key, text or value that would not read back is written as JSON.
 """
 
 from __future__ import annotations

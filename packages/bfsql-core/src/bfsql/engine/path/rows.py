@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
-from bfsql.engine.path.answer import NODE_BYTES, PathResult
+from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.arcs import MANY, Arcs, capped_products
 from bfsql.engine.select import Pages
 from bfsql.engine.traverse import Bounds, off_loop
@@ -292,7 +292,7 @@ class RowPages(Pages):
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""
         least = sum(step.least for step in self.query.path.steps)
-        return count * (NODE_BYTES + 3 * least)
+        return count * (4 * least + 2)  # as lines: ids of one character, " > " between them
 
     @property
     def _total(self) -> int:
