@@ -130,7 +130,7 @@ async def traverse(
     real = types != NO_NODE
     missing = Handles(columns.size, nodes[~real])
     edges, dangling = await off_loop(
-        _count(search.edges), lambda: _apart(concatenated(search.edges), missing)
+        _count(search.edges), lambda: _apart(search.every_edge(), missing)
     )
     depth = len(rings) - 1
     if missing and columns.repeats and followed is None:
@@ -293,7 +293,7 @@ class _Search:
     """The rings that a traversal has read.
 
     Attributes:
-        edges: All edges, each once.
+        edges: All edges; each once unless not all edges are followed.
     """
 
     def __init__(
@@ -305,12 +305,17 @@ class _Search:
     ) -> None:
         self.edges: list[Ring] = []
         self._columns, self._followed = columns, followed
-        # An edge that is followed in both directions is in the rings of both ends.
+        # An edge that is followed in both directions is in the rings of both its ends.
         self._repeats = columns.repeats or followed is not None
         self._bounds = bounds
         self._room = max(0, bounds.nodes - len(seeds))
         size = columns.size
         self._seen, self._expanded = Handles(size, seeds), Handles(size)
+
+    def every_edge(self) -> Ring:
+        """All edges, each once."""
+        edges, columns = concatenated(self.edges), self._columns
+        return distinct(edges, columns.size) if self._repeats and not columns.repeats else edges
 
     async def expand(self, frontier: IntArray) -> IntArray:
         """Read one more ring and return the nodes that it is the first to reach.
@@ -336,7 +341,7 @@ class _Search:
 
         async with call.time_limit(RING_SHARE):
             await edges.read((followed or columns).rings(frontier), fresh)
-            self.edges = [await edges.whole()] if self._repeats else edges.rings
+            self.edges = [await edges.whole()] if columns.repeats else edges.rings
         if not self._repeats:
             self._expanded.add(frontier)
         found = np.concatenate(reached)
