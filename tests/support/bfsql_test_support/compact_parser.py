@@ -200,7 +200,10 @@ class _Answer:
             "edge_counts": tallies["edges"],
         }
         if "walk_count" in content:
+            undecided = content.pop("undecided", ())
             content["walks"], content["nodes"] = self.walks()
+            for node in content["nodes"]:
+                node.update({"undecided": True} if node["id"] in undecided else {})
         else:
             content["nodes"] = self.tables()
         ends = ("subject", "predicate", "object")

@@ -111,6 +111,7 @@ def test_walks_of_any_text_are_read_back(drawn, edges, data):
     nodes = [
         {"id": i, "entity_type": drawn[i][0]}
         | ({} if drawn[i][1] is None else {"metadata": drawn[i][1]})
+        | ({"undecided": True} if data.draw(st.booleans()) else {})
         for i in dict.fromkeys(i for one in walks for i in one["nodes"])
     ]
     content = walk(nodes, []) | {"walk_count": 9, "walks": walks}

@@ -38,10 +38,11 @@ continues the previous one. A row of walks has their nodes from the seed on, wit
 steps leave a choice of predicates (an arrow without direction has that of its step). A node that
 occurs first has its id, with the type if the heading of its place has `*`, and its metadata in
 braces; a node that occurred before has its name, or its id where another node has the same name
-and, for all nodes, where a name is the id of another node (`by id`). `seeds` are the ids after
-`from`. Whatever was taken for a name is a note. `schema_summary` is the two tallies; one that makes
-up its total omits its number. Types and predicates that the lines of `relations` name are not
-listed again. A name, key, text or value that would not read back is written as JSON.
+and, for all nodes, where a name is the id of another node (`by id`); `undecided` lists the nodes on
+walks that are so. `seeds` are the ids after `from`. Whatever was taken for a name is a note.
+`schema_summary` is the two tallies; one that makes up its total omits its number. Types and
+predicates that the lines of `relations` name are not listed again. A name, key, text or value that
+would not read back is written as JSON.
 """
 
 from __future__ import annotations
@@ -118,8 +119,10 @@ def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
     yield "; ".join(counts)
     yield from _notes(notes)
     if along := content.get("along"):
-        yield from [f"along ({len(along)}):", *map(value, along)]
+        yield from _values("along", along)
     if "walks" in content:
+        if undecided := [node["id"] for node in content["nodes"] if "undecided" in node]:
+            yield from _values("undecided", undecided)
         yield from walk_rows(content["walks"], content["nodes"])
         return
     nodes, edges = content["nodes"], content["edges"]
@@ -179,7 +182,7 @@ def _schema(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]
         fields = {key: known for key, known in fields.items() if known != named.get(key)}
     for key, known in fields.items():
         if key == "relations":
-            yield from [f"relations ({len(known)}):", *map(value, known)]
+            yield from _values(key, known)
         elif key == "properties":
             yield f"properties ({len(known)}):"
             yield from (
@@ -242,6 +245,10 @@ def _listed(every: Sequence[_Who]) -> str:
 
 def _notes(notes: Sequence[Note]) -> Iterator[str]:
     return (f"note: {value(str(note))}" for note in notes)
+
+
+def _values(key: str, values: Sequence[str]) -> list[str]:
+    return [f"{key} ({len(values)}):", *map(value, values)]
 
 
 def _field(key: str, content: Any) -> str:
