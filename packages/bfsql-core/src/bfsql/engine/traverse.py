@@ -325,9 +325,8 @@ class _Search:
             BoundMet: The ring exceeds a bound. The search ends with the edges read before.
         """
         columns, followed = self._columns, self._followed
-        if (
-            not columns.repeats or followed is not None
-        ):  # An id that is no node has no ring that contained its edges.
+        # An id that is no node has no ring that contained its edges, and no step starts at it.
+        if not columns.repeats or followed is not None:
             frontier = frontier[await columns.types(frontier) != NO_NODE]
         edges = EdgeCollector(columns, self._bounds.edges, self.edges, repeats=self._repeats)
         reached = [NO_HANDLES]

@@ -52,18 +52,7 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     of_query = {**arguments, "path": path, "count_distinct": of_path.count_distinct}
     step, of_query["sort_by"] = _sorted_step(arguments["sort_by"], last)
     if (of_path.show or "").strip().casefold() == "walks":
-        if of_path.count_distinct is not None:
-            raise ToolError(
-                'count_distinct counts for shown nodes, and show="walks" shows walks. Leave one of '
-                "the two out.",
-                kind="bad_value",
-                argument="count_distinct",
-            )
-        if step is None:
-            step = 0 if of_query["sort_by"] is None else last
-        if of_query["limit"] is None:
-            of_query["limit"] = ROWS
-        return PathQuery(row_step=step, **of_query)
+        return _row_query(of_query, step, last)
     shown_step, walks = _shown_step(of_path.show, last)
     query = PathQuery(show=shown_step, walks=walks, **of_query)
     if step not in (None, query.shown_step):
@@ -75,6 +64,22 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
             argument="sort_by",
         )
     return query
+
+
+def _row_query(of_query: dict[str, Any], step: int | None, last: int) -> PathQuery:
+    """The query of a call that shows walks, ordered by the nodes of a step if it names one."""
+    if of_query["count_distinct"] is not None:
+        raise ToolError(
+            'count_distinct counts for shown nodes, and show="walks" shows walks. Leave one of the '
+            "two out.",
+            kind="bad_value",
+            argument="count_distinct",
+        )
+    if step is None:
+        step = 0 if of_query["sort_by"] is None else last
+    if of_query["limit"] is None:
+        of_query["limit"] = ROWS
+    return PathQuery(row_step=step, **of_query)
 
 
 def _check_steps(arguments: Mapping[str, Any], last: int) -> None:

@@ -60,6 +60,7 @@ class Traversal:
         self._bounds = Bounds.of(self._columns, limits.max_nodes, limits.max_edges)
         names = NameResolver(db, schema.lists)
         self._notes = names.notes
+        self._doubts: list[str] = []
         self._relations = RelationReader(db, self._columns, self._bounds, limits.stripped)
         search = PatternSearch(db, self._columns, self._bounds, self._relations)
         self._ends = EndResolver(self._columns, names, schema, search)
@@ -215,7 +216,8 @@ class Traversal:
                     kind="bad_value",
                     argument="along",
                 )
-        self._notes += [*reader.replaced, *reader.doubts]
+        self._notes += reader.replaced
+        self._doubts = reader.doubts
         return tuple(dict.fromkeys(paths))
 
     # --- the steps --------------------------------------------------------------
@@ -263,6 +265,8 @@ class Traversal:
 
     async def _subgraph(self, query: BfsQuery | IntersectionQuery, selection: Selection) -> Answer:
         """Answer with a selection, in the requested order."""
+        if not len(selection.edges.subjects):
+            self._notes += self._doubts
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
         return await self._answer([Pages(query, selection)], selection.summary)
