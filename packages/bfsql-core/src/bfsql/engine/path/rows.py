@@ -48,7 +48,7 @@ class _Choices(NamedTuple):
 
     def hops(self, skip: int) -> Iterator[tuple[Hop, int]]:
         """The arcs over which walks remain behind the first `skip`, which count for the first."""
-        first, skip = _skipped(self.counts, skip)
+        first, skip = _first_group(self.counts, skip)
         for at in (first + np.flatnonzero(self.counts[first:])).tolist():
             yield (int(self.layers[at]), int(self.places[at])), skip
             skip = 0
@@ -79,7 +79,7 @@ class WalkList:
 
     def after(self, skip: int) -> Iterator[Walk]:
         """The walks behind the first `skip`, of which there are `MOST_PATHS` at most."""
-        first, skip = _skipped(self._counts, skip)
+        first, skip = _first_group(self._counts, skip)
         for node in self._nodes[first:].tolist():
             yield from self._through(node, skip)
             skip = 0
@@ -110,7 +110,7 @@ class WalkList:
         if not step:
             yield from self._over(choices, skip)
             return
-        on = _gathered(walks.walks_on, choices.layers, choices.places)
+        on = _arc_values(walks.walks_on, choices.layers, choices.places)
         whole = choices._replace(counts=capped_products(choices.counts, on))
         for hop, skipped in whole.hops(skip):
             back, forth = divmod(skipped, int(walks.walks_on[hop[0]][hop[1]]))
@@ -174,9 +174,11 @@ class WalkList:
         places = np.concatenate(at_node)
         arcs = Arcs.joined([o.arcs.selected(at) for o, at in zip(indexes, at_node, strict=True)])
         if backwards:
-            counts = _gathered(walks.walks_to, numbers, places)
+            counts = _arc_values(walks.walks_to, numbers, places)
         else:
-            on, again = (_gathered(w, numbers, places) for w in (walks.walks_on, walks.walks_again))
+            on, again = (
+                _arc_values(w, numbers, places) for w in (walks.walks_on, walks.walks_again)
+            )
             counts = np.minimum(on + again, MANY)
         kinds, predicates = np.unique(arcs.predicates, return_inverse=True)
         by_name = np.argsort(np.argsort([names[number] for number in kinds.tolist()]))
@@ -217,7 +219,7 @@ class _Index(NamedTuple):
         return self.order[slice(*np.searchsorted(self.origins, [node, node + 1]))]
 
 
-def _gathered(values: Sequence[LongArray], layers: IntArray, places: LongArray) -> LongArray:
+def _arc_values(values: Sequence[LongArray], layers: IntArray, places: LongArray) -> LongArray:
     """The values of arcs, which are given by their layers and their places there."""
     found = np.zeros(len(layers), np.int64)
     for number in distinct_numbers(layers).tolist():
@@ -226,7 +228,7 @@ def _gathered(values: Sequence[LongArray], layers: IntArray, places: LongArray) 
     return found
 
 
-def _skipped(counts: LongArray, skip: int) -> tuple[int, int]:
+def _first_group(counts: LongArray, skip: int) -> tuple[int, int]:
     """The first group of walks of which some remain, and how many of it are skipped.
 
     Args:
