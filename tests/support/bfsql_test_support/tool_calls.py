@@ -20,6 +20,7 @@ _SUBGRAPH = [
     "common_count",
     "shown_count",
     "notes",
+    "facets",
     "schema_summary",
     "nodes",
     "edges",

@@ -8,7 +8,7 @@ nodes and edges have it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
 
+_LOOKED_AT = 100
+"""Number of nodes or edges among which properties are looked for that a call may have meant."""
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
@@ -70,6 +72,32 @@ async def properties_of_edges(
         edges = await _triples(columns, Ring(*(column[part] for column in ring)))
         read = await call.within(db.metadata_for_edges_batch(edges, keys))
         yield part, [read.get(edge, NO_METADATA) for edge in edges]
+
+
+def properties_of(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
+) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
+    """Some keys of the metadata of nodes or of edges, in parts."""
+    read = properties_of_edges if isinstance(things, Ring) else properties_of_nodes
+    return read(db, columns, things, keys)  # type: ignore[arg-type]
+
+
+async def common_keys(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring
+) -> list[str]:
+    """The keys of the metadata of some nodes or edges, the most common first.
+
+    Only the first hundred are read, with all of their metadata.
+    """
+    records: Iterable[Metadata]
+    if isinstance(things, Ring):
+        edges = await _triples(columns, Ring(*(column[:_LOOKED_AT] for column in things)))
+        records = (await call.within(db.metadata_for_edges_batch(edges))).values()
+    else:
+        ids = await call.within(columns.ids(things[:_LOOKED_AT]))
+        records = (await call.within(db.metadata_for_nodes_batch(ids))).values()
+    counts = Counter(key for one in records for key, value in one.items() if value is not None)
+    return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 class Values:

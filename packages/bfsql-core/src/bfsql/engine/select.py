@@ -44,6 +44,7 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
+from bfsql.models.facet import Facets
 
 Result: TypeAlias = BfsResult | IntersectionResult
 
@@ -66,6 +67,8 @@ class Selection:
     """What the traversal and the filters left out."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
+    facets: Facets = field(default_factory=dict)
+    """The facets of the answer; `bfsql.engine.facets` adds them."""
     last_page: list[LastPage] = field(default_factory=list, compare=False)
     """The last page looked up; at most one entry."""
 
@@ -171,6 +174,7 @@ class Pages:
     Attributes:
         wanted: Number of nodes on the page that the query requests.
         least: The smallest number of nodes that makes a useful answer.
+        facets: The facets of the whole answer, with as many values as a budget leaves.
     """
 
     walks: bool | None = None
@@ -182,6 +186,7 @@ class Pages:
         paged = not isinstance(query, IntersectionQuery)
         self._start, self.wanted = window(query, len(self._listed))
         self.least = 1 if paged else 0
+        self.facets = selection.facets
         self._places: PagePlaces | None = None
         self._prefix: _Prefix | None = None
         for last in selection.last_page:
@@ -209,12 +214,21 @@ class Pages:
                 query.offset,
                 query.limit,
                 seed_count=query.seed_count,
+                facets=self.facets,
             )
         names = selection.columns.type_names
         cut = Counter(names[number] for number in selection.types[count:].tolist())
         facts = replace(facts, cut_types=dict(sorted(cut.items())))
         return IntersectionResult(
-            seeds, total, edge_count, summary, page, facts, query.k, selection.common
+            seeds,
+            total,
+            edge_count,
+            summary,
+            page,
+            facts,
+            query.k,
+            selection.common,
+            self.facets,
         )
 
     async def least_bytes(self, count: int) -> int:  # noqa: ARG002

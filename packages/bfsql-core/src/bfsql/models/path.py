@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bfsql.models.facet import Value
 from bfsql.models.pattern import ANY, Pattern, Step
 
 MAX_STEPS = 8
@@ -62,6 +63,8 @@ class ShownNodes:
     distinct: Mapping[str, int] | None = None
     """By id: different nodes of another step on these walks; None if no step was named.
     """
+    measures: Mapping[str, Value | list[Value]] = field(default_factory=dict)
+    """By id: the measure, or the measures in their order; empty if there are none."""
     many: bool = False
     """Whether a node of the page lies on more than `MOST_PATHS` walks."""
     walks: Literal["shown", "left out", "too large"] = "shown"

@@ -19,6 +19,7 @@ class PathArguments:
     path: Sequence[str]
     show: str | None
     count_distinct: int | None
+    measure: Sequence[str]
     max_hops: int | None
 
 
@@ -50,6 +51,7 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
         show=shown_step,
         walks=walks,
         count_distinct=of_path.count_distinct,
+        measure=list(of_path.measure),
         **arguments,
     )
 
@@ -84,7 +86,7 @@ def _wrong_step(text: str, why: str) -> ToolError:
     )
 
 
-def without_steps(show: str | None, count_distinct: int | None, where: Mapping[str, Any]) -> None:
+def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """Check that a call without a path has no arguments about steps.
 
     Raises:
@@ -93,8 +95,8 @@ def without_steps(show: str | None, count_distinct: int | None, where: Mapping[s
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
         raise _wrong_step(text, "names a step of a path, and this call has no path")
-    for argument, value in (("show", show), ("count_distinct", count_distinct)):
-        if value is not None:
+    for argument, value in arguments.items():
+        if value not in (None, []):
             raise ToolError(
                 f"{argument} speaks of the steps of a path. Give path as well, or leave "
                 f"{argument} out.",
