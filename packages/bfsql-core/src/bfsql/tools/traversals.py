@@ -104,7 +104,7 @@ class Traversal:
         """The nodes that all seeds share."""
         self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments, at_least=2)
-        without_steps(None, None, arguments)
+        without_steps(arguments)
         del arguments["comparisons"]
         if not seeds.is_named:
             raise ToolError(

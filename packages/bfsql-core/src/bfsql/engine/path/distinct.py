@@ -7,6 +7,7 @@ what is found behind these, and pairs are made only through the other nodes of t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -132,13 +133,15 @@ class Span:
 
     @property
     def junctions(self) -> list[int]:
-        """The layers that begin a step in between, those that leave the fewest nodes first."""
-        walks = self.walks
-        layers = [
-            n
-            for n, layer in enumerate(walks.layers)
-            if layer.time == 1 and self.early.step < layer.step < self.late.step
-        ]
+        """The layers that begin a step in between, those that leave the fewest nodes first.
+
+        A step that two layers begin, because it is compared with another, has no junction.
+        """
+        walks, begun = self.walks, defaultdict(list)
+        for n, layer in enumerate(walks.layers):
+            if layer.time == 1 and self.early.step < layer.step < self.late.step:
+                begun[layer.step].append(n)
+        layers = [numbers[0] for numbers in begun.values() if len(numbers) == 1]
         return sorted(layers, key=lambda n: len(distinct_numbers(walks.arcs[n].origins)))
 
     def divided(self, number: int) -> tuple[Side, Side, int] | None:
