@@ -130,6 +130,16 @@ def metadata_of(graph):
     return nodes, edges
 
 
+def compared(data, steps, walks):
+    """Perhaps a comparison of two steps, and the walks that meet it."""
+    if data.draw(st.booleans()):
+        return [], walks
+    one, other = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    equal = data.draw(st.booleans())
+    met = [w for w in walks if (node_at(*w, one) == node_at(*w, other)) == equal]
+    return [f"{one} {'=' if equal else '!='} {other}"], met
+
+
 async def read(db, **arguments):
     """A checked answer, whose lines say the same."""
     async with open_graph(db, limits=WHOLE) as graph:
@@ -170,7 +180,7 @@ async def test_a_facet_counts_every_node_or_edge_of_a_traversal(graph, most):
 async def test_facets_of_a_path_see_each_node_and_edge_of_a_step_once(graph, steps, data):
     step, shown = (data.draw(st.integers(0, len(steps))) for _ in range(2))
     predicate = data.draw(st.sampled_from(PREDICATES))
-    walks = Walker.of(graph).walks(graph.ids[:2], steps)
+    where, walks = compared(data, steps, Walker.of(graph).walks(graph.ids[:2], steps))
     nodes, edges = metadata_of(graph)
     at_step = {node for seed, walk in walks for node in ([seed] if not step else walk[step - 1][0])}
     taken = {e for _, walk in walks for e in (walk[step - 1][1] if step else ())}
@@ -179,6 +189,7 @@ async def test_facets_of_a_path_see_each_node_and_edge_of_a_step_once(graph, ste
         MemoryBackend(graph.records),
         seeds=graph.ids[:2],
         **walking.arguments(steps),
+        where=where,
         show=str(shown),
         limit=0,
         facets=["x", f"{step}.x", f"{step}.{predicate}.x", f"{predicate}.x"],
@@ -200,7 +211,8 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
     predicate = data.draw(st.sampled_from([None, *PREDICATES]))
     nodes, edges = metadata_of(graph)
     others, counted = defaultdict(set), defaultdict(set)
-    for one in Walker.of(graph).walks(graph.ids[:3], steps):
+    where, walks = compared(data, steps, Walker.of(graph).walks(graph.ids[:3], steps))
+    for one in walks:
         node = node_at(*one, shown)
         counted[node].add(node_at(*one, step))
         taken = one[1][step - 1][1] if step else ()
@@ -216,6 +228,7 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
     call = {
         "seeds": graph.ids[:3],
         **walking.arguments(steps),
+        "where": where,
         "show": str(shown),
         "measure": [f"{function} {of}", f"count {step}"],
         "sort_by": "-measure",
