@@ -7,6 +7,7 @@ those held as text, form a group by their number, and text by its exact spelling
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -28,10 +29,10 @@ from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
 from bfsql.models import IntersectionQuery, Metadata
-from bfsql.models.comparison import Number, number_of, scalars, shown_as, unordered_text
+from bfsql.models.comparison import Number, Scalar, number_of, scalars, shown_as, unordered_text
 from bfsql.models.condition import Names, ScopedProperty, quoted
 from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary, facet
-from bfsql.models.json_values import MAX_BITS
+from bfsql.models.json_values import MAX_BITS, non_finite
 from bfsql.models.merge import fold
 from bfsql.models.spelling import KnownNames
 
@@ -73,16 +74,13 @@ class ValueCounts:
         total = Decimal(0)
         for value, number, count in self._values():
             if number is None:
-                texts[value] += count
+                texts[shown_as(value)] += count
             else:
                 numbers[number.value] += count
                 total = EXACT.add(total, EXACT.multiply(number.decimal, count))
         items = numbers.total()
-        groups = [(-n, 0, value) for value, n in numbers.items()]
-        common = [
-            *heapq.nsmallest(most, groups),
-            *heapq.nsmallest(most, ((-n, 1, text) for text, n in texts.items())),
-        ]
+        common = [(-n, 0, value) for value, n in _most_common(numbers, most)]
+        common += [(-n, 1, text) for text, n in _most_common(texts, most)]
         ends, unordered = _ends(numbers or texts)
         return FacetSummary(
             self._had,
@@ -109,24 +107,33 @@ class ValueCounts:
                 flat = (scalar for value in own for scalar in scalars(value))
                 self._count([str(one) if isinstance(one, str) else one for one in flat])
 
-    def _values(self) -> Iterator[tuple[str, Number | None, int]]:
-        """Each value with its text, its number if it is one, and how often it was counted."""
-        known = ((value, n) for counts in self._counts.values() for value, n in counts.items())
-        for place, (value, n) in enumerate(known):
-            if not place % 10_000:
-                call.check()
-            if isinstance(value, int) and value.bit_length() > MAX_BITS:
-                yield f"{value:#x}", None, n
-                continue
-            [scalar] = scalars(value)
-            yield shown_as(scalar), number_of(scalar), n
+    def _values(self) -> Iterator[tuple[Scalar, Number | None, int]]:
+        """Each value, its number if it is one, and how often it was counted."""
+        for kind, counts in self._counts.items():
+            for place, (value, n) in enumerate(counts.items()):
+                if not place % 10_000:
+                    call.check()
+                if kind is int and value.bit_length() > MAX_BITS:
+                    value = f"{value:#x}"  # noqa: PLW2901 - as stores hold it
+                elif kind is float and not math.isfinite(value):
+                    value = non_finite(value)  # noqa: PLW2901
+                yield value, number_of(value), n
+
+
+def _most_common(counts: Mapping[Any, int], most: int) -> list[tuple[Any, int]]:
+    """The most common values, and of equally common ones the first, without sorting all."""
+    least = min(heapq.nlargest(most, counts.values()), default=0)
+    above = [(value, n) for value, n in counts.items() if n > least]
+    equal = heapq.nsmallest(most - len(above), (v for v, n in counts.items() if n == least))
+    return [*above, *((value, least) for value in equal)]
 
 
 def _ends(counts: Mapping[Any, int]) -> tuple[tuple[Any, Any], str | None]:
     """The least and the largest value, and what `unordered_text` says."""
     if not counts or not isinstance(next(iter(counts)), str):
         return (min(counts, default=None), max(counts, default=None)), None
-    ends = [shorten(end(counts, key=order_of_text), _LONGEST) for end in (min, max)]
+    ordered = list(map(order_of_text, counts))
+    ends = [shorten(end(ordered)[1], _LONGEST) for end in (min, max)]
     return (ends[0], ends[1]), unordered_text(counts)
 
 
