@@ -59,10 +59,10 @@ def decimal(item):
 
 
 def as_json(number):
-    """A decimal as JSON shows it: as a number where one is equal, as text otherwise."""
+    """A decimal as JSON shows it: a whole number, or the nearest one with a fraction."""
     if number == number.to_integral_value():
         return int(number)
-    return float(number) if Decimal(repr(float(number))) == number else str(number)
+    return float(number)
 
 
 def folded(text):
@@ -389,3 +389,35 @@ def test_values_are_counted_batch_by_batch():
     for value in reversed(values):
         other.add([value])
     assert one.summary() == other.summary()
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        ([0.1, "0.2", 0.3], {"sum": 0.6, "mean": 0.2}),
+        ([2**53, 1, 1], {"sum": 2**53 + 2}),
+        (["12345678901234567890", 1], {"sum": 12345678901234567891}),
+        ([1e308, 1e-308, -1e308], {"sum": 1e-308}),
+        (["1e-999999", 1], {"sum": 1}),
+        ([1, 1.0, "1", "1.00", "+1e0"], {"distinct": 1, "values": [["1", 5]]}),
+        ([True, "true", "True"], {"distinct": 2, "values": [["true", 2], ["True", 1]]}),
+        ([float("nan"), float("nan"), "NaN"], {"distinct": 1, "values": [["NaN", 3]]}),
+        ([10**2000, 1], {"distinct": 2, "numbers": 1, "sum": 1}),
+        ([1, 2, 3], {"mean": 2}),
+        ([1, 1, 2], {"mean": 1.33333333333333}),
+        (["x" * 300], {"max": "x" * 200 + "..."}),
+    ],
+)
+async def test_numbers_are_exact_and_grouped_as_conditions_compare_them(values, numbers):
+    nodes = [NodeRecord(f"n{i}", "T", {"x": value}) for i, value in enumerate(values)]
+    edges = [EdgeRecord("n0", "e", node.id) for node in nodes]
+    call = {"seeds": ["n0"], "max_hops": 1, "facets": ["x"], "topology_only": True}
+    found = (await read(MemoryBackend([*nodes, *edges]), **call))["facets"]["x"]
+    assert {key: found[key] for key in numbers} == numbers
+
+
+async def test_a_set_is_faceted_without_walking():
+    async with open_graph(MemoryBackend(RECORDS), limits=WHOLE) as graph:
+        call = {"seeds": ["Trial[year>=2010]"], "facets": ["year"], "limit": 0}
+        answer = await tool_calls.read(graph, "bfs_query", **call)
+    assert answer["facets"]["year"] == facet([2010, "2015"])

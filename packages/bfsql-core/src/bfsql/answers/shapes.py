@@ -105,7 +105,7 @@ class Facet(StrictModel):
     max: Measured = None
     mean: Measured = None
     sum: Measured = None
-    """Absent where no value is a number; text where no JSON number has all digits."""
+    """Absent where no value is a number; rounded where no JSON number has all digits."""
     values: list[Annotated[list[str | int], Field(min_length=2, max_length=2)]]
     """The most common values, each with its number."""
     other_values: Count = 0

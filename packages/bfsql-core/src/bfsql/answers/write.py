@@ -237,7 +237,8 @@ def _facet(one: FacetSummary) -> Document:
 
 def _value(value: Value) -> int | float | str | None:
     if isinstance(value, Decimal):
-        return json_number(value)
+        number, near = json_number(value), float(value)
+        return near if isinstance(number, str) and math.isfinite(near) else number
     return clean_text(value) if isinstance(value, str) else value
 
 
