@@ -18,17 +18,17 @@ from typing import Any, Self
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import are_named, marked, places_of
+from bfsql.arrays import are_named, at, distinct_numbers, marked, places_of
 from bfsql.engine.conditions import Query, names_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import common_keys, properties_of
-from bfsql.engine.select import Selection
+from bfsql.engine.select import Selection, order_of_edges
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
-from bfsql.models import IntersectionQuery, Metadata
+from bfsql.models import IntersectionQuery, Metadata, SchemaSummary
 from bfsql.models.comparison import Number, Scalar, number_of, scalars, shown_as, unordered_text
 from bfsql.models.condition import Names, ScopedProperty, quoted
 from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary, facet
@@ -37,6 +37,8 @@ from bfsql.models.merge import fold
 from bfsql.models.spelling import KnownNames
 
 _PLAIN = (str, int, float, bool)
+_LOOKED_AT = 100
+"""Number of nodes or edges among which properties are looked for that a call may have meant."""
 _LONGEST = 200
 """Characters of a value that are shown."""
 
@@ -156,6 +158,7 @@ class AnswerParts:
     """Number of the type of each node."""
     edges: Ring
     """All edges."""
+    vocabulary: SchemaSummary
     shown: IntArray
     """Handles of the nodes of a property without a scope."""
     walks: Walks | None = None
@@ -164,11 +167,12 @@ class AnswerParts:
     @classmethod
     def of(cls, answer: Selection | PathResult) -> Self:
         """The parts of an answer, before its page is cut."""
-        whole, walks = (
-            (answer, None) if isinstance(answer, Selection) else (answer.selection, answer.walks)
-        )
-        shown = whole.nodes[: whole.common] if isinstance(answer, Selection) else answer.shown
-        return cls(whole.columns, whole.nodes, whole.types, whole.edges, shown, walks)
+        if isinstance(answer, Selection):
+            whole, shown, walks = answer, answer.nodes[: answer.common], None
+        else:
+            whole, shown, walks = answer.selection, answer.shown, answer.walks
+        every = (whole.nodes, whole.types, whole.edges, whole.summary)
+        return cls(whole.columns, *every, shown, walks)
 
     @property
     def steps(self) -> int | None:
@@ -177,10 +181,9 @@ class AnswerParts:
 
     def names(self, known: Names) -> Names:
         """Known names, and those of the types and predicates of the answer."""
-        columns = self.columns
-        types = {columns.type_names[n] for n in set(self.types.tolist())}
-        predicates = {columns.predicate_names[n] for n in set(self.edges.predicates.tolist())}
-        return Names(known.types | types, known.predicates | predicates)
+        found = self.vocabulary
+        types, predicates = found.entity_types_found, found.predicates_found
+        return Names(known.types.union(types), known.predicates.union(predicates))
 
     def nodes_of(self, of: ScopedProperty, *, ending: bool = False) -> IntArray:
         """Handles of the nodes that may have a property, each once.
@@ -235,15 +238,59 @@ def refuse_stripped(argument: str, of: ScopedProperty, stripped: Collection[str]
 async def known_properties(
     db: GraphDbInterface, parts: AnswerParts, of: ScopedProperty, stripped: Collection[str]
 ) -> tuple[str, ...]:
-    """The properties of a scope that are most like one that nothing has, or else some of them."""
-    keys = await common_keys(db, parts.columns, parts.scope(of))
-    if of.predicate is not None:
-        keys = [key for key in keys if key not in stripped]
-    near = KnownNames(keys).nearest(of.key)
+    """The properties of a scope that are most like one that nothing has, or else some of them.
+
+    A property of edges stands behind its predicate, also where edges have what no node has.
+    """
+    columns = parts.columns
+    keys = await common_keys(db, columns, await _first(columns, parts.scope(of)), stripped)
+    near = KnownNames(keys).nearest(of.key if of.predicate is None else f"{of.predicate}.{of.key}")
+    if not near and of == ScopedProperty(of.key):
+        of_edges = await common_keys(db, columns, await _first(columns, parts.edges), stripped)
+        near = [[key] for key in of_edges if key.endswith(f".{of.key}")]
     return tuple(same[0] for same in near) or tuple(keys)
 
 
+async def _first(columns: IntegerGraph, things: IntArray | Ring) -> IntArray | Ring:
+    """The first nodes or edges, in the order of their ids."""
+    if not isinstance(things, Ring):
+        return (await columns.ordered(things))[:_LOOKED_AT]
+    ends = distinct_numbers(things.ends)
+    return at(things, (await order_of_edges(columns, ends, things))[:_LOOKED_AT])
+
+
 # --- the facets of an answer --------------------------------------------------------
+
+
+class FacetCounts:
+    """Facets of the same nodes or edges, counted batch by batch.
+
+    Args:
+        facets: The facets.
+
+    Attributes:
+        keys: The keys of metadata that they need.
+    """
+
+    def __init__(self, facets: Sequence[Facet]) -> None:
+        self._counts = [(one, ValueCounts()) for one in facets]
+        self.keys = frozenset(one.of.key for one in facets)
+
+    def add(self, metadata: Sequence[Metadata]) -> None:
+        """Count the properties of some nodes or edges."""
+        for one, counts in self._counts:
+            counts.add([known.get(one.of.key) for known in metadata])
+
+    async def summaries(self) -> Facets:
+        """What has been counted, by label.
+
+        Raises:
+            TimeoutError: The deadline passed.
+        """
+        return {
+            one.label: await off_loop(counts.size, partial(counts.summary, one.most))
+            for one, counts in self._counts
+        }
 
 
 async def with_facets(
@@ -263,7 +310,7 @@ async def with_facets(
     if not query.facets or (not isinstance(query, IntersectionQuery) and query.offset):
         return selection
     facets = await facets_of(db, answer, query.facets, stripped=stripped)
-    return replace(selection, facets=facets, last_page=[])
+    return replace(selection, facets=facets)
 
 
 async def facets_of(
@@ -292,26 +339,17 @@ async def facets_of(
     for one in wanted:
         refuse_stripped("facets", one.of, stripped)
         scopes[replace(one.of, key="")].append(one)
-    counts = {one.label: ValueCounts() for one in wanted}
+    found: dict[str, FacetSummary] = {}
     for scope, group in scopes.items():
-        keys = {one.label: one.of.key for one in group}
-        read = properties_of(db, parts.columns, parts.scope(scope), set(keys.values()))
+        counts = FacetCounts(group)
+        read = properties_of(db, parts.columns, parts.scope(scope), counts.keys)
         async with aclosing(read) as batches:
             async for _, metadata in batches:
-                await off_loop(len(metadata), partial(_add, counts, keys, metadata))
-    found = {}
+                await off_loop(len(metadata), partial(counts.add, metadata))
+        found |= await counts.summaries()
     for one in wanted:
-        size = counts[one.label].size
-        summary = await off_loop(size, partial(counts[one.label].summary, one.most))
+        summary = found[one.label]
         if summary.missing and not summary.count:
             known = await known_properties(db, parts, one.of, stripped)
-            summary = replace(summary, known=known)
-        found[one.label] = summary
-    return found
-
-
-def _add(
-    counts: Mapping[str, ValueCounts], keys: Mapping[str, str], metadata: Sequence[Metadata]
-) -> None:
-    for label, key in keys.items():
-        counts[label].add([one.get(key) for one in metadata])
+            found[one.label] = replace(summary, known=known)
+    return {one.label: found[one.label] for one in wanted}

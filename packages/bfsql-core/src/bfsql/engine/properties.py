@@ -8,7 +8,7 @@ nodes and edges have it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,8 @@ from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
+from bfsql.models.parts import present
 
-_LOOKED_AT = 100
-"""Number of nodes or edges among which properties are looked for that a call may have meant."""
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
@@ -83,20 +82,24 @@ def properties_of(
 
 
 async def common_keys(
-    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring
+    db: GraphDbInterface,
+    columns: IntegerGraph,
+    things: IntArray | Ring,
+    stripped: Collection[str] = (),
 ) -> list[str]:
-    """The keys of the metadata of some nodes or edges, the most common first.
+    """The keys of the metadata of a few nodes or edges, the most common first.
 
-    Only the first hundred are read, with all of their metadata.
+    Keys of edges stand behind their predicate, without those that are `stripped`.
     """
-    records: Iterable[Metadata]
+    counts: Counter[str] = Counter()
     if isinstance(things, Ring):
-        edges = await _triples(columns, Ring(*(column[:_LOOKED_AT] for column in things)))
-        records = (await call.within(db.metadata_for_edges_batch(edges))).values()
+        read = await call.within(db.metadata_for_edges_batch(await _triples(columns, things)))
+        for (_, predicate, _), known in read.items():
+            counts.update(f"{predicate}.{key}" for key in present(known) if key not in stripped)
     else:
-        ids = await call.within(columns.ids(things[:_LOOKED_AT]))
-        records = (await call.within(db.metadata_for_nodes_batch(ids))).values()
-    counts = Counter(key for one in records for key, value in one.items() if value is not None)
+        ids = await call.within(columns.ids(things))
+        for known in (await call.within(db.metadata_for_nodes_batch(ids))).values():
+            counts.update(present(known))
     return sorted(counts, key=lambda key: (-counts[key], key))
 
 

@@ -413,7 +413,7 @@ async def in_strings(
     type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
     order: npt.NDArray[np.intp] | None = None
     if len(edges.subjects) > FEW_EDGES:
-        order = await _order(columns, nodes, edges)
+        order = await order_of_edges(columns, nodes, edges)
         edges = at(edges, order)
     id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
     triples = list(
@@ -430,7 +430,9 @@ async def in_strings(
     return ids, type_of, triples, order
 
 
-async def _order(columns: IntegerGraph, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
+async def order_of_edges(
+    columns: IntegerGraph, nodes: IntArray, edges: Ring
+) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
     subjects, objects = places_of(in_order, edges.ends, columns.size).reshape(2, -1)
