@@ -107,7 +107,7 @@ class ValueCounts:
                 self._counts[kind].update(own)
             else:
                 flat = (scalar for value in own for scalar in scalars(value))
-                self._count([str(one) if isinstance(one, str) else one for one in flat])
+                self._count([str.__str__(one) if isinstance(one, str) else one for one in flat])
 
     def _values(self) -> Iterator[tuple[Scalar, Number | None, int]]:
         """Each value, its number if it is one, and how often it was counted."""
