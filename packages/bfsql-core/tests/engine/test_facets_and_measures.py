@@ -303,6 +303,7 @@ async def test_an_error_says_what_would_be_right(arguments, sentence):
     [
         ({"facets": ["yaer"]}, 'nothing of the answer has "yaer". There is: year.'),
         ({"facets": ["studies.x"]}, 'has "studies.x". There is: studies.confidence.'),
+        ({"measure": "max 1.confidence"}, "There is: studies.confidence."),
         ({"facets": ["confidence"]}, 'has "confidence". There is: studies.confidence.'),
         ({"facets": ["begun"]}, 'facets: "begun" is sorted as text: "24/08/2017" is no number'),
         ({"measure": "max 1.begun"}, 'measure: "max 1.begun" is sorted as text'),

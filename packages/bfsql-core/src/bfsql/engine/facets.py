@@ -245,7 +245,7 @@ async def known_properties(
     columns = parts.columns
     keys = await common_keys(db, columns, await _first(columns, parts.scope(of)), stripped)
     near = KnownNames(keys).nearest(of.key if of.predicate is None else f"{of.predicate}.{of.key}")
-    if not near and of == ScopedProperty(of.key):
+    if not near and of.type is None and of.predicate is None:
         of_edges = await common_keys(db, columns, await _first(columns, parts.edges), stripped)
         near = [[key] for key in of_edges if key.endswith(f".{of.key}")]
     return tuple(same[0] for same in near) or tuple(keys)
