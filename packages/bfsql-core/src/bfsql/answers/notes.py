@@ -102,7 +102,9 @@ def subgraph_notes(
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
     detail = _detail(facts, bound)
-    properties = chain(_conditions(facts), _order(facts), _measures(facts), _facets(result, bound))
+    properties = chain(_conditions(facts), _order(facts))
+    if result.facets or facts.measures:
+        properties = chain(properties, _measures(facts), _facets(result, bound))
     return [*own, *properties, *detail, *left_out(facts.omissions)]
 
 

@@ -160,7 +160,7 @@ class SubgraphWriter:
                 "common_count": common,
                 "shown_count": None if shown is None else shown.count,
                 "notes": list(map(str, notes)) or None,
-                "facets": facets_document(result.facets) or None,
+                "facets": facets_document(result.facets) if result.facets else None,
                 "schema_summary": {
                     "entity_types_found": result.schema_summary.entity_types_found,
                     "predicates_found": result.schema_summary.predicates_found,

@@ -307,7 +307,7 @@ async def with_facets(
         TimeoutError: As in `facets_of`.
     """
     selection = answer if isinstance(answer, Selection) else answer.selection
-    if not query.facets or (not isinstance(query, IntersectionQuery) and query.offset):
+    if not isinstance(query, IntersectionQuery) and query.offset:
         return selection
     facets = await facets_of(db, answer, query.facets, stripped=stripped)
     return replace(selection, facets=facets)

@@ -103,7 +103,8 @@ async def _answered(
             ids = [*ids, *unknown]
         if query.sort_by is not None:
             selection = await in_order_of(db, selection, query.sort_by)
-        selection = await with_facets(db, query, selection)
+        if query.facets:
+            selection = await with_facets(db, query, selection)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         result = with_absent_fields(pages, result)

@@ -96,7 +96,8 @@ class PathQuery(_Paged):
     @property
     def counted_steps(self) -> frozenset[int]:
         """The steps whose different nodes are counted for each shown node."""
-        measures = (measure(text, Names((), ()), len(self.path.steps)) for text in self.measure)
+        last, names = len(self.path.steps), Names((), ())
+        measures = [measure(text, names, last) for text in self.measure]
         steps = [one.step for one in measures if one.function == "count"]
         return frozenset([*steps, *([] if self.count_distinct is None else [self.count_distinct])])
 

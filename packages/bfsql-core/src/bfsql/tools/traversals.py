@@ -159,8 +159,9 @@ class Traversal:
         if query.sort_by is not None:
             counted = query.count_distinct
             result = await in_order_of_walks(self._db, result, query.sort_by, counted)
-        selection = await with_facets(self._db, query, result, stripped=stripped)
-        result = replace(result, selection=selection)
+        if query.facets:
+            whole = await with_facets(self._db, query, result, stripped=stripped)
+            result = replace(result, selection=whole)
         self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
         pages = (
             PathPages(query, result, walks=walks, too_large=query.walks and not walks)
@@ -232,8 +233,9 @@ class Traversal:
         """Answer with a selection, in the requested order."""
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
-        stripped = self._limits.stripped
-        selection = await with_facets(self._db, query, selection, stripped=stripped)
+        if query.facets:
+            stripped = self._limits.stripped
+            selection = await with_facets(self._db, query, selection, stripped=stripped)
         return await self._answer([Pages(query, selection)], selection.summary)
 
     async def _answer(self, kinds: Iterable[Pages], summary: SchemaSummary) -> Answer:
