@@ -59,7 +59,7 @@ def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
 @pytest.mark.parametrize("tool", PARAMETERS)
 def test_a_tool_is_described_with_every_argument_and_its_default(tool: str) -> None:
     rows = ROW.findall(section(page("reference/tools.md"), f"## {tool}"))
-    known = {p.name: p for p in PARAMETERS[tool]}
+    known = {p.name: p for p in PARAMETERS[tool] if p.is_listed}
     described = {name: (kind, bare(default)) for name, kind, default in rows if name in known}
     assert list(described) == list(known)
     for name, (kind, default) in described.items():
@@ -117,7 +117,13 @@ def test_every_command_is_there_with_its_own_options(name: str) -> None:
     text = section(page("reference/command-line.md"), f"{'###' if tool else '##'} bfsql {name}")
     command = bfsql.get_command(click.Context(bfsql), name)
     assert command is not None
-    ours = {flag for param in command.params for flag in param.opts if flag.startswith("--")}
+    ours = {
+        flag
+        for param in command.params
+        if not getattr(param, "hidden", False)
+        for flag in param.opts
+        if flag.startswith("--")
+    }
     first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
     shared = {"--backend", "--config"} | ({"--json", "--answer-format"} | first if tool else set())
     assert [flag for flag in sorted(ours - shared) if flag not in text] == []

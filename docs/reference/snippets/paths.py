@@ -23,8 +23,8 @@ async def main() -> None:
             seeds=["flu"],
             path=["<-about- Paper", "<-authored- Person", "-member_of-> Lab"],
             show="ends",
-            count_distinct=1,
-            sort_by="-distinct",
+            measure="count 1",
+            sort_by="-measure",
             topology_only=True,
         )
         for node in answer.content["nodes"]:

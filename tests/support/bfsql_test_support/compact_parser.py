@@ -123,6 +123,7 @@ class _Answer:
         self.ids: dict[str, str] = {}
         self.taken: list[str] = []
         self.notes: list[str] = []
+        self.facets: Record = {}
 
     def next(self) -> Line:
         self.place += 1
@@ -193,6 +194,8 @@ class _Answer:
             content["node_counts"] = tallies["nodes"]
             return self.finished(content | self.fields())
         content |= self.fields()
+        if self.facets:
+            content["facets"] = self.facets
         content["schema_summary"] = {
             "entity_types_found": list(tallies["nodes"]),
             "predicates_found": list(tallies["edges"]),
@@ -251,6 +254,9 @@ class _Answer:
         content: Record = {}
         while self.place < len(self.lines) and not self.lines[self.place].startswith("["):
             line = self.next()
+            if line.take("facet "):
+                self.facet(line)
+                continue
             key = line.name(re.compile(r"[^\s\"|={}\[\];,>]+?(?=: | \(\d+\):$)"))
             if line.take(" ("):
                 count = line.number()
@@ -277,6 +283,23 @@ class _Answer:
             if "tool_usage_notes" in content:
                 content.setdefault("entity_types", sorted(ends))
         return content
+
+    def facet(self, line: Line) -> None:
+        label = line.name(re.compile(r"[^\s\"|={}\[\];,>]+?(?=: )"))
+        line.expect(": ")
+        found: Record = {}
+        while not line.over and not line.take("; "):
+            key = line.matched(re.compile(r"\w+"))
+            line.expect(" ")
+            found[key] = line.value(",;")
+            line.take(", ")
+        found["values"] = []
+        while not line.over:
+            text = line.name(re.compile(r"[^\",;]+(?= \d+(, |$))"))
+            line.expect(" ")
+            found["values"].append([text, line.number()])
+            line.take(", ")
+        self.facets[label] = found
 
     def tables(self) -> list[Record]:
         found = []

@@ -227,6 +227,7 @@ CONDITIONS = (
     "nowhere=1",
 )
 ORDERS = ("name", "-name", "-total_mentions", "total_mentions", "degree", "-degree", "synonyms")
+FACETS = ("name:2", "total_mentions", "Drug.synonyms", "vector", "causes.confidence", "nowhere")
 FIELDS = ("name", "confidence", "total_mentions", "nested", "provenance", "id", "nowhere")
 
 
@@ -237,6 +238,7 @@ def narrowing() -> st.SearchStrategy[dict[str, Any]]:
         optional={
             "where": st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=3, unique=True),
             "sort_by": st.sampled_from(ORDERS),
+            "facets": st.lists(st.sampled_from(FACETS), min_size=1, max_size=3, unique=True),
             "fields": st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3, unique=True),
         },
     )

@@ -21,6 +21,7 @@ _SUBGRAPH = [
     "shown_count",
     "walk_count",
     "notes",
+    "facets",
     "schema_summary",
     "walks",
     "nodes",

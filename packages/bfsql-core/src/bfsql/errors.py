@@ -212,7 +212,7 @@ class NodesUncounted(ToolError, TimeoutError):
         super().__init__(
             f"The pairs of nodes of the steps {first} and {last} could not be counted "
             f"{in_time(seconds)}. Name fewer seeds, a type or a predicate in each step, or the "
-            "nodes that walks have to end at in to; without count_distinct the walks are counted.",
+            "nodes that walks have to end at in to; paths counts the walks instead.",
             kind="deadline",
         )
 

@@ -130,7 +130,8 @@ def test_a_schema_is_injected_only_when_it_is_complete_and_small():
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_argument_is_described_required_ones_are_listed_and_no_other_is_taken(tool):
     schema = tool.input_schema
-    assert list(schema["properties"]) == [p.name for p in PARAMETERS[tool.name]]
+    listed = [p.name for p in PARAMETERS[tool.name] if p.is_listed]
+    assert list(schema["properties"]) == listed
     assert all(len(p["description"]) > 10 for p in schema["properties"].values())
     assert schema.get("required", []) == [p.name for p in PARAMETERS[tool.name] if p.required]
     assert schema["additionalProperties"] is False
@@ -152,6 +153,10 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
             "node_count": {"type": "integer"},
             "edge_count": {"type": "integer"},
             "notes": texts | {"description": "What is missing, and how to get it."},
+            "facets": {
+                "type": "object",
+                "description": "Counts, min, max, mean, sum and values of the whole answer.",
+            },
             "schema_summary": {"type": "object"},
             "nodes": {
                 "type": "array",
@@ -174,7 +179,7 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
 def test_the_usage_notes_name_every_argument():
     for parameters in PARAMETERS.values():
         for parameter in parameters:
-            assert parameter.name in USAGE_NOTES
+            assert (parameter.name in USAGE_NOTES) == parameter.is_listed
 
 
 async def test_the_schema_of_an_operation_is_that_of_the_store():

@@ -1,7 +1,7 @@
 """An answer as lines of text: the same facts as the JSON, in fewer characters (`asking.md` 8).
 
     answer  = walk | list | entity | schema
-    walk    = taken* counts field* (table* links* | rows?)
+    walk    = taken* counts field* facet* (table* links* | rows?)
     list    = "results: " number taken* field* table*
     entity  = "entity " who taken* field* links*
     schema  = (taken* counts)? field*
@@ -13,6 +13,8 @@
     tally   = name (" " number)? (", " name " " number)*
     field   = "note: " value | key ": " value | "edges: " tally
             | key " (" number "):" line*                    so many lines of a list
+    facet   = "facet " key ": " key " " value (", " key " " value)* ("; " common)?
+    common  = text " " number (", " text " " number)*
     table   = "[" (name | "*") (" " column)* "]" columns row*
     row     = (number " ")? name ("|" cell)*
     links   = "[-" name "->]" columns link*
@@ -71,6 +73,7 @@ from bfsql.models.characters import is_visible
 _NODE = ("id", "entity_type", "metadata")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
 _ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
+_COMMON = re.compile(r"[^\s\",;]([^\",;\n]*[^\s\",;])?")
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 _SHORT = {
     "seed_count": "seeds",
@@ -120,6 +123,7 @@ def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
     yield from _notes(notes)
     if along := content.get("along"):
         yield from _values("along", along)
+    yield from (_facet(*one) for one in content.get("facets", {}).items())
     if "walks" in content:
         if undecided := [node["id"] for node in content["nodes"] if "undecided" in node]:
             yield from _values("undecided", undecided)
@@ -254,6 +258,12 @@ def _values(key: str, values: Sequence[str]) -> list[str]:
 def _field(key: str, content: Any) -> str:
     written = name(key) if key != "note" else '"note"'
     return f"{written}: {value(content)}"
+
+
+def _facet(label: str, facet: Mapping[str, Any]) -> str:
+    numbers = (f"{key} {value(n, _COMMON)}" for key, n in facet.items() if key != "values")
+    common = ", ".join(f"{name(text, _COMMON)} {count}" for text, count in facet["values"])
+    return f"facet {name(label)}: {', '.join(numbers)}" + (f"; {common}" if common else "")
 
 
 def _row(node: Mapping[str, Any], label: str) -> TableRow:

@@ -32,7 +32,7 @@ _RADIUS, _SEED_RADIUS = 6, 9
 _LABEL = 24
 """Maximum number of characters of a name in the picture."""
 _LABEL_WIDTH, _LABEL_HEIGHT = 110, 13
-_OF_STUBS = frozenset({"id", "entity_type", "seed", "via", "paths", "distinct"})
+_OF_STUBS = frozenset({"id", "entity_type", "seed", "via", "paths", "distinct", "measure"})
 """The fields of an entity without its metadata."""
 
 

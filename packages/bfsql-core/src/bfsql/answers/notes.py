@@ -25,6 +25,7 @@ from bfsql.models import (
     Omission,
     RelationCondition,
 )
+from bfsql.models.comparison import is_unordered, number_in
 from bfsql.models.condition import quoted
 
 SHOWN = 5
@@ -102,7 +103,10 @@ def subgraph_notes(
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
     detail = _detail(facts, bound)
-    return [*own, *_conditions(facts), *_order(facts), *detail, *left_out(facts.omissions)]
+    properties = chain(_conditions(facts), _order(facts))
+    if result.facets or facts.measures:
+        properties = chain(properties, _measures(facts), _facets(result, bound))
+    return [*own, *properties, *detail, *left_out(facts.omissions)]
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
@@ -342,6 +346,9 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
         found = f" There is: {values}." if values else ""
         yield f"where: nothing reached meets {one.excerpt}.{found}"
+    texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
+    if (text := next(texts, None)) is not None and number_in(text) is None:
+        yield f"where: {one.excerpt}{_as_text(text)}"
     if facts.unlike:
         yield (
             f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.excerpt} "
@@ -363,6 +370,40 @@ def _order(facts: AnswerGaps) -> Iterator[str]:
         )
     if order.mixed:
         yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
+    if order.unordered is not None:
+        yield f"sort_by: {key}{_as_text(order.unordered)}"
+
+
+def _as_text(example: str) -> str:
+    return f" is sorted as text: {quoted(clean_text(example))} is no number and no ISO date."
+
+
+def _measures(facts: AnswerGaps) -> Iterator[str]:
+    for one in facts.measures:
+        text = quoted(one.text)
+        if not one.had:
+            known = _properties(one.known)
+            yield f"measure: nothing at that step has the property of {text}.{known}"
+        if one.texts:
+            yield f"measure: {text} leaves out {counted(one.texts, 'value')} held as text."
+        if one.unordered is not None:
+            yield f"measure: {text}{_as_text(one.unordered)}"
+
+
+def _properties(properties: Sequence[str]) -> str:
+    return f" There is: {listed(properties)}." if properties else ""
+
+
+def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterator[str]:
+    for label, one in result.facets.items():
+        key = quoted(label)
+        if one.missing and not one.count:
+            yield f"facets: nothing of the answer has {key}.{_properties(one.known)}"
+        if one.unordered is not None:
+            yield f"facets: {key}{_as_text(one.unordered)}"
+    cut = [label for label, one in result.facets.items() if one.cut]
+    if cut:
+        yield f"facets: {bound.name} left fewer values than requested of {listed(cut)}."
 
 
 def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:

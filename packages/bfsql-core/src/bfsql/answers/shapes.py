@@ -13,7 +13,7 @@ models.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -24,6 +24,8 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 """Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""
 
 Count = Annotated[int, Field(ge=0)]
+Measured: TypeAlias = int | float | str | None
+"""A number; text where a property has none; null where there is no value."""
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
 _NOT_STATED: Any = Field(default=None, validate_default=False)
@@ -61,6 +63,8 @@ class ShownNode(AnswerNode):
     paths: Count
     distinct: Count = 0
     """Only with `count_distinct`."""
+    measure: Measured | list[Measured] = None
+    """Only with `measure`: the number, or a list where several are requested."""
 
 
 class StubEdge(StrictModel):
@@ -96,12 +100,39 @@ class SchemaSummary(StrictModel):
     edge_counts: dict[str, Count]
 
 
+class Facet(StrictModel):
+    """The values of a property over the whole answer."""
+
+    count: Count
+    """Nodes or edges that have the property."""
+    missing: Count
+    """Those that do not."""
+    distinct: Count
+    """Different values."""
+    numbers: Count = 0
+    """Values that are numbers, where others are text."""
+    min: Measured = None
+    max: Measured = None
+    mean: Measured = None
+    sum: Measured = None
+    """Absent where no value is a number; rounded where no JSON number has all digits."""
+    values: list[Annotated[list[str | int], Field(min_length=2, max_length=2)]]
+    """The most common values, each with its number."""
+    other_values: Count = 0
+    """Different values that are not listed; absent if there are none."""
+
+
 class _Subgraph(StrictModel):
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
     notes: Notes = Field(
         default=[], validate_default=False, description="What is missing, and how to get it."
+    )
+    facets: Annotated[dict[str, Facet], Field(min_length=1)] = Field(
+        default={},
+        validate_default=False,
+        description="Counts, min, max, mean, sum and values of the whole answer.",
     )
     schema_summary: SchemaSummary
     nodes: list[AnswerNode] = _NODES

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +29,8 @@ from bfsql.models import (
     Triple,
     WalkRow,
 )
+from bfsql.models.facet import Facets, FacetSummary, Value
+from bfsql.models.json_values import json_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -162,6 +165,7 @@ class SubgraphWriter:
                 "shown_count": None if shown is None or rows is not None else shown.count,
                 "walk_count": None if shown is None or rows is None else shown.count,
                 "notes": list(map(str, notes)) or None,
+                "facets": facets_document(result.facets) if result.facets else None,
                 "schema_summary": {
                     "entity_types_found": result.schema_summary.entity_types_found,
                     "predicates_found": result.schema_summary.predicates_found,
@@ -213,6 +217,40 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
             node["paths"] = shown.paths[i]
             if shown.distinct is not None:
                 node["distinct"] = shown.distinct[i]
+            if shown.measures:
+                value = shown.measures[i]
+                node["measure"] = (
+                    list(map(_value, value)) if isinstance(value, list) else _value(value)
+                )
+
+
+def facets_document(facets: Facets) -> Document:
+    """The facets of an answer."""
+    return {clean_text(label): _facet(one) for label, one in facets.items()}
+
+
+def _facet(one: FacetSummary) -> Document:
+    return _without_absent(
+        {
+            "count": one.count,
+            "missing": one.missing,
+            "distinct": one.distinct,
+            "numbers": one.numbers if 0 < one.numbers < one.items else None,
+            "min": _value(one.minimum),
+            "max": _value(one.maximum),
+            "mean": _value(one.mean),
+            "sum": _value(one.total),
+            "values": [[clean_text(text), count] for text, count in one.common],
+            "other_values": one.distinct - len(one.common) or None,
+        }
+    )
+
+
+def _value(value: Value) -> int | float | str | None:
+    if isinstance(value, Decimal):
+        number, near = json_number(value), float(value)
+        return near if isinstance(number, str) and math.isfinite(near) else number
+    return clean_text(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,12 @@ from bfsql.answers.notes import counted
 from bfsql.cli.command import escape
 
 _ENTITY = ("id", "entity_type", "name")
-_OF_WALKS = ("via", "paths", "distinct")
+_OF_WALKS = ("via", "paths", "distinct", "measure")
 """Fields of a node that say how it belongs to the answer."""
+_OF_FACETS = (
+    *("facet", "count", "missing", "distinct", "numbers", "min", "max", "mean", "sum"),
+    *("values", "other_values"),
+)
 
 
 def show(
@@ -74,6 +78,8 @@ def _subgraph(
     content: Mapping[str, Any], fields: Sequence[str], sorted_by: str
 ) -> Iterator[RenderableType]:
     nodes, edges = content["nodes"], content["edges"]
+    facets = content.get("facets", {}).items()
+    yield from _records(({"facet": label, **_facet(one)} for label, one in facets), _OF_FACETS)
     of_walks = [field for field in _OF_WALKS if any(field in node for node in nodes)]
     yield from _records(map(_flat, nodes), (*_ENTITY, *of_walks, sorted_by, *fields))
     if "walks" in content:
@@ -99,6 +105,10 @@ def _walks(walks: Sequence[Mapping[str, Any]], nodes: list[dict[str, Any]]) -> I
         width = max(map(len, rows))
         padded = (row + [""] * (width - len(row)) for row in rows)
         yield table([str(step) for step in range(width)], padded)
+
+
+def _facet(facet: Mapping[str, Any]) -> dict[str, Any]:
+    return {**facet, "values": ", ".join(f"{text} {count}" for text, count in facet["values"])}
 
 
 def _tree(

@@ -119,6 +119,7 @@ def _option(p: Parameter, parameters: tuple[Parameter, ...]) -> click.Option:
         help=_help(p.description, parameters) + default,
         default=None,
         is_flag=p.kind == "flag",
+        hidden=not p.is_listed,
         multiple=p.kind == "texts",
         metavar=_METAVARS[p.kind] or None,
     )

@@ -57,8 +57,15 @@ async def names_for(db: GraphDbInterface, query: Query) -> Names:
     Raises:
         TimeoutError: The deadline passed.
     """
-    if not query.where:
-        return Names((), ())
+    return await names_of(db) if query.where else Names((), ())
+
+
+async def names_of(db: GraphDbInterface) -> Names:
+    """The types and predicates that a graph lists.
+
+    Raises:
+        TimeoutError: The deadline passed.
+    """
     async with call.time_limit():
         return Names(*await asyncio.gather(db.entity_types(), db.predicates()))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -14,7 +14,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.select import Pages, Result
 from bfsql.models import Metadata, Triple
-from bfsql.models.parts import only
+from bfsql.models.parts import only, present
 
 K = TypeVar("K", str, Triple)
 
@@ -66,7 +66,7 @@ async def with_edge_metadata(
         return replace(result, facts=replace(result.facts, late=late))
     full = {triple: found.get(triple, {}) for triple in wanted}
     if keys is not None:
-        full = {triple: known for triple, known in full.items() if _present(known)}
+        full = {triple: known for triple, known in full.items() if present(known)}
     return replace(result, page=replace(result.page, edge_metadata=full))
 
 
@@ -105,7 +105,7 @@ def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] =
     if not pages.query.fields or facts.late or facts.bare_edges:
         return result
     records = (result.page.node_metadata, result.page.edge_metadata)
-    seen = {key for every in records for known in every.values() for key in _present(known)}
+    seen = {key for every in records for known in every.values() for key in present(known)}
     absent = [key for key in pages.query.fields if key not in seen]
     hidden = tuple(key for key in absent if key in stripped)
     unknown = tuple(key for key in absent if key not in stripped)
@@ -133,11 +133,6 @@ def trimmed(result: Result, nodes: int, edges: int) -> Result:
 def _keys(pages: Pages) -> frozenset[str] | None:
     """The keys selected by `fields`; None for all."""
     return frozenset(pages.query.fields) or None
-
-
-def _present(metadata: Mapping[str, object]) -> list[str]:
-    """The keys of the metadata that an answer shows."""
-    return [key for key, value in metadata.items() if value is not None]
 
 
 def _first(full: dict[K, Metadata], count: int) -> dict[K, Metadata]:

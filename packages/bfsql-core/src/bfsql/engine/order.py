@@ -7,9 +7,11 @@ are ordered by id. Only the metadata key that is sorted by is read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,13 +27,14 @@ from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
-from bfsql.models.comparison import number_in, scalars, shown_as
+from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import quoted
+from bfsql.models.facet import Value
 from bfsql.models.merge import fold
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
-DEGREE, PATHS, DISTINCT = "degree", "paths", "distinct"
+DEGREE, PATHS, DISTINCT, MEASURE = "degree", "paths", "distinct", "measure"
 """The sort keys that are not properties."""
 
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
@@ -41,7 +44,7 @@ class SortBy(NamedTuple):
     """A sort key and its direction."""
 
     key: str
-    """A property, or one of the three numbers."""
+    """A property, or one of the four numbers."""
     descending: bool
 
 
@@ -59,7 +62,7 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
 
     Args:
         text: `year` or `-year`; `year desc` is also accepted.
-        counted: Those of the three numbers that the answer has.
+        counted: Those of the four numbers that the answer has.
 
     Raises:
         ToolError: The text names a number that the answer does not have.
@@ -71,8 +74,8 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
         key, descending = key[1:].strip(), descending or key[0] == "-"
     if not key:
         raise _wrong(text, "names no property")
-    if key in (PATHS, DISTINCT) and key not in counted:
-        needs = "path" if key == PATHS or PATHS not in counted else "count_distinct"
+    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
+        needs = "path" if key == PATHS or PATHS not in counted else "measure"
         raise _wrong(text, f"needs {needs}, which this call has not")
     return SortBy(key, descending)
 
@@ -82,7 +85,7 @@ async def in_order(
     columns: IntegerGraph,
     nodes: IntArray,
     by: SortBy,
-    numbers: Numbers | None = None,
+    numbers: Numbers | Sequence[Value] | None = None,
 ) -> Order:
     """The order of some nodes.
 
@@ -91,24 +94,29 @@ async def in_order(
         columns: The graph in integers, for this call.
         nodes: Handles in any order, each once.
         by: The sort key and its direction.
-        numbers: The number of each node if the key is no property.
+        numbers: The number or the measure of each node if the key is no property.
 
     Raises:
         TimeoutError: The deadline passed while metadata was read.
     """
     by_id = places_of(nodes, await columns.ordered(nodes), columns.size)
-    if numbers is not None:
+    if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
         return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
-    values: list[int | float | str | None] = []
-    async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
-        async for _, metadata in parts:
-            values += await off_loop(len(metadata), partial(_values, metadata, by))
+    values: list[Value] = []
+    if numbers is not None:
+        values += [fold(one) if isinstance(one, str) else one for one in numbers]
+    else:
+        async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
+            async for _, metadata in parts:
+                values += await off_loop(len(metadata), partial(_values, metadata, by))
 
     def ordered() -> Order:
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
-        return Order(places, SortKeySummary(by.key, had=had, mixed=kinds > 1))
+        texts = [one for one in values if isinstance(one, str)] if numbers is None else []
+        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
+        return Order(places, facts)
 
     return await off_loop(len(nodes), ordered)
 
@@ -136,23 +144,20 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
     )
 
 
-async def in_order_of_walks(db: GraphDbInterface, result: PathResult, text: str) -> PathResult:
+async def in_order_of_walks(
+    db: GraphDbInterface, result: PathResult, text: str, counted: int | None
+) -> PathResult:
     """Sort the shown nodes of a path's answer by `sort_by`."""
     selection, shown = result.selection, result.shown
-    counts = {PATHS: result.paths}
-    if result.distinct is not None:
-        counts[DISTINCT] = result.distinct
+    counts: dict[str, Numbers | Sequence[Value]] = {PATHS: result.paths}
+    if counted is not None:
+        counts[DISTINCT] = result.counts[counted]
+    if result.measures:
+        counts[MEASURE] = result.measures[0]
     by = sort_by(text, (DEGREE, *counts))
     numbers = _degrees(selection, shown) if by.key == DEGREE else counts.get(by.key)
-    places, facts = await in_order(db, selection.columns, shown, by, numbers)
-    facts_of_all = replace(selection.facts, order=facts if len(shown) else None)
-    return replace(
-        result,
-        selection=replace(selection, facts=facts_of_all, last_page=[]),
-        shown=shown[places],
-        paths=result.paths[places],
-        distinct=None if result.distinct is None else result.distinct[places],
-    )
+    order = await in_order(db, selection.columns, shown, by, numbers)
+    return result.sorted_by(*order)
 
 
 def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
@@ -164,7 +169,7 @@ def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
     return np.bincount(touched[touched >= 0], minlength=len(nodes))
 
 
-def _values(metadata: Sequence[Metadata], by: SortBy) -> list[int | float | str | None]:
+def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
     return [_value(one.get(by.key), descending=by.descending) for one in metadata]
 
 
@@ -180,10 +185,10 @@ def _value(value: Any, *, descending: bool) -> int | float | str | None:
 
 
 def _sorted(
-    by_id: Sequence[int], values: Sequence[int | float | str | None], *, descending: bool
+    by_id: Sequence[int], values: Sequence[Value], *, descending: bool
 ) -> tuple[IntArray, int, int]:
     """The places in order, the number of nodes with a value, and the number of kinds of values."""
-    numbers = [place for place in by_id if isinstance(values[place], int | float)]
+    numbers = [place for place in by_id if isinstance(values[place], int | float | Decimal)]
     texts = [place for place in by_id if isinstance(values[place], str)]
     others = [place for place in by_id if values[place] is None]
     for part in (numbers, texts):
@@ -195,8 +200,8 @@ def _sorted(
 def _wrong(text: str, why: str) -> ToolError:
     return ToolError(
         f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
-        'descending: "year", "-degree"; with path also by "paths", or by "distinct" where '
-        "count_distinct is given.",
+        'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
+        "given.",
         kind="bad_value",
         argument="sort_by",
     )

@@ -22,6 +22,7 @@ from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
+from bfsql.models.parts import present
 
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
@@ -70,6 +71,36 @@ async def properties_of_edges(
         edges = await _triples(columns, Ring(*(column[part] for column in ring)))
         read = await call.within(db.metadata_for_edges_batch(edges, keys))
         yield part, [read.get(edge, NO_METADATA) for edge in edges]
+
+
+def properties_of(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
+) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
+    """Some keys of the metadata of nodes or of edges, in parts."""
+    read = properties_of_edges if isinstance(things, Ring) else properties_of_nodes
+    return read(db, columns, things, keys)  # type: ignore[arg-type]
+
+
+async def common_keys(
+    db: GraphDbInterface,
+    columns: IntegerGraph,
+    things: IntArray | Ring,
+    stripped: Collection[str] = (),
+) -> list[str]:
+    """The keys of the metadata of a few nodes or edges, the most common first.
+
+    Keys of edges stand behind their predicate, without those that are `stripped`.
+    """
+    counts: Counter[str] = Counter()
+    if isinstance(things, Ring):
+        read = await call.within(db.metadata_for_edges_batch(await _triples(columns, things)))
+        for (_, predicate, _), known in read.items():
+            counts.update(f"{predicate}.{key}" for key in present(known) if key not in stripped)
+    else:
+        ids = await call.within(columns.ids(things))
+        for known in (await call.within(db.metadata_for_nodes_batch(ids))).values():
+            counts.update(present(known))
+    return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 class Values:

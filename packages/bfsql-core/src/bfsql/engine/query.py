@@ -9,6 +9,7 @@ from bfsql.abc import GraphDbInterface, normalized
 from bfsql.engine.along import steps_along
 from bfsql.engine.conditions import Query
 from bfsql.engine.detail import with_absent_fields, with_metadata
+from bfsql.engine.facets import with_facets
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of
@@ -105,6 +106,8 @@ async def _answered(
             ids = [*ids, *unknown]
         if query.sort_by is not None:
             selection = await in_order_of(db, selection, query.sort_by)
+        if query.facets:
+            selection = await with_facets(db, query, selection)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         result = with_absent_fields(pages, result)

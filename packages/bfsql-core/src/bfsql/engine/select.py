@@ -45,6 +45,7 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
+from bfsql.models.facet import Facets
 
 Result: TypeAlias = BfsResult | IntersectionResult
 
@@ -67,6 +68,8 @@ class Selection:
     """What the traversal and the filters left out."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
+    facets: Facets = field(default_factory=dict)
+    """The facets of the answer; `bfsql.engine.facets` adds them."""
     last_page: list[LastPage] = field(default_factory=list, compare=False)
     """The last page looked up; at most one entry."""
 
@@ -190,6 +193,7 @@ class Pages:
     Attributes:
         wanted: Number of nodes on the page that the query requests.
         least: The smallest number of nodes that makes a useful answer.
+        facets: The facets of the whole answer, with as many values as a budget leaves.
     """
 
     walks: bool | None = None
@@ -201,6 +205,7 @@ class Pages:
         paged = not isinstance(query, IntersectionQuery)
         self._start, self.wanted = window(query, self._total)
         self.least = 1 if paged else 0
+        self.facets = selection.facets
         self._places: PagePlaces | None = None
         self._prefix: _Prefix | None = None
         for last in selection.last_page:
@@ -228,6 +233,7 @@ class Pages:
             replace(facts, cut_types=dict(sorted(cut.items()))),
             query.k,
             selection.common,
+            self.facets,
         )
 
     async def least_bytes(self, count: int) -> int:  # noqa: ARG002
@@ -266,6 +272,7 @@ class Pages:
             query.offset,
             query.limit,
             seed_count=query.seed_count,
+            facets=self.facets,
         )
 
     @property
@@ -435,7 +442,7 @@ async def in_strings(
     type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
     order: npt.NDArray[np.intp] | None = None
     if len(edges.subjects) > FEW_EDGES:
-        order = await _order(columns, nodes, edges)
+        order = await order_of_edges(columns, nodes, edges)
         edges = at(edges, order)
     id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
     triples = list(
@@ -452,7 +459,9 @@ async def in_strings(
     return ids, type_of, triples, order
 
 
-async def _order(columns: IntegerGraph, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
+async def order_of_edges(
+    columns: IntegerGraph, nodes: IntArray, edges: Ring
+) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
     subjects, objects = places_of(in_order, edges.ends, columns.size).reshape(2, -1)

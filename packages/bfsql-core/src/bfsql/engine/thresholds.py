@@ -35,6 +35,11 @@ MOST_VALUES = 100_000
 
 PAIRS = 4_000_000
 """The approximate number of pairs of nodes on two sides of a junction that are made at once."""
+MOST_PAIRS = 10_000_000
+"""The number of pairs of a shown node and another node or edge that a measure may make.
+
+Making and adding them takes about two seconds.
+"""
 BUSY = 100_000
 """A node of a junction through which more pairs lead is busy.
 

@@ -15,9 +15,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from bfsql.models.json_values import iso_text, json_number, non_finite
+from bfsql.models.json_values import MAX_BITS, iso_text, json_number, non_finite
 from bfsql.models.merge import fold
 
 Scalar: TypeAlias = str | int | float | bool
@@ -30,6 +30,19 @@ _DATE = re.compile(
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?",
     re.IGNORECASE,
 )
+_UNORDERED = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]{1,2}"
+    r"|[0-9]{1,2}\.? [a-z]{3,9}\.?,? [0-9]{2,4}|[a-z]{3,9}\.? [0-9]{1,2},? [0-9]{4}"
+    r"|[+-]?[0-9]{1,3}([,' ][0-9]{3})+([.,][0-9]+)?"
+    r"|[<>~=]?\s?[$\u20ac\u00a3]?\s?[+-]?[0-9]+([.,][0-9]+)?"
+    r"\s?([a-z\u00b5%\u00b0$\u20ac\u00a3]{1,10}(/[a-z]{1,5})?)?[0-9\u00b2\u00b3]?",
+    re.IGNORECASE,
+)
+"""Dates that are not ISO, and numbers with separators, a currency or a unit."""
+_SHORT = 40
+"""Maximum length of such a text."""
+_WHOLE = 1e16
+"""Below it a whole float is shown as an int."""
 _YEAR = re.compile(r"[0-9]{4}")
 MOST_DIGITS = 400
 """Maximum characters of a number; longer ones are text."""
@@ -127,6 +140,48 @@ def number_in(text: str) -> int | float | None:
         return int(text)
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+class Number(NamedTuple):
+    """A value that is a number, also one that is held as text."""
+
+    value: int | float
+    """The number as conditions compare it; a whole one below 10^16 is an int."""
+    decimal: Decimal
+    """The decimal that the value is written as."""
+
+
+def number_of(value: Scalar) -> Number | None:
+    """The number that a value is or represents; None for text, flags and ints of 4,096 bits."""
+    if isinstance(value, bool):
+        return None
+    number = number_in(value) if isinstance(value, str) else value
+    if number is None or (isinstance(number, int) and number.bit_length() > MAX_BITS):
+        return None
+    decimal = Decimal(number) if isinstance(number, int) else Decimal(repr(number))
+    if isinstance(number, float):
+        if isinstance(value, str) and abs(Decimal(value.strip()).adjusted()) <= MOST_DIGITS:
+            decimal = Decimal(value.strip())
+        if number.is_integer() and abs(number) < _WHOLE:
+            number = int(number)
+    return Number(number, decimal or Decimal(0))
+
+
+def unordered_text(counts: Mapping[str, int]) -> str | None:
+    """A text that looks like a date or a number, where most texts are such and sorted as text.
+
+    Such as `24/08/2017`, `3 May 2017`, `1,250` and `10 km`; ISO dates are in order.
+
+    Args:
+        counts: Texts, and how often each occurs.
+    """
+    found = [text for text in counts if is_unordered(text)]
+    return min(found) if 2 * sum(map(counts.__getitem__, found)) > sum(counts.values()) else None
+
+
+def is_unordered(text: str) -> bool:
+    """Whether a text looks like a date or a number, and the order of text is not theirs."""
+    return len(text) <= _SHORT and _UNORDERED.fullmatch(text.strip()) is not None
 
 
 def _moment(text: str) -> Moment | None:

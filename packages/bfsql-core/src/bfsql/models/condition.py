@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
@@ -258,6 +258,49 @@ def quoted_spans(text: str) -> list[tuple[int, int]]:
             spans.append((place, stop))
         place = max(place, stop) + 1
     return spans
+
+
+@dataclass(frozen=True)
+class ScopedProperty:
+    """A property of the nodes or edges of one scope, written like the front of a condition."""
+
+    key: str
+    step: int | None = None
+    """The step of a path; None if the text names none."""
+    type: str | None = None
+    """The type of the nodes; None if the text names none."""
+    predicate: str | None = None
+    """The predicate of the edges; None for a property of nodes."""
+
+
+def scoped_property(
+    text: str, names: Names, steps: int | None, wrong: Callable[[str], ToolError]
+) -> ScopedProperty:
+    """A property from its text: `year`, `Trial.year`, `2.year`, `1.inhibits.confidence`.
+
+    Args:
+        text: The text as written in a call.
+        names: The names that a scope may use.
+        steps: The number of steps of the path; None in a call without a path.
+        wrong: Makes the error from its reason.
+
+    Raises:
+        ToolError: The text names no property, or a step that does not exist.
+    """
+    step, rest = None, text
+    found = _STEP.match(text)
+    if found is not None and (steps is not None or names.find(found[1]) is None):
+        step, rest = int(found[1][:9]), text[found.end() :]
+        if steps is None:
+            raise wrong("names the step of a path, and this call has no path")
+        if step > steps:
+            raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
+    scope, _, rest = _scope(rest, names)
+    key = _unquoted(rest)
+    if not key:
+        raise wrong("names no property")
+    of_nodes = scope is None or scope in names.types
+    return ScopedProperty(key, step, scope if of_nodes else None, None if of_nodes else scope)
 
 
 def quoted(text: str) -> str:

@@ -57,4 +57,9 @@ def only(metadata: Mapping[K, Metadata], keys: Collection[str] | None) -> dict[K
     }
 
 
+def present(metadata: Mapping[str, object]) -> list[str]:
+    """The keys of metadata that answers show: those with a value."""
+    return [key for key, value in metadata.items() if value is not None]
+
+
 __getattr__ = former_names(__name__, {"Part": "EdgeFilter"})

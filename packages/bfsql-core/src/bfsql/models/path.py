@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from bfsql.models.facet import Value
 from bfsql.models.pattern import ANY, Pattern, Step
 
 MAX_STEPS = 8
@@ -79,6 +80,8 @@ class ShownNodes:
     distinct: Mapping[str, int] | None = None
     """By id: different nodes of another step on these walks; None if no step was named.
     """
+    measures: Mapping[str, Value | list[Value]] = field(default_factory=dict)
+    """By id: the measure, or the measures in their order; empty if there are none."""
     many: bool = False
     """Whether there are more than `MOST_PATHS` walks, through a node of the page or in all."""
     walks: Literal["shown", "left out", "too large"] = "shown"

@@ -13,7 +13,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bfsql.models.condition import ConditionTally
+from bfsql.models.condition import ConditionTally, Names
+from bfsql.models.facet import Facets, measure
 from bfsql.models.path import MAX_ALONG, Path, ShownNodes
 from bfsql.models.pattern import ScopedRelation, StepComparison
 from bfsql.models.records import (
@@ -55,6 +56,9 @@ class _Filters(BaseModel):
     )
     sort_by: str | None = Field(default=None, description="The order of the nodes.")
     fields: list[str] = Field(default=[], description="Metadata keys to show; empty means all.")
+    facets: list[str] = Field(
+        default=[], description="Properties whose values are counted over the whole answer."
+    )
 
 
 class _Paged(_Filters):
@@ -101,6 +105,15 @@ class PathQuery(_Paged):
     count_distinct: int | None = Field(
         default=None, ge=0, description="A step whose different nodes are counted."
     )
+    measure: list[str] = Field(default=[], description="Numbers for each shown node.")
+
+    @property
+    def counted_steps(self) -> frozenset[int]:
+        """The steps whose different nodes are counted for each shown node."""
+        last, names = len(self.path.steps), Names((), ())
+        measures = [measure(text, names, last) for text in self.measure]
+        steps = [one.step for one in measures if one.function == "count"]
+        return frozenset([*steps, *([] if self.count_distinct is None else [self.count_distinct])])
 
     @property
     def shown_step(self) -> int:
@@ -158,10 +171,33 @@ class SortKeySummary:
     """Number of nodes that have it."""
     mixed: bool
     """Whether it is a number in some nodes and text in others."""
+    unordered: str | None = None
+    """A text that looks like a date or a number, if most values are such texts."""
 
     def joined(self, other: SortKeySummary) -> SortKeySummary:
         """The combined facts of two parts of an answer."""
-        return SortKeySummary(self.key, self.had + other.had, self.mixed or other.mixed)
+        return SortKeySummary(
+            self.key,
+            self.had + other.had,
+            self.mixed or other.mixed,
+            self.unordered or other.unordered,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSummary:
+    """The property of a measure."""
+
+    text: str
+    """The measure."""
+    had: int
+    """Number of nodes or edges of its step that have the property."""
+    texts: int
+    """Number of values left out because they are text and others are numbers."""
+    unordered: str | None = None
+    """A text that looks like a date or a number, if `min` or `max` compares such texts."""
+    known: tuple[str, ...] = ()
+    """Properties that there are, where nothing has this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +246,8 @@ class AnswerGaps:
     """Keys of `fields` that nothing on the page has because traversals leave them out of edges."""
     order: SortKeySummary | None = None
     """How the nodes are sorted, if `sort_by` is used."""
+    measures: tuple[MeasureSummary, ...] = ()
+    """The properties of measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +315,8 @@ class BfsResult(_Result):
     """Number of different seeds; None if all of them are ids."""
     along: Sequence[str] = ()
     """The only steps that were followed; empty if all edges were."""
+    facets: Facets = field(default_factory=dict)
+    """The facets of the whole answer; empty where none was requested, and with an offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +326,5 @@ class IntersectionResult(_Result):
     k: int
     common_count: int | None = None
     """Number of leading nodes that are within reach of every seed; the others connect them."""
+    facets: Facets = field(default_factory=dict)
+    """The facets of the whole answer; empty where none was requested."""

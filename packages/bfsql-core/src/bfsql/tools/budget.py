@@ -13,7 +13,8 @@ that it requested more. Records are then held to the budget, too (`for_records`)
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bfsql import call
@@ -30,11 +31,12 @@ from bfsql.engine.detail import (
     with_node_metadata,
     without_edge_metadata,
 )
-from bfsql.engine.select import Pages
+from bfsql.engine.select import Pages, Result
 from bfsql.engine.thresholds import LARGE
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
+from bfsql.models.facet import LEAST_VALUES, with_fewer_values
 
 T = TypeVar("T")
 
@@ -151,9 +153,33 @@ def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBoun
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     """The longest page of stubs that fits, before any metadata is read.
 
+    If not all nodes fit, the facets of the answer lose values before it loses nodes.
+
     Raises:
         NothingFits: Not even the smallest useful number of nodes fits.
     """
+    facets = pages.facets
+    longest = max((len(one.common) for one in facets.values()), default=0)
+    if longest <= LEAST_VALUES:
+        return await _longest_page(pages, writer, budget)
+    with suppress(NothingFits):
+        whole = await _longest_page(pages, writer, budget)
+        if not whole.result.facts.cut_nodes:
+            return whole
+    pages.facets = with_fewer_values(facets, LEAST_VALUES)
+    page = await _longest_page(pages, writer, budget)
+    if page.result.facts.cut_nodes:
+        return page
+
+    def more(count: int) -> Draft:
+        fewer = with_fewer_values(facets, LEAST_VALUES + count)
+        return writer.draft(replace(page.result, facets=fewer))
+
+    return _longest(budget, longest - LEAST_VALUES - 1, more) or page
+
+
+async def _longest_page(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
+    """The longest page of stubs that fits, with the facets of the pages."""
     most = pages.wanted
     may_fit = not budget.refuses(await pages.least_bytes(most))
     if may_fit and (most <= TRIED_WHOLE or not budget.is_bounded):
@@ -164,9 +190,7 @@ async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     return await _cut(pages, writer, budget, most)
 
 
-async def detail(
-    db: GraphDbInterface, pages: Pages, stubs: Draft, writer: SubgraphWriter, budget: Budget
-) -> Draft:
+async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budget) -> Draft:
     """The page with as much metadata as time and room allow, nearest first.
 
     If the page was cut, or no metadata is wanted, none is read. Edge metadata is not read if the
@@ -176,6 +200,7 @@ async def detail(
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
     """
+    writer = stubs.writer
     records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
     if stubs.result.facts.cut_nodes or not records:
         return stubs
@@ -193,12 +218,16 @@ async def detail(
         return whole
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
 
-    def trim() -> Draft | None:
+    def trim(result: Result) -> Draft | None:
         return _longest(
             budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n))
         ) or _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
 
-    fitted = await off_loop(nodes + edges, trim)
+    fitted = await off_loop(nodes + edges, lambda: trim(result))
+    if fitted is None and result.facets:
+        pages.facets = with_fewer_values(result.facets, LEAST_VALUES)
+        fewer = replace(result, facets=pages.facets)
+        fitted = await off_loop(nodes + edges, lambda: trim(fewer))
     return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
 
 

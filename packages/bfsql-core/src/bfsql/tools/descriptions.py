@@ -79,13 +79,16 @@ the walks through a node.
 - to: where walks have to end; without path, the shortest connections.
 - along: without path, ONLY these steps are followed, in any order, up to 20 edges; with to, the \
 shortest chains of them.
-- show: ends (the nodes of the last step alone), all, a step's number, or walks (rows). \
-count_distinct=STEP: distinct counts the different nodes of that step for each shown node.
+- show: ends (the nodes of the last step alone), all, a step's number, or walks (rows). measure: \
+"count 2" (the different nodes of step 2 for each shown node), "max 2.year", min, sum, mean; \
+sort_by="-measure".
+- facets: "year", "Type.status", "2.year": values counted, min, max, mean and sum over the whole \
+answer; with limit=0 nothing else. "year:100" shows more values.
 - where: conditions that all hold: "year>=2010", "name~part", "status=a|b". With a Type, predicate \
 or step in front ("Type.year>=2010", "2.year<2000") what does not meet it is REMOVED. By \
 relations: "no <-p- Type", "Type -p-> >= 3"; by steps: "2 != 0". A walk may come back to a node; \
 two consecutive edges are never the same edge.
-- sort_by: a property, degree, paths or distinct; - in front descends. fields: metadata keys to \
+- sort_by: a property, degree, paths or measure; - in front descends. fields: metadata keys to \
 show; ["name"] is the cheapest readable answer.
 - limit, offset: pages of nodes; limit=0 is the counts alone. node_count, edge_count and \
 schema_summary always speak of the whole answer.
@@ -178,11 +181,14 @@ def definitions(
 
 
 def _input_schema(tool: str) -> dict[str, Any]:
-    parameters = PARAMETERS[tool]
+    parameters = [p for p in PARAMETERS[tool] if p.is_listed]
     required = [p.name for p in parameters if p.required]
-    return _object({p.name: p.schema() for p in parameters}, required) | {
-        "additionalProperties": False
+    known = () if tool == "bfs_query" else PARAMETERS["bfs_query"]
+    schemas = {
+        p.name: p.schema() | ({"description": "As in bfs_query."} if p in known else {})
+        for p in parameters
     }
+    return _object(schemas, required) | {"additionalProperties": False}
 
 
 def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Parameter:
     """Whether an item may occur twice in a list."""
     alias: str | None = None
     """Another name, which calls may use but no list mentions."""
+    is_listed: bool = True
+    """Whether clients see it; one that is not listed is a former spelling of another argument."""
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the argument, as a client lists it."""
@@ -108,11 +110,18 @@ _WHERE = Parameter(
 _SORT_BY = Parameter(
     "sort_by",
     "text",
-    'A property, degree, or with path: paths, distinct. "-year" descends; walks by "2.year".',
+    'A property, degree, or with path: paths, measure. "-year" descends; walks by "2.year".',
     alias="order_by",
 )
 _FIELDS = Parameter(
     "fields", "texts", 'Metadata keys to show; ["name"] is the cheapest readable answer.'
+)
+_FACETS = Parameter(
+    "facets",
+    "texts",
+    'Groups of the whole answer: "year", "TYPE.status", "2.year": values counted, min, max, mean, '
+    "sum; with limit=0 only these.",
+    maximum=20,
 )
 
 _FILTERS = (_NODE_TYPES, _PREDICATES, _TOPOLOGY_ONLY, _EXCLUDE, _MIN_MENTIONS)
@@ -182,11 +191,21 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "With path: distinct counts the different nodes of this step for each shown node.",
             minimum=0,
             maximum=MAX_STEPS,
+            is_listed=False,
+        ),
+        Parameter(
+            "measure",
+            "texts",
+            'With path: numbers for each shown node over its walks: "count 2" (different nodes of '
+            'step 2), "max 2.year", min, sum, mean. sort_by "-measure" ranks.',
+            maximum=5,
+            repeats=True,
         ),
         *_FILTERS,
         _WHERE,
         _SORT_BY,
         _FIELDS,
+        _FACETS,
         Parameter(
             "limit", "whole", "Nodes a page; 0: counts alone. Counts are of the whole.", minimum=0
         ),
@@ -230,6 +249,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         _WHERE,
         _SORT_BY,
         _FIELDS,
+        _FACETS,
         _MAX_TOKENS,
     ),
 }

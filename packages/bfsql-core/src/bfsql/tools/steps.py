@@ -24,6 +24,7 @@ class PathArguments:
     path: Sequence[str]
     show: str | None
     count_distinct: int | None
+    measure: Sequence[str]
     max_hops: int | None
 
 
@@ -49,7 +50,12 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     if of_path.count_distinct is not None and of_path.count_distinct > last:
         raise _no_step("count_distinct", of_path.count_distinct, last)
     _check_steps(arguments, last)
-    of_query = {**arguments, "path": path, "count_distinct": of_path.count_distinct}
+    of_query = {
+        **arguments,
+        "path": path,
+        "count_distinct": of_path.count_distinct,
+        "measure": list(of_path.measure),
+    }
     step, of_query["sort_by"] = _sorted_step(arguments["sort_by"], last)
     if (of_path.show or "").strip().casefold() == "walks":
         return _row_query(of_query, step, last)
@@ -68,13 +74,14 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
 
 def _row_query(of_query: dict[str, Any], step: int | None, last: int) -> PathQuery:
     """The query of a call that shows walks, ordered by the nodes of a step if it names one."""
-    if of_query["count_distinct"] is not None:
-        raise ToolError(
-            'count_distinct counts for shown nodes, and show="walks" shows walks. Leave one of the '
-            "two out.",
-            kind="bad_value",
-            argument="count_distinct",
-        )
+    for argument in ("count_distinct", "measure"):
+        if of_query[argument] not in (None, []):
+            raise ToolError(
+                f'{argument} speaks of shown nodes, and show="walks" shows walks. Leave one of the '
+                "two out.",
+                kind="bad_value",
+                argument=argument,
+            )
     if step is None:
         step = 0 if of_query["sort_by"] is None else last
     if of_query["limit"] is None:
@@ -112,7 +119,7 @@ def _wrong_step(text: str, why: str) -> ToolError:
     )
 
 
-def without_steps(show: str | None, count_distinct: int | None, where: Mapping[str, Any]) -> None:
+def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """Check that a call without a path has no arguments about steps.
 
     Raises:
@@ -121,8 +128,8 @@ def without_steps(show: str | None, count_distinct: int | None, where: Mapping[s
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
         raise _wrong_step(text, "names a step of a path, and this call has no path")
-    for argument, value in (("show", show), ("count_distinct", count_distinct)):
-        if value is not None:
+    for argument, value in arguments.items():
+        if value not in (None, []):
             raise ToolError(
                 f"{argument} speaks of the steps of a path. Give path as well, or leave "
                 f"{argument} out.",

@@ -7,6 +7,7 @@ traverse, select, fit, detail, answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.along import steps_along
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
+from bfsql.engine.facets import with_facets
 from bfsql.engine.intersect import intersect
+from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.path.answer import PathPages, follow
@@ -74,6 +77,7 @@ class Traversal:
         to: Sequence[str],
         show: str | None,
         count_distinct: int | None,
+        measure: Sequence[str],
         **arguments: Any,
     ) -> Answer:
         """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
@@ -89,9 +93,9 @@ class Traversal:
         seeds, arguments = await self._prepared(arguments)
         self._note_ceiling(paged=True)
         if path:
-            of_path = PathArguments(path, show, count_distinct, max_hops)
+            of_path = PathArguments(path, show, count_distinct, measure, max_hops)
             return await self._walks(of_path, to, seeds, arguments)
-        without_steps(show, count_distinct, arguments)
+        without_steps(arguments, show=show, count_distinct=count_distinct, measure=measure)
         del arguments["comparisons"]
         if along:
             arguments["along"] = await self._steps_along(along)
@@ -117,7 +121,7 @@ class Traversal:
         """The nodes that all seeds share."""
         self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments, at_least=2)
-        without_steps(None, None, arguments)
+        without_steps(arguments)
         del arguments["comparisons"]
         if not seeds.is_named:
             raise ToolError(
@@ -166,8 +170,19 @@ class Traversal:
         result = await follow(
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
         )
+        stripped = self._limits.stripped
+        if query.measure:
+            result = await measured(self._db, result, query, stripped=stripped)
         if query.sort_by is not None:
-            result = await in_order_of_walks(self._db, result, query.sort_by)
+            counted = query.count_distinct
+            result = await in_order_of_walks(self._db, result, query.sort_by, counted)
+        if query.facets:
+            shown = result.shown
+            if query.row_step is not None:  # rows go by the nodes of that step
+                shown = result.walks.nodes_of(query.shown_step)
+            grouped = replace(result, shown=shown)
+            whole = await with_facets(self._db, query, grouped, stripped=stripped)
+            result = replace(result, selection=whole)
         self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
         if query.row_step is not None:
             by_id = await self._columns.ordered(result.walks.nodes)
@@ -269,6 +284,9 @@ class Traversal:
             self._notes += self._doubts
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
+        if query.facets:
+            stripped = self._limits.stripped
+            selection = await with_facets(self._db, query, selection, stripped=stripped)
         return await self._answer([Pages(query, selection)], selection.summary)
 
     async def _answer(self, kinds: Iterable[Pages], summary: SchemaSummary) -> Answer:
@@ -288,7 +306,7 @@ class Traversal:
             except NothingFits:
                 continue
             try:
-                page = await detail(self._db, pages, stubs, writer, budget)
+                page = await detail(self._db, pages, stubs, budget)
             except NothingFits:
                 break
             return page.answer()
@@ -300,7 +318,7 @@ def _too_small(budget: Budget) -> ToolError:
     cure = "Raise max_tokens (0 is no budget), or name" if budget.bound.cure else "Name"
     return ToolError(
         f"{what} has no room for even one node beside the seeds, the "
-        f"counts and the schema_summary. {cure} fewer seeds.",
+        f"counts, the facets and the schema_summary. {cure} fewer seeds or facets.",
         kind="too_large",
         argument="max_tokens",
     )

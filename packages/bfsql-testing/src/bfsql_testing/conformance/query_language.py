@@ -16,6 +16,8 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bfs_query", {"seeds": ["d:0"], "path": ["<-studies- Trial"]}),
     ("bfs_query", {"seeds": ["d:0"], "path": ["<-studies- Trial", "-tests-> Compound"]}),
     ("bfs_query", {"seeds": ["c:0"], "path": ["-interacts_with-{1,3}"], "count_distinct": 0}),
+    ("bfs_query", {"seeds": ["d:0"], "path": ["<--"], "measure": ["max 0.year", "count 0"]}),
+    ("bfs_query", {"seeds": ["d:0"], "max_hops": 1, "facets": ["year", "tags"], "limit": 0}),
     ("bfs_query", {"seeds": ["c:0", "c:1"], "path": ["-treats|causes->", "<--"], "show": "ends"}),
     ("bfs_query", {"seeds": ["l:0"], "path": ["-->", "-tests->", "--"], "show": "1"}),
     ("bfs_query", {"seeds": ["c:0"], "path": ["-treats->"] * 2}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -35,8 +36,10 @@ from bfsql.models import (
     DeadEnd,
     PathQuery,
     ShownNodes,
+    SortKeySummary,
     Step,
 )
+from bfsql.models.facet import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,24 @@ class PathResult:
     """Handles of the shown nodes, in order."""
     paths: LongArray
     """Number of walks through each shown node."""
-    distinct: LongArray | None
-    """Different nodes of another step on these walks; None if no step is counted."""
+    counts: Mapping[int, LongArray]
+    """By step: the number of its different nodes on these walks."""
     dead_end: DeadEnd | None
+    measures: tuple[Sequence[Value], ...] = ()
+    """The measures of the query for each shown node; `bfsql.engine.measure` adds them."""
+
+    def sorted_by(self, places: IntArray, order: SortKeySummary) -> PathResult:
+        """The answer with its shown nodes in another order, given by their places."""
+        facts = replace(self.selection.facts, order=order if len(places) else None)
+        rows = places.tolist()
+        return replace(
+            self,
+            selection=replace(self.selection, facts=facts, last_page=[]),
+            shown=self.shown[places],
+            paths=self.paths[places],
+            counts={step: counts[places] for step, counts in self.counts.items()},
+            measures=tuple([column[row] for row in rows] for column in self.measures),
+        )
 
 
 async def follow(
@@ -83,7 +101,7 @@ async def follow(
     """
     cache = None if conditions or query.comparisons else columns.kept
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
-    request = (query.path, *ends, query.ordered_step, query.count_distinct, bounds)
+    request = (query.path, *ends, query.ordered_step, query.counted_steps, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
         reader = PathReader(
@@ -121,11 +139,10 @@ async def _result(
     def result() -> PathResult:
         selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
         paths = walks.paths(step, shown)
-        counted = query.count_distinct
-        distinct = None
-        if counted is not None:
-            distinct = different_nodes(walks, step, shown, counted)
-        return PathResult(walks, selection, shown, paths, distinct, dead_end)
+        counts = {
+            other: different_nodes(walks, step, shown, other) for other in query.counted_steps
+        }
+        return PathResult(walks, selection, shown, paths, counts, dead_end)
 
     return await off_loop(size, result)
 
@@ -239,12 +256,22 @@ class PathPages(Pages):
         page, ids = prefix.page(count), prefix.ids[:count]
         part = slice(self._start, self._start + count)
         paths = whole.paths[part]
-        numbers = None if whole.distinct is None else whole.distinct[part].tolist()
+        distinct = measures = None
+        if query.count_distinct is not None:
+            numbers = whole.counts[query.count_distinct][part].tolist()
+            distinct = dict(zip(ids, numbers, strict=True))
+        if whole.measures:
+            rows = zip(*(column[part] for column in whole.measures), strict=True)
+            several = len(whole.measures) > 1
+            measures = {
+                i: list(row) if several else row[0] for i, row in zip(ids, rows, strict=True)
+            }
         shown = ShownNodes(
             len(whole.shown),
             query.shown_step,
             dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
-            None if numbers is None else dict(zip(ids, numbers, strict=True)),
+            distinct,
+            measures or {},
             bool((paths > MOST_PATHS).any()),
             "shown" if self.walks else "too large" if self._too_large else "left out",
             whole.dead_end,

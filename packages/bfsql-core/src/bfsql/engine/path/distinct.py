@@ -7,6 +7,7 @@ what is found behind these, and pairs are made only through the other nodes of t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,15 +16,71 @@ from typing import Self
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import LongArray, distinct_numbers, places_of, ranges
+from bfsql.arrays import LongArray, concatenated, distinct_numbers, places_of, ranges, runs
 from bfsql.engine.path.arcs import Junction, united
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.thresholds import BUSY, PAIRS
 from bfsql.errors import NodesUncounted
-from bfsql.integers import IntArray
+from bfsql.integers import IntArray, Ring
 
 Pairs = tuple[LongArray, LongArray]
 """Numbers of sources and the arcs or nodes that they reach, each pair once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Nodes or edges that walks pass at a step."""
+
+    step: int
+    first: int
+    """The first step, from 0, that a walk takes at or after them; edges are taken by their own."""
+    count: int
+    """The number of nodes or edges."""
+    places: dict[int, LongArray]
+    """By layer: for each arc, the number of the node or edge; -1 for none.
+
+    At step 0, these are the arcs by which walks leave the nodes.
+    """
+
+    @classmethod
+    def at_nodes(cls, walks: Walks, step: int, nodes: IntArray) -> Self:
+        """Nodes where walks leave a step; given by their handles, each once."""
+        places = {}
+        for n, reached, mask in walks.step_ends(step):
+            places[n] = np.full(len(mask), -1, np.int64)
+            places[n][mask] = places_of(nodes, reached, walks.size)
+        return cls(step, step, len(nodes), places)
+
+    @classmethod
+    def at_edges(cls, walks: Walks, step: int, edges: Ring) -> Self:
+        """Edges that a step takes, in any of its repetitions; each once."""
+        layers = walks.layers_of(step)
+        count = len(edges.subjects)
+        order, new = runs(
+            concatenated([edges, *(walks.ring(walks.arcs[n]) for n in layers)]), walks.size
+        )
+        # The order is stable, so each run of equal edges begins with the given one, if any.
+        number = np.empty(len(order), np.int64)
+        number[order] = np.repeat(order[new], np.diff(np.append(np.flatnonzero(new), len(order))))
+        sizes = [count, *(len(walks.arcs[n]) for n in layers)]
+        own = np.split(np.where(number < count, number, -1), np.cumsum(sizes)[:-1])[1:]
+        return cls(step, step - 1, count, dict(zip(layers, own, strict=True)))
+
+    def arrivals(self, start: int, stop: int) -> dict[int, Pairs]:
+        """By layer: some of them, numbered from `start`, with the arcs by which walks pass them."""
+        reached = {}
+        for n, place in self.places.items():
+            arcs = np.flatnonzero((place >= start) & (place < stop))
+            reached[n] = place[arcs] - start, arcs
+        return reached
+
+    def ends(self, pairs: dict[int, Pairs]) -> Pairs:
+        """Which of them sources reach, if they reach some arcs by layer."""
+        parts = []
+        for n, place in self.places.items():
+            found, ends = pairs[n][0], place[pairs[n][1]]
+            parts.append((found[ends >= 0], ends[ends >= 0]))
+        return _each_once(parts, self.count)
 
 
 def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> LongArray:
@@ -43,11 +100,12 @@ def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> L
     """
     if step == counted:
         return np.ones(len(nodes), np.int64)
-    others, forwards = walks.nodes_of(counted), step < counted
-    if forwards:
-        span = _Span(walks, step, nodes, counted, others)
-    else:
-        span = _Span(walks, counted, others, step, nodes)
+    ends = [
+        Stops.at_nodes(walks, step, nodes),
+        Stops.at_nodes(walks, counted, walks.nodes_of(counted)),
+    ]
+    forwards = step < counted
+    span = Span(walks, *(ends if forwards else reversed(ends)))
     for layer in span.junctions:
         divided = span.divided(layer)
         if divided is not None:
@@ -59,33 +117,31 @@ def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> L
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class Span:
     """The walks between two steps."""
 
     walks: Walks
-    first: int
-    """The earlier step."""
-    early: IntArray
-    """Handles of the nodes that it reaches, each once."""
-    last: int
-    """The later step."""
-    late: IntArray
-    """Handles of the nodes that it reaches, each once."""
+    early: Stops
+    """The nodes or edges of the earlier step."""
+    late: Stops
+    """The nodes or edges of the later step."""
 
     def check(self) -> None:
         """Raise an error if the deadline of the call has passed."""
         if call.remaining() == 0:
-            raise NodesUncounted(self.first, self.last, call.seconds())
+            raise NodesUncounted(self.early.step, self.late.step, call.seconds())
 
     @property
     def junctions(self) -> list[int]:
-        """The layers that begin a step in between, those that leave the fewest nodes first."""
-        walks = self.walks
-        layers = [
-            n
-            for n, layer in enumerate(walks.layers)
-            if layer.time == 1 and self.first < layer.step < self.last
-        ]
+        """The layers that begin a step in between, those that leave the fewest nodes first.
+
+        A step that two layers begin, because it is compared with another, has no junction.
+        """
+        walks, begun = self.walks, defaultdict(list)
+        for n, layer in enumerate(walks.layers):
+            if layer.time == 1 and self.early.step < layer.step < self.late.step:
+                begun[layer.step].append(n)
+        layers = [numbers[0] for numbers in begun.values() if len(numbers) == 1]
         return sorted(layers, key=lambda n: len(distinct_numbers(walks.arcs[n].origins)))
 
     def divided(self, number: int) -> tuple[Side, Side, int] | None:
@@ -96,52 +152,53 @@ class _Span:
             junction; None if there are too many pairs on either side.
         """
         walks, size = self.walks, self.walks.size
+        early, late = self.early, self.late
         layer, arcs = walks.layers[number], walks.arcs[number]
         every = np.arange(len(arcs))
-        before = self._spread(self._arrivals(self.early), range(self.first, layer.step), PAIRS)
-        after = self._spread({number: (every, every)}, range(layer.step, self.last), PAIRS)
+        arrivals = early.arrivals(0, early.count)
+        before = self._spread(arrivals, range(early.first, layer.step), PAIRS)
+        after = self._spread({number: (every, every)}, range(layer.step, late.step), PAIRS)
         if before is None or after is None:
             return None
         arriving, places = united([walks.arcs[n] for n in layer.before], size)
         pairs = [before[n] for n in layer.before]
         joined = [(one, at[reached]) for (one, reached), at in zip(pairs, places, strict=True)]
-        nodes, arrivals = _each_once(joined, len(arriving))
-        departures, ends = self._ends(after)
+        nodes, arrivals_ = _each_once(joined, len(arriving))
+        departures, ends = late.ends(after)
         junction = Junction(arriving, arcs, size)
         back, on = junction.same_edges
         return (
-            Side(nodes, arrivals, len(self.early), junction.arriving, on),
-            Side(ends, departures, len(self.late), junction.leaving, back),
+            Side(nodes, arrivals_, early.count, junction.arriving, on),
+            Side(ends, departures, late.count, junction.leaving, back),
             junction.count,
         )
 
     def counts(self) -> tuple[LongArray, LongArray]:
         """For each earlier node, the number of later ones, and the reverse."""
-        early, late = (np.zeros(len(nodes), np.int64) for nodes in (self.early, self.late))
-        start, chunk = 0, len(early)
-        while start < len(early):
-            part = self.early[start : start + chunk]
-            most = PAIRS if len(part) > 1 else None
-            reached = self._spread(self._arrivals(part), range(self.first, self.last), most)
-            if reached is None:
-                chunk = -(-len(part) // 4)
-                continue
-            found, ends = self._ends(reached)
-            early[start : start + len(part)] = np.bincount(found, minlength=len(part))
-            late += np.bincount(ends, minlength=len(late))
-            start += len(part)
+        early, late = (np.zeros(stops.count, np.int64) for stops in (self.early, self.late))
+        for ones, others in self.pairs():
+            early += np.bincount(ones, minlength=len(early))
+            late += np.bincount(others, minlength=len(late))
         return early, late
 
-    def _arrivals(self, sources: IntArray) -> dict[int, Pairs]:
-        """By layer, the arcs by which walks come to some nodes of the earlier step.
+    def pairs(self) -> Iterator[Pairs]:
+        """All pairs of an earlier and a later stop of the same walk, each once, in parts.
 
-        At step 0, these are the arcs by which walks leave the nodes.
+        Raises:
+            NodesUncounted: The deadline of the call passed.
         """
-        reached = {}
-        for n, nodes, mask in self.walks.step_ends(self.first):
-            place = places_of(sources, nodes, self.walks.size)
-            reached[n] = place[place >= 0].astype(np.int64), np.flatnonzero(mask)[place >= 0]
-        return reached
+        start, chunk = 0, self.early.count
+        while start < self.early.count:
+            stop = min(start + chunk, self.early.count)
+            most = PAIRS if stop - start > 1 else None
+            arrivals = self.early.arrivals(start, stop)
+            reached = self._spread(arrivals, range(self.early.first, self.late.step), most)
+            if reached is None:
+                chunk = -(-(stop - start) // 4)
+                continue
+            ones, others = self.late.ends(reached)
+            yield ones + start, others
+            start = stop
 
     def _spread(
         self, reached: dict[int, Pairs], steps: range, most: int | None
@@ -152,13 +209,12 @@ class _Span:
         """
         walks, reached = self.walks, dict(reached)
         for n, layer in enumerate(walks.layers):
-            if layer.step not in steps or n in reached:
+            earlier = [before for before in layer.before if before in reached]
+            if layer.step not in steps or (n in reached and not earlier):
                 continue
             allowed = None if most is None else max(most, len(walks.arcs[n]))
-            parts = []
-            for before in layer.before:
-                if before not in reached:
-                    continue
+            parts = [reached[n]] if n in reached else []
+            for before in earlier:
                 self.check()
                 pairs = walks.junctions[before, n].pairs(*reached[before], allowed)
                 if pairs is None:
@@ -166,16 +222,6 @@ class _Span:
                 parts.append(pairs)
             reached[n] = _each_once(parts, len(walks.arcs[n]))
         return reached
-
-    def _ends(self, reached: dict[int, Pairs]) -> Pairs:
-        """The nodes of the later step that sources have reached."""
-        parts = []
-        for n, nodes, mask in self.walks.step_ends(self.last):
-            place = np.full(len(mask), -1, np.int64)
-            place[mask] = places_of(self.late, nodes, self.walks.size)
-            found, ends = reached[n][0], place[reached[n][1]]
-            parts.append((found[ends >= 0], ends[ends >= 0]))
-        return _each_once(parts, len(self.late))
 
 
 def _each_once(parts: Sequence[Pairs], size: int) -> Pairs:

@@ -127,6 +127,22 @@ class Walks:
         parts = [nodes for _, nodes, _ in self.step_ends(step)]
         return distinct_numbers(np.concatenate([NO_HANDLES, *parts]))
 
+    def nodes_at(self, step: int) -> IntArray:
+        """Handles of the nodes of a step, those of all its repetitions, ascending."""
+        if step == 0:
+            return self.nodes_of(0)
+        ends = [self.handles(self.arcs[n].ends) for n in self.layers_of(step)]
+        return distinct_numbers(np.concatenate([NO_HANDLES, *ends]))
+
+    def edges_of(self, step: int) -> Ring:
+        """The edges that a step takes in any of its repetitions, each once; none at step 0."""
+        rings = [self.ring(self.arcs[n]) for n in self.layers_of(step)]
+        return distinct(concatenated(rings), self.size)
+
+    def layers_of(self, step: int) -> list[int]:
+        """The layers of a step: one for each repetition; none for step 0."""
+        return [n for n, layer in enumerate(self.layers) if layer.step == step - 1]
+
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""
         size, count = self.size, len(nodes)

@@ -1,0 +1,355 @@
+"""`facets`: the whole answer in groups by the values of properties (`asking-2.md` 14).
+
+Values are counted batch by batch. Only when all are counted are they compared: numbers, also
+those held as text, form a group by their number, and text by its exact spelling.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any, Self
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.arrays import are_named, at, distinct_numbers, marked, places_of
+from bfsql.engine.conditions import Query, names_of
+from bfsql.engine.path.answer import PathResult
+from bfsql.engine.path.prune import Walks
+from bfsql.engine.properties import common_keys, properties_of
+from bfsql.engine.select import Selection, order_of_edges
+from bfsql.engine.traverse import off_loop
+from bfsql.errors import ToolError
+from bfsql.integers import IntArray, IntegerGraph, Ring
+from bfsql.masking import shorten
+from bfsql.models import IntersectionQuery, Metadata, SchemaSummary
+from bfsql.models.comparison import Number, Scalar, number_of, scalars, shown_as, unordered_text
+from bfsql.models.condition import Names, ScopedProperty, quoted
+from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary, facet
+from bfsql.models.json_values import MAX_BITS, non_finite
+from bfsql.models.merge import fold
+from bfsql.models.spelling import KnownNames
+
+_PLAIN = (str, int, float, bool)
+_LOOKED_AT = 100
+"""Number of nodes or edges among which properties are looked for that a call may have meant."""
+_LONGEST = 200
+"""Characters of a value that are shown."""
+
+
+class ValueCounts:
+    """The values of one property, counted batch by batch."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[type, Counter[Any]] = defaultdict(Counter)
+        self._had = self._missing = 0
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Count the values of some nodes or edges; None where one is absent."""
+        known = [value for value in values if value is not None]
+        self._had += len(known)
+        self._missing += len(values) - len(known)
+        self._count(known)
+
+    @property
+    def size(self) -> int:
+        """The number of different values, before numbers and texts are compared."""
+        return sum(map(len, self._counts.values()))
+
+    def summary(self, most: int = VALUES) -> FacetSummary:
+        """What the values counted so far come to.
+
+        Args:
+            most: Maximum number of values to list.
+
+        Raises:
+            TimeoutError: The deadline of the call passed.
+        """
+        numbers: Counter[int | float] = Counter()
+        texts: Counter[str] = Counter()
+        total = Decimal(0)
+        for value, number, count in self._values():
+            if number is None:
+                texts[shown_as(value)] += count
+            else:
+                numbers[number.value] += count
+                total = EXACT.add(total, EXACT.multiply(number.decimal, count))
+        items = numbers.total()
+        common = [(-n, 0, value) for value, n in _most_common(numbers, most)]
+        common += [(-n, 1, text) for text, n in _most_common(texts, most)]
+        ends, unordered = _ends(numbers or texts)
+        return FacetSummary(
+            self._had,
+            self._missing,
+            len(numbers) + len(texts),
+            items + texts.total(),
+            items,
+            *ends,
+            MEAN.divide(total, items) if items else None,
+            total if items else None,
+            tuple(
+                (shorten(shown_as(value), _LONGEST), -n) for n, _, value in sorted(common)[:most]
+            ),
+            unordered,
+        )
+
+    def _count(self, values: list[Any]) -> None:
+        kinds = set(map(type, values))
+        for kind in kinds:
+            own = values if len(kinds) == 1 else [one for one in values if type(one) is kind]
+            if kind in _PLAIN:
+                self._counts[kind].update(own)
+            else:
+                flat = (scalar for value in own for scalar in scalars(value))
+                self._count([str.__str__(one) if isinstance(one, str) else one for one in flat])
+
+    def _values(self) -> Iterator[tuple[Scalar, Number | None, int]]:
+        """Each value, its number if it is one, and how often it was counted."""
+        for kind, counts in self._counts.items():
+            for place, (value, n) in enumerate(counts.items()):
+                if not place % 10_000:
+                    call.check()
+                if kind is int and value.bit_length() > MAX_BITS:
+                    value = f"{value:#x}"  # noqa: PLW2901 - as stores hold it
+                elif kind is float and not math.isfinite(value):
+                    value = non_finite(value)  # noqa: PLW2901
+                yield value, number_of(value), n
+
+
+def _most_common(counts: Mapping[Any, int], most: int) -> list[tuple[Any, int]]:
+    """The most common values, and of equally common ones the first, without sorting all."""
+    least = min(heapq.nlargest(most, counts.values()), default=0)
+    above = [(value, n) for value, n in counts.items() if n > least]
+    equal = heapq.nsmallest(most - len(above), (v for v, n in counts.items() if n == least))
+    return [*above, *((value, least) for value in equal)]
+
+
+def _ends(counts: Mapping[Any, int]) -> tuple[tuple[Any, Any], str | None]:
+    """The least and the largest value, and what `unordered_text` says."""
+    if not counts or not isinstance(next(iter(counts)), str):
+        return (min(counts, default=None), max(counts, default=None)), None
+    ordered = list(map(order_of_text, counts))
+    ends = [shorten(end(ordered)[1], _LONGEST) for end in (min, max)]
+    return (ends[0], ends[1]), unordered_text(counts)
+
+
+def order_of_text(text: str) -> tuple[str, str]:
+    """The key by which texts are sorted: without case and accents, then by spelling."""
+    return fold(text), text
+
+
+# --- the nodes and edges of a scope ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerParts:
+    """The nodes and edges of a whole answer to which a scope may refer."""
+
+    columns: IntegerGraph
+    nodes: IntArray
+    """Handles of all nodes."""
+    types: IntArray
+    """Number of the type of each node."""
+    edges: Ring
+    """All edges."""
+    vocabulary: SchemaSummary
+    shown: IntArray
+    """Handles of the nodes of a property without a scope."""
+    walks: Walks | None = None
+    """The walks of a path."""
+
+    @classmethod
+    def of(cls, answer: Selection | PathResult) -> Self:
+        """The parts of an answer, before its page is cut."""
+        if isinstance(answer, Selection):
+            whole, shown, walks = answer, answer.nodes[: answer.common], None
+        else:
+            whole, shown, walks = answer.selection, answer.shown, answer.walks
+        every = (whole.nodes, whole.types, whole.edges, whole.summary)
+        return cls(whole.columns, *every, shown, walks)
+
+    @property
+    def steps(self) -> int | None:
+        """The number of steps of the path; None without a path."""
+        return None if self.walks is None else self.walks.steps
+
+    def names(self, known: Names) -> Names:
+        """Known names, and those of the types and predicates of the answer."""
+        found = self.vocabulary
+        types, predicates = found.entity_types_found, found.predicates_found
+        return Names(known.types.union(types), known.predicates.union(predicates))
+
+    def nodes_of(self, of: ScopedProperty, *, ending: bool = False) -> IntArray:
+        """Handles of the nodes that may have a property, each once.
+
+        Args:
+            of: The property. A step stands for the nodes of all its repetitions.
+            ending: Whether it stands for the nodes where walks leave it.
+        """
+        nodes = self.shown
+        if of.step is not None:
+            assert self.walks is not None
+            walks = self.walks
+            nodes = walks.nodes_of(of.step) if ending else walks.nodes_at(of.step)
+        elif of.type is not None:
+            nodes = self.nodes
+        if of.type is None:
+            return nodes
+        types = self.types[places_of(self.nodes, nodes, self.columns.size)]
+        return nodes[are_named(types, self.columns.type_names, {of.type})]
+
+    def edges_of(self, of: ScopedProperty) -> Ring:
+        """The edges that may have a property, each once."""
+        edges = self.edges
+        if of.step is not None:
+            assert self.walks is not None
+            edges = self.walks.edges_of(of.step)
+        wanted = {of.predicate} if of.predicate is not None else ()
+        return marked(edges, are_named(edges.predicates, self.columns.predicate_names, wanted))
+
+    def scope(self, of: ScopedProperty, *, ending: bool = False) -> IntArray | Ring:
+        """The nodes or the edges that may have a property; `ending` as in `nodes_of`."""
+        if of.predicate is not None:
+            return self.edges_of(of)
+        return self.nodes_of(of, ending=ending)
+
+
+def refuse_stripped(argument: str, of: ScopedProperty, stripped: Collection[str]) -> None:
+    """Refuse a property that traversals leave out of edges.
+
+    Raises:
+        ToolError: The property is one of these.
+    """
+    if of.predicate is not None and of.key in stripped:
+        raise ToolError(
+            f"{argument}: traversals leave {quoted(of.key)} out of edges. describe_entity shows "
+            "it with the evidence of an entity.",
+            kind="bad_value",
+            argument=argument,
+        )
+
+
+async def known_properties(
+    db: GraphDbInterface, parts: AnswerParts, of: ScopedProperty, stripped: Collection[str]
+) -> tuple[str, ...]:
+    """The properties of a scope that are most like one that nothing has, or else some of them.
+
+    A property of edges stands behind its predicate, also where edges have what no node has.
+    """
+    columns = parts.columns
+    keys = await common_keys(db, columns, await _first(columns, parts.scope(of)), stripped)
+    near = KnownNames(keys).nearest(of.key if of.predicate is None else f"{of.predicate}.{of.key}")
+    if not near and of.type is None and of.predicate is None:
+        of_edges = await common_keys(db, columns, await _first(columns, parts.edges), stripped)
+        near = [[key] for key in of_edges if key.endswith(f".{of.key}")]
+    return tuple(same[0] for same in near) or tuple(keys)
+
+
+async def _first(columns: IntegerGraph, things: IntArray | Ring) -> IntArray | Ring:
+    """The first nodes or edges, in the order of their ids."""
+    if not isinstance(things, Ring):
+        return (await columns.ordered(things))[:_LOOKED_AT]
+    ends = distinct_numbers(things.ends)
+    return at(things, (await order_of_edges(columns, ends, things))[:_LOOKED_AT])
+
+
+# --- the facets of an answer --------------------------------------------------------
+
+
+class FacetCounts:
+    """Facets of the same nodes or edges, counted batch by batch.
+
+    Args:
+        facets: The facets.
+
+    Attributes:
+        keys: The keys of metadata that they need.
+    """
+
+    def __init__(self, facets: Sequence[Facet]) -> None:
+        self._counts = [(one, ValueCounts()) for one in facets]
+        self.keys = frozenset(one.of.key for one in facets)
+
+    def add(self, metadata: Sequence[Metadata]) -> None:
+        """Count the properties of some nodes or edges."""
+        for one, counts in self._counts:
+            counts.add([known.get(one.of.key) for known in metadata])
+
+    async def summaries(self) -> Facets:
+        """What has been counted, by label.
+
+        Raises:
+            TimeoutError: The deadline passed.
+        """
+        return {
+            one.label: await off_loop(counts.size, partial(counts.summary, one.most))
+            for one, counts in self._counts
+        }
+
+
+async def with_facets(
+    db: GraphDbInterface,
+    query: Query,
+    answer: Selection | PathResult,
+    *,
+    stripped: Collection[str] = (),
+) -> Selection:
+    """The selection of an answer with the facets of its query; only a first page has any.
+
+    Raises:
+        ToolError: As in `facets_of`.
+        TimeoutError: As in `facets_of`.
+    """
+    selection = answer if isinstance(answer, Selection) else answer.selection
+    if not isinstance(query, IntersectionQuery) and query.offset:
+        return selection
+    facets = await facets_of(db, answer, query.facets, stripped=stripped)
+    return replace(selection, facets=facets)
+
+
+async def facets_of(
+    db: GraphDbInterface,
+    answer: Selection | PathResult,
+    texts: Iterable[str],
+    *,
+    stripped: Collection[str] = (),
+) -> Facets:
+    """The facets of a whole answer, by their texts without the number of values.
+
+    Args:
+        db: The graph; the named properties are read, those of one scope together.
+        answer: The answer, before its page is cut.
+        texts: The facets, as a call writes them.
+        stripped: Keys of edge metadata that traversals leave out.
+
+    Raises:
+        ToolError: A text is no facet, or names a property that traversals leave out.
+        TimeoutError: The deadline passed.
+    """
+    parts = AnswerParts.of(answer)
+    names = parts.names(await names_of(db))
+    wanted = [facet(text, names, parts.steps) for text in texts]
+    scopes: defaultdict[ScopedProperty, list[Facet]] = defaultdict(list)
+    for one in wanted:
+        refuse_stripped("facets", one.of, stripped)
+        scopes[replace(one.of, key="")].append(one)
+    found: dict[str, FacetSummary] = {}
+    for scope, group in scopes.items():
+        counts = FacetCounts(group)
+        read = properties_of(db, parts.columns, parts.scope(scope), counts.keys)
+        async with aclosing(read) as batches:
+            async for _, metadata in batches:
+                await off_loop(len(metadata), partial(counts.add, metadata))
+        found |= await counts.summaries()
+    for one in wanted:
+        summary = found[one.label]
+        if summary.missing and not summary.count:
+            known = await known_properties(db, parts, one.of, stripped)
+            found[one.label] = replace(summary, known=known)
+    return {one.label: found[one.label] for one in wanted}

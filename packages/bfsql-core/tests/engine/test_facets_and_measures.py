@@ -1,0 +1,425 @@
+"""`facets` and `measure` compared with values that are listed one by one."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql import Limits, MemoryBackend, open_graph
+from bfsql.engine.facets import ValueCounts
+from bfsql.errors import ToolError
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.plugins import hookimpl
+from bfsql_test_support import compact_parser, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.graph_strategies import PREDICATES, TYPES, Drawn
+from bfsql_test_support.oracles import walking
+from bfsql_test_support.oracles.walking import Walker, node_at
+
+WHOLE = Limits(max_tokens=0)
+VALUES = st.sampled_from(
+    [
+        0, 7, -3, 0.1, 0.2, 7.0, 1e-7, 123456789012345678, "7", "0.10", " 7.50 ", "-1e3", "x", "X",
+        "\u00e9tude", "", "2020-01-02", True, False, "true", None, [], [7, "7", 0.3], ["a", "a"],
+        {"a": 1}, [[1, 2], ["b"]],
+    ]
+)  # fmt: skip
+
+
+@st.composite
+def graphs(draw):
+    """Tangles whose nodes and edges have a property of any kind of value, or none."""
+    drawn = draw(walking.tangles())
+    records = []
+    for record in drawn.records:
+        metadata = {"x": draw(VALUES)} if draw(st.integers(0, 4)) else {}
+        records.append(replace(record, metadata=metadata))
+    return Drawn(tuple(records), drawn.ids, drawn.triples)
+
+
+def items(value):
+    """The values that count: items of lists at any depth, no mappings."""
+    if isinstance(value, list):
+        return [one for item in value for one in items(item)]
+    return [] if value is None or isinstance(value, dict) else [value]
+
+
+def decimal(item):
+    """The number of a value, as the decimal that it is written as."""
+    if isinstance(item, bool):
+        return None
+    try:
+        number = Decimal(item.strip() if isinstance(item, str) else repr(item))
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
+
+
+def as_json(number):
+    """A decimal as JSON shows it: a whole number, or the nearest one with a fraction."""
+    if number == number.to_integral_value():
+        return int(number)
+    return float(number)
+
+
+def folded(text):
+    return text.replace("\u00e9", "e").casefold(), text
+
+
+def text_in(item):
+    return str(item).lower() if isinstance(item, bool) else item
+
+
+def mean(numbers):
+    with localcontext() as context:
+        context.prec = 100
+        total = sum(numbers)
+        quotient = total / len(numbers)
+        context.prec, context.rounding = 15, ROUND_HALF_EVEN
+        return +quotient
+
+
+def facet(values, most=20):
+    """The facet of the values of some nodes or edges."""
+    known = [value for value in values if value is not None]
+    every = [item for value in known for item in items(value)]
+    numbers = [n for n in map(decimal, every) if n is not None]
+    texts = [text_in(item) for item in every if decimal(item) is None]
+    groups = Counter(("n", n) for n in numbers) + Counter(("t", t) for t in texts)
+    order = sorted(groups, key=lambda g: (-groups[g], g[0] == "t", g[1]))
+    found = {"count": len(known), "missing": len(values) - len(known), "distinct": len(groups)}
+    if numbers and texts:
+        found["numbers"] = len(numbers)
+    if numbers:
+        found |= {"min": as_json(min(numbers)), "max": as_json(max(numbers))}
+        found |= {"mean": as_json(mean(numbers)), "sum": as_json(sum(numbers))}
+    elif texts:
+        found |= {"min": min(texts, key=folded), "max": max(texts, key=folded)}
+    shown = order[:most]
+    found["values"] = [[repr(as_json(g[1])) if g[0] == "n" else g[1], groups[g]] for g in shown]
+    if len(groups) > len(shown):
+        found["other_values"] = len(groups) - len(shown)
+    return found
+
+
+def measured(function, values):
+    """A measure over the values of different nodes or edges."""
+    every = [item for value in values if value is not None for item in items(value)]
+    numbers = [n for n in map(decimal, every) if n is not None]
+    texts = [text_in(item) for item in every if decimal(item) is None]
+    if function in ("min", "max"):
+        one = {"min": min, "max": max}[function]
+        if numbers:
+            return as_json(one(numbers))
+        return one(texts, key=folded) if texts else None
+    if not numbers:
+        return None
+    return as_json(sum(numbers) if function == "sum" else mean(numbers))
+
+
+def metadata_of(graph):
+    nodes = {r.id: r.metadata.get("x") for r in graph.records if isinstance(r, NodeRecord)}
+    edges = {
+        (r.subject, r.predicate, r.object): r.metadata.get("x")
+        for r in graph.records
+        if isinstance(r, EdgeRecord)
+    }
+    return nodes, edges
+
+
+def compared(data, steps, walks):
+    """Perhaps a comparison of two steps, and the walks that meet it."""
+    if data.draw(st.booleans()):
+        return [], walks
+    one, other = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    equal = data.draw(st.booleans())
+    met = [w for w in walks if (node_at(*w, one) == node_at(*w, other)) == equal]
+    return [f"{one} {'=' if equal else '!='} {other}"], met
+
+
+async def read(db, **arguments):
+    """A checked answer, whose lines say the same."""
+    async with open_graph(db, limits=WHOLE) as graph:
+        answer = await tool_calls.read(graph, "bfs_query", **arguments)
+    lines = Limits(max_tokens=0, answer_format="lines")
+    async with open_graph(db, limits=lines) as graph:
+        text = (await graph.call("bfs_query", arguments)).text
+    assert compact_parser.read(text) == answer
+    return answer
+
+
+@settings(max_examples=100)
+@given(graph=graphs(), most=st.integers(0, 4))
+async def test_a_facet_counts_every_node_or_edge_of_a_traversal(graph, most):
+    call = {"seeds": graph.ids[:2], "max_hops": 2, "topology_only": True, "limit": 1}
+    answer = await read(
+        ColumnsOverMemory(graph.records, 3),
+        **call,
+        facets=[f"x:{most}", f"{TYPES[0]}.x", f"{PREDICATES[1]}.x", f"{PREDICATES[2]}.x"],
+    )
+    async with open_graph(MemoryBackend(graph.records), limits=WHOLE) as opened:
+        whole = await tool_calls.read(opened, "bfs_query", **{**call, "limit": 100})
+    nodes, edges = metadata_of(graph)
+    triples = [(e["subject"], e["predicate"], e["object"]) for e in whole["edges"]]
+    types = {node["id"]: node["entity_type"] for node in whole["nodes"]}
+    assert answer["facets"] == {
+        "x": facet([nodes[i] for i in types], most),
+        f"{TYPES[0]}.x": facet([nodes[i] for i in types if types[i] == TYPES[0]]),
+        **{
+            f"{name}.x": facet([edges[t] for t in triples if t[1] == name])
+            for name in PREDICATES[1:]
+        },
+    }
+
+
+@settings(max_examples=150)
+@given(graph=graphs(), steps=walking.steps(), data=st.data())
+async def test_facets_of_a_path_see_each_node_and_edge_of_a_step_once(graph, steps, data):
+    step, shown = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    predicate = data.draw(st.sampled_from(PREDICATES))
+    where, walks = compared(data, steps, Walker.of(graph).walks(graph.ids[:2], steps))
+    nodes, edges = metadata_of(graph)
+    at_step = {node for seed, walk in walks for node in ([seed] if not step else walk[step - 1][0])}
+    taken = {e for _, walk in walks for e in (walk[step - 1][1] if step else ())}
+    every = {e for _, walk in walks for _, part in walk for e in part}
+    answer = await read(
+        MemoryBackend(graph.records),
+        seeds=graph.ids[:2],
+        **walking.arguments(steps),
+        where=where,
+        show=str(shown),
+        limit=0,
+        facets=["x", f"{step}.x", f"{step}.{predicate}.x", f"{predicate}.x"],
+    )
+    assert answer["facets"] == {
+        "x": facet([nodes[i] for i in {node_at(*one, shown) for one in walks}]),
+        f"{step}.x": facet([nodes[i] for i in at_step]),
+        f"{step}.{predicate}.x": facet([edges[e] for e in taken if e[1] == predicate]),
+        f"{predicate}.x": facet([edges[e] for e in every if e[1] == predicate]),
+    }
+    assert answer["nodes"] == []
+
+
+@settings(max_examples=300)
+@given(graph=graphs(), steps=walking.steps(), data=st.data())
+async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps, data):
+    shown, step = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    function = data.draw(st.sampled_from(["min", "max", "sum", "mean"]))
+    predicate = data.draw(st.sampled_from([None, *PREDICATES]))
+    nodes, edges = metadata_of(graph)
+    others, counted = defaultdict(set), defaultdict(set)
+    where, walks = compared(data, steps, Walker.of(graph).walks(graph.ids[:3], steps))
+    for one in walks:
+        node = node_at(*one, shown)
+        counted[node].add(node_at(*one, step))
+        taken = one[1][step - 1][1] if step else ()
+        others[node] |= (
+            {e for e in taken if e[1] == predicate} if predicate else {node_at(*one, step)}
+        )
+    found = {
+        name: measured(function, [(edges if predicate else nodes)[one] for one in things])
+        for name, things in others.items()
+    }
+    of = f"{step}.{predicate}.x" if predicate else f"{step}.x"
+    few = data.draw(st.sampled_from([1, 3, 1_000]))
+    call = {
+        "seeds": graph.ids[:3],
+        **walking.arguments(steps),
+        "where": where,
+        "show": str(shown),
+        "measure": [f"{function} {of}", f"count {step}"],
+        "sort_by": "-measure",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bfsql.engine.path.distinct.PAIRS", few)
+        try:
+            answer = await read(MemoryBackend(graph.records), **call)
+        except ToolError as error:
+            refused = "adds numbers" in str(error) and function in ("sum", "mean")
+            if refused and set(found.values()) <= {None}:
+                return
+            raise
+    assert {node["id"]: node["measure"] for node in answer["nodes"]} == {
+        name: [value, len(counted[name])] for name, value in found.items()
+    }
+    ranks = [
+        (value is None, isinstance(value, str), 0 if value is None else value)
+        for value in (node["measure"][0] for node in answer["nodes"])
+    ]
+    numbers = [float(r[2]) for r in ranks if not r[0] and not r[1]]
+    assert [r[:2] for r in ranks] == sorted(r[:2] for r in ranks)
+    assert numbers == sorted(numbers, reverse=True)
+
+
+RECORDS = [
+    NodeRecord("t1", "Trial", {"year": 2010, "status": "Completed", "begun": "24/08/2017"}),
+    NodeRecord("t2", "Trial", {"year": "2015", "status": "terminated", "begun": "3 May 2018"}),
+    NodeRecord("t3", "Trial", {"year": "unknown", "dose": "10 km"}),
+    NodeRecord("d", "Disease", {"name": "flu"}),
+    EdgeRecord("t1", "studies", "d", {"confidence": 0.9, "created_at": "2020"}),
+    EdgeRecord("t2", "studies", "d", {"confidence": 0.5}),
+    EdgeRecord("t3", "studies", "d"),
+]
+TO_TRIALS = {"path": ["<-studies- Trial"]}
+
+
+async def answered(limits=WHOLE, **arguments):
+    async with open_graph(MemoryBackend(RECORDS), limits=limits) as graph:
+        return await tool_calls.read(graph, "bfs_query", **{"seeds": ["d"], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"max_hops": 1, "measure": "count 1"}, "Give path as well, or leave measure out"),
+        ({**TO_TRIALS, "measure": "max year"}, "names no step in front of its property"),
+        ({**TO_TRIALS, "measure": "median 1.year"}, "begins with none of count, min, max"),
+        ({**TO_TRIALS, "measure": "count 2"}, "its steps are 1 to 1"),
+        ({**TO_TRIALS, "measure": "count 1.year"}, "needs the number of a step alone"),
+        ({**TO_TRIALS, "measure": "sum 1.status"}, 'there is only text, such as "Completed"'),
+        ({**TO_TRIALS, "measure": "max 1.studies.created_at"}, "describe_entity shows it"),
+        ({**TO_TRIALS, "measure": ["count 0"] * 6}, "at most 5 are taken"),
+        ({**TO_TRIALS, "sort_by": "measure"}, "needs measure, which this call has not"),
+        ({"max_hops": 1, "facets": ["studies.created_at"]}, "describe_entity shows it"),
+        ({"max_hops": 1, "facets": ["1.year"]}, "this call has no path"),
+        ({**TO_TRIALS, "facets": ["2.year"]}, "its steps are 1 to 1"),
+        ({"max_hops": 1, "facets": ["Trial."]}, "names no property"),
+        ({"max_hops": 1, "facets": ["year:1001"]}, "at most 1,000 are shown"),
+        ({"max_hops": 1, "facets": [f"p{n}" for n in range(1_000)]}, "at most 20 are taken"),
+    ],
+)
+async def test_an_error_says_what_would_be_right(arguments, sentence):
+    with pytest.raises(ToolError) as error:
+        await answered(**arguments)
+    assert sentence in str(error.value)
+    assert error.value.argument in ("facets", "measure", "sort_by")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        ({"facets": ["yaer"]}, 'nothing of the answer has "yaer". There is: year.'),
+        ({"facets": ["studies.x"]}, 'has "studies.x". There is: studies.confidence.'),
+        ({"measure": "max 1.confidence"}, "There is: studies.confidence."),
+        ({"facets": ["confidence"]}, 'has "confidence". There is: studies.confidence.'),
+        ({"facets": ["begun"]}, 'facets: "begun" is sorted as text: "24/08/2017" is no number'),
+        ({"measure": "max 1.begun"}, 'measure: "max 1.begun" is sorted as text'),
+        ({"measure": "max 1.yaer"}, 'has the property of "max 1.yaer". There is: year.'),
+        ({"measure": "mean 1.year"}, '"mean 1.year" leaves out 1 value held as text.'),
+        ({"sort_by": "begun"}, 'sort_by: "begun" is sorted as text: "24/08/2017"'),
+        ({"where": ["Trial.dose<20 km"]}, 'where: "Trial.dose<20 km" is sorted as text: "20 km"'),
+    ],
+)
+async def test_a_note_explains_values_that_are_missing_or_sorted_as_text(arguments, note):
+    answer = await answered(**TO_TRIALS, **arguments)
+    assert any(note in sentence for sentence in answer["notes"])
+
+
+async def test_former_calls_keep_count_distinct_and_its_field():
+    answer = await answered(**TO_TRIALS, count_distinct=0, sort_by="-distinct", show="ends")
+    assert [node["distinct"] for node in answer["nodes"]] == [1, 1, 1]
+    assert all("measure" not in node for node in answer["nodes"])
+
+
+async def test_only_the_first_page_has_facets():
+    first = await answered(max_hops=1, facets=["year"], limit=1)
+    second = await answered(max_hops=1, facets=["year"], limit=1, offset=1)
+    assert first["facets"]["year"]["count"] == 3
+    assert "facets" not in second
+
+
+async def test_an_intersection_has_facets_of_its_common_nodes():
+    records = [*RECORDS, NodeRecord("e", "Disease"), EdgeRecord("t1", "studies", "e")]
+    async with open_graph(MemoryBackend(records), limits=WHOLE) as graph:
+        call = {"seeds": ["d", "e"], "k": 1, "connect": True, "facets": ["name", "year"]}
+        answer = await tool_calls.read(graph, "intersect_subgraphs", **call)
+    assert answer["facets"]["year"] == facet([2010])
+    assert answer["facets"]["name"] == facet([None])
+
+
+@pytest.mark.parametrize("detail", [True, False])
+async def test_a_budget_cuts_values_down_to_five_before_any_node(detail):
+    many = [NodeRecord(f"n{i:03}", "T", {"x": f"value {i:03}"}) for i in range(200)]
+    edges = [EdgeRecord("n000", "e", node.id) for node in many]
+    found = []
+    async with open_graph(MemoryBackend([*many, *edges])) as graph:
+        for tokens in range(500, 5_000, 100):
+            call = {"seeds": ["n000"], "max_hops": 1, "facets": ["x:150"], "limit": 40}
+            call["topology_only"] = not detail
+            answer = await tool_calls.if_it_fits(graph, "bfs_query", max_tokens=tokens, **call)
+            if answer is not None:
+                values = answer.content["facets"]["x"]["values"]
+                full = sum("metadata" in node for node in answer.content["nodes"])
+                found.append((len(answer.content["nodes"]), len(values), full))
+                told = any("left fewer values" in note for note in answer.notes)
+                assert told == (len(values) < 150)
+                assert answer.content["facets"]["x"]["other_values"] == 200 - len(values)
+    assert found == sorted(found)
+    assert {values for nodes, values, _ in found if nodes < 40} == {5}
+    assert found[-1] == (40, 150, 40 if detail else 0)
+    assert detail or any(5 < values < 150 for _, values, _ in found)
+
+
+async def test_facets_and_measures_see_the_redacted_record():
+    class Redaction:
+        @hookimpl
+        def redact_metadata(self, metadata):
+            return {name: value for name, value in metadata.items() if name != "year"}
+
+    async with open_graph(MemoryBackend(RECORDS), limits=WHOLE, hooks=[Redaction()]) as graph:
+        call = {"seeds": ["d"], **TO_TRIALS, "facets": ["year"], "measure": "max 1.year"}
+        answer = await tool_calls.read(graph, "bfs_query", **call)
+    assert answer["facets"]["year"] == facet([None] * 3)
+    assert [n["measure"] for n in answer["nodes"] if "paths" in n] == [None] * 3
+    assert "2010" not in str(answer)
+
+
+async def test_more_pairs_than_the_bound_are_an_error_that_names_paths(monkeypatch):
+    monkeypatch.setattr("bfsql.engine.measure.MOST_PAIRS", 2)
+    with pytest.raises(ToolError, match="paths, which every shown node has"):
+        await answered(**TO_TRIALS, measure="max 0.name")
+    assert await answered(**TO_TRIALS, measure="count 0")
+
+
+def test_values_are_counted_batch_by_batch():
+    values = [1, "1", 2.5, None, ["a", 1], "a", True, {"b": 1}]
+    one, other = ValueCounts(), ValueCounts()
+    one.add(values)
+    for value in reversed(values):
+        other.add([value])
+    assert one.summary() == other.summary()
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        ([0.1, "0.2", 0.3], {"sum": 0.6, "mean": 0.2}),
+        ([2**53, 1, 1], {"sum": 2**53 + 2}),
+        (["12345678901234567890", 1], {"sum": 12345678901234567891}),
+        ([1e308, 1e-308, -1e308], {"sum": 1e-308}),
+        (["1e-999999", 1], {"sum": 1}),
+        ([1, 1.0, "1", "1.00", "+1e0"], {"distinct": 1, "values": [["1", 5]]}),
+        ([True, "true", "True"], {"distinct": 2, "values": [["true", 2], ["True", 1]]}),
+        ([float("nan"), float("nan"), "NaN"], {"distinct": 1, "values": [["NaN", 3]]}),
+        ([10**2000, 1], {"distinct": 2, "numbers": 1, "sum": 1}),
+        ([1, 2, 3], {"mean": 2}),
+        ([1, 1, 2], {"mean": 1.33333333333333}),
+        (["x" * 300], {"max": "x" * 200 + "..."}),
+    ],
+)
+async def test_numbers_are_exact_and_grouped_as_conditions_compare_them(values, numbers):
+    nodes = [NodeRecord(f"n{i}", "T", {"x": value}) for i, value in enumerate(values)]
+    edges = [EdgeRecord("n0", "e", node.id) for node in nodes]
+    call = {"seeds": ["n0"], "max_hops": 1, "facets": ["x"], "topology_only": True}
+    found = (await read(MemoryBackend([*nodes, *edges]), **call))["facets"]["x"]
+    assert {key: found[key] for key in numbers} == numbers
+
+
+async def test_a_set_is_faceted_without_walking():
+    async with open_graph(MemoryBackend(RECORDS), limits=WHOLE) as graph:
+        call = {"seeds": ["Trial[year>=2010]"], "facets": ["year"], "limit": 0}
+        answer = await tool_calls.read(graph, "bfs_query", **call)
+    assert answer["facets"]["year"] == facet([2010, "2015"])
