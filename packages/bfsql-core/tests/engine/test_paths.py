@@ -10,6 +10,7 @@ from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
+from bfsql_test_support.backends.in_memory import CountingBackend
 from bfsql_test_support.backends.recording import watched
 from bfsql_test_support.oracles import walking
 from bfsql_test_support.suites.agreement import assert_same_answers
@@ -176,6 +177,27 @@ async def test_the_other_direction_is_looked_at_where_walks_have_to_end():
     back = await asked("<-studies-", seeds=seeds, to=["d:1"])
     assert back["notes"][1:] == [turned]
     assert "leads to none of the 1 node" in back["notes"][0]
+
+
+async def test_an_empty_answer_between_two_sets_tells_what_was_found_from_the_seeds():
+    answer = await asked("-studies-> Disease[name=Cold]", seeds=["Trial[name=One]"])
+    named = await asked("-studies-> Disease[name=Cold]")
+    assert answer["notes"] == named["notes"]
+    assert named["notes"][-1] == 'where: nothing reached meets "1.name=Cold". There is: "Flu".'
+
+
+async def test_a_walk_between_two_sets_begins_at_the_smaller_one_and_judges_no_node_again():
+    papers = [NodeRecord(f"x:{n}", "Paper", {"year": n}) for n in range(500)]
+    cites = [EdgeRecord(f"x:{n}", "cites", f"x:{n // 2}") for n in range(1, 500)]
+    backend = CountingBackend([*papers, *cites])
+    asked = {"seeds": ["Paper:*"], "path": ["-cites-> Paper[year=7]"], "show": "0"}
+    related = {"seeds": ["Paper[-cites-> Paper[year=7]]"]}
+    for arguments in (asked, related):
+        async with open_graph(backend) as graph:
+            answer = await tool_calls.read(graph, "bfs_query", topology_only=True, **arguments)
+        assert ids(answer) == ["x:14", "x:15"]
+    assert {one for one in backend.asked["edges_batch"] if one.startswith("x:")} == {"x:7"}
+    assert backend.asked["metadata_for_nodes_batch"] == set()
 
 
 async def test_the_edge_that_a_walk_came_by_is_no_other_direction():

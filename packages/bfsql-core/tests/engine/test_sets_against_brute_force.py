@@ -4,17 +4,21 @@ import json
 import operator
 from collections import Counter
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend
-from bfsql.models import Node, NodeRecord
+from bfsql.engine import relations
+from bfsql.models import Node, NodeRecord, PropertyCondition
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
 from bfsql_test_support.oracles.walking import Walker, node_at, on_them
 
+K_IS_1 = PropertyCondition("k", "=", ("1",))
 NUMBERS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, ">=": operator.ge}
 VALUES = (None, 3, 3.0, "3", 12, "12", "abc", "Ábc", "b d", True, [3, "abc"], [], "2010-05-01", -1)
 WRITTEN = ("3", "12", "abc", '"b d"', "true", "2010", "3|abc", "-1")
@@ -161,6 +165,28 @@ async def test_sets_at_both_ends_walk_like_their_entities(graph, steps, data):
     sets = await same(graph.records, seeds=[f"{start}:*"], to=[f"{end}:*"], **call)
     named = await same(graph.records, seeds=ids[start], to=ids[end], **call)
     assert (sets["nodes"], sets["edges"]) == (named["nodes"], named["edges"])
+
+
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_answers_do_not_depend_on_the_end_that_is_read_first(graph, steps, data):
+    values = st.sampled_from([None, 1, 2])
+    records = [
+        replace(one, metadata={"k": data.draw(values)}) if isinstance(one, NodeRecord) else one
+        for one in graph.records
+    ]
+    last = replace(steps[-1], end=replace(steps[-1].end, conditions=(K_IS_1,)))
+    path = [*(step.text for step in steps[:-1]), last.text]
+    number = data.draw(st.sampled_from(["", " = 0", " >= 2"]))
+    for call in (
+        {"seeds": ["*:*"], "path": path, "show": data.draw(st.sampled_from(["all", "0", "ends"]))},
+        {"seeds": [f"*[{' '.join(path)}{number}]"]},
+    ):
+        answers = []
+        for few in (0, 10**6):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(relations, "FEW_STARTS", few)
+                answers.append(await same(records, **call))
+        assert answers[0] == answers[1]
 
 
 @given(graph=walking.tangles(), data=st.data())

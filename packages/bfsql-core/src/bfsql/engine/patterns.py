@@ -13,8 +13,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.engine.conditions import RelationFilter
 from bfsql.engine.properties import Values, properties_of_nodes
-from bfsql.engine.relations import RelationReader
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
@@ -39,26 +39,31 @@ class PatternSearch:
         db: GraphDbInterface,
         columns: IntegerGraph,
         bounds: Bounds,
-        relations: RelationReader,
+        relations: RelationFilter,
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations
 
-    async def place(self, pattern: Pattern) -> Place:
+    async def place(self, pattern: Pattern, most: int | None = None) -> Place:
         """The nodes of a pattern, in the order of their ids.
+
+        Args:
+            pattern: The pattern.
+            most: The most nodes to find; by default as many as the bound allows.
 
         Raises:
             EntitiesNotListed: The store cannot list its entities.
-            SetTooLarge: There are more nodes than the bound allows.
+            SetTooLarge: There are more nodes.
             TimeoutError: The deadline passed.
         """
+        most = self._bounds.nodes if most is None else min(most, self._bounds.nodes)
         batches: list[tuple[IntArray, IntArray]] = [(NO_NODES, NO_NODES)]
         count = 0
         async with call.time_limit(), aclosing(self.batches(pattern)) as stream:
             async for batch in stream:
                 count += len(batch[0])
-                if count > self._bounds.nodes:
-                    raise SetTooLarge(pattern.text, self._bounds.nodes)
+                if count > most:
+                    raise SetTooLarge(pattern.text, most)
                 batches.append(batch)
         handles, types = map(np.concatenate, zip(*batches, strict=True))
         ordered = await self._columns.ordered(handles)

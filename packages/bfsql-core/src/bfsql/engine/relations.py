@@ -7,6 +7,7 @@ A relation is a path that begins at the node, independent of the walk that led t
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,14 +15,17 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, names_for
-from bfsql.engine.path.answer import follow
+from bfsql.engine.path.answer import PathResult, follow
+from bfsql.engine.patterns import PatternSearch
+from bfsql.engine.thresholds import FEW_STARTS
 from bfsql.engine.traverse import Bounds
+from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
 from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition
 
 
 class RelationReader:
-    """Reads the relations of nodes for one call.
+    """Reads the relations of nodes, and walks along them, for one call.
 
     Args:
         db: The graph.
@@ -58,6 +62,59 @@ class RelationReader:
         names = await names_for(self._db, query)
         return Conditions(self._db, self._columns, query, names, self, stripped=self._stripped)
 
+    async def walks(self, query: PathQuery, seeds: NodeSet) -> PathResult:
+        """The walks of a path, read from its end if that is a set smaller than the seeds.
+
+        Raises:
+            ToolError: A condition cannot be read.
+            StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
+            TimeoutError: The deadline passed.
+        """
+        targets = None if seeds.is_named else await self._last_set(query.path, len(seeds.handles))
+        if targets is not None:
+            # The conditions at the end hold for the targets.
+            decided = query.model_copy(update={"path": query.path.without_last_conditions()})
+            result = await self.follow(query, seeds, targets, decided)
+            if len(result.shown):
+                return result
+            # An empty answer explains what was found from the seeds.
+        return await self.follow(query, seeds)
+
+    async def follow(
+        self,
+        query: PathQuery,
+        seeds: NodeSet,
+        targets: NodeSet | None = None,
+        filters: PathQuery | None = None,
+    ) -> PathResult:
+        """The walks of a path, as in `walks`, with the targets that a call names.
+
+        Args:
+            query: The path and its shown step.
+            seeds: The nodes at which walks start.
+            targets: The nodes at which walks must end; None for any node.
+            filters: The query with the conditions that are still to be applied, if it differs.
+        """
+        conditions = await self.conditions(filters or query)
+        return await follow(
+            self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
+        )
+
+    async def _last_set(self, path: Path, most: int) -> NodeSet | None:
+        """The nodes at which walks may end by the conditions of the last step on properties.
+
+        None if it has none, or more nodes than `most`, or if there are few starts anyway.
+        """
+        step = path.steps[-1]
+        if not step.end.conditions or step.most > 1 or most <= FEW_STARTS:
+            return None
+        search = PatternSearch(self._db, self._columns, self._bounds, self)
+        try:
+            place = await search.place(replace(step.end, relations=()), most)
+        except (SetTooLarge, EntitiesNotListed):
+            return None
+        return NodeSet((place,)) if len(place.handles) else None
+
     async def meeting(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> BoolArray:
         """Which of some nodes meet a condition, or may meet it.
 
@@ -92,14 +149,7 @@ class RelationReader:
         counts = np.zeros(len(nodes), np.int64)
         path = Path(one.steps)
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
-        result = await follow(
-            self._columns,
-            query,
-            NodeSet((Place("", nodes, types, named=False),)),
-            None,
-            conditions=await self.conditions(query),
-            bounds=self._bounds,
-        )
+        result = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():

@@ -16,6 +16,13 @@ LATE_SECONDS = 1.0
 AT_ONCE = 0.1
 """Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""
 
+FEW_STARTS = 16
+"""Largest number of nodes from which walks begin although their end may be a smaller set.
+
+To list a set is one more request to a server. From 93 areas with 14,196 postcodes to the one
+postcode of a code, walks take 117 ms from the areas and 4 ms from the postcode.
+"""
+
 FEW_EDGES = 256
 """Largest number of edges that are sorted as strings, and not by the numbers of their ends.
 

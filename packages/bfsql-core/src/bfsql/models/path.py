@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from bfsql.models.facet import Value
@@ -34,6 +34,12 @@ class Path:
     def text(self) -> str:
         """The steps as they are written, with the pattern in front of the first."""
         return " ".join(filter(None, [self.start.step_text, *(step.text for step in self.steps)]))
+
+    def without_last_conditions(self) -> Path:
+        """The path without the conditions on properties of the nodes at its end."""
+        *steps, last = self.steps
+        end = replace(last.end, conditions=())
+        return replace(self, steps=(*steps, replace(last, end=end)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,9 +15,9 @@ from bfsql import call
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
-from bfsql.errors import EntitiesNotListed, SetTooLarge, ToolError
+from bfsql.errors import ToolError
 from bfsql.integers import IntegerGraph, NodeSet, Place
-from bfsql.models import Outline, Path, Pattern
+from bfsql.models import Outline, Pattern
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.patterns import PatternReader, Vocabulary
 from bfsql.tools.resolve import NameResolver
@@ -79,21 +78,6 @@ class EndResolver:
                 self._check_types(unresolved[0].value, argument)
             raise await self._names.error(argument, unresolved)
         return NodeSet(tuple(places))
-
-    async def last_set(self, path: Path) -> NodeSet | None:
-        """The nodes at which walks may end by the conditions of the last step.
-
-        None if it has no conditions that a store selects by, or more nodes than a traversal may
-        have.
-        """
-        step = path.steps[-1]
-        if not step.end.conditions or step.most > 1:
-            return None
-        try:
-            place = await self._search.place(replace(step.end, relations=()))
-        except (SetTooLarge, EntitiesNotListed):
-            return None
-        return NodeSet((place,)) if len(place.handles) else None
 
     async def read(
         self,

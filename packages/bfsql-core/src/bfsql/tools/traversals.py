@@ -26,7 +26,7 @@ from bfsql.engine.intersect import intersect
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
-from bfsql.engine.path.answer import PathPages, follow
+from bfsql.engine.path.answer import PathPages
 from bfsql.engine.path.rows import RowPages, WalkList
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.relations import RelationReader
@@ -161,15 +161,12 @@ class Traversal:
         types = {names[number] for number in distinct_numbers(seeds.types).tolist()}
         path, reader = await self._ends.read(lambda one: one.path(of_path.path), "path", types)
         query = path_query(of_path, path, arguments)
-        targets = None
         if to:
-            targets = await self._ends.node_set(to, "to", sorted(path.steps[-1].types or ()))
-        elif not seeds.is_named:  # walks may begin at the smaller of two sets
-            targets = await self._ends.last_set(path)
-        conditions = await self._relations.conditions(query)
-        result = await follow(
-            self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
-        )
+            last = sorted(path.steps[-1].types or ())
+            targets = await self._ends.node_set(to, "to", last)
+            result = await self._relations.follow(query, seeds, targets)
+        else:
+            result = await self._relations.walks(query, seeds)
         stripped = self._limits.stripped
         if query.measure:
             result = await measured(self._db, result, query, stripped=stripped)
