@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend
 from bfsql.engine import relations
+from bfsql.errors import ToolError
 from bfsql.models import Node, NodeRecord, PropertyCondition
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
@@ -203,3 +204,15 @@ async def test_a_set_is_one_place_of_a_connection(graph, data):
         assert {node["id"] for node in sets["nodes"]} == set(ids[start])
     else:
         assert bool(lengths) == bool(sets["edge_count"])
+
+
+async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
+    records = [NodeRecord(f"n:{n:02}", "A", {"key": n % 3}) for n in range(30)]
+    graph = Graph(MemoryBackend(records), "", Limits(max_nodes=20), None)
+    counted = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], limit=0, facets=["key"])
+    assert (counted["seed_count"], counted["node_count"], counted["nodes"]) == (30, 30, [])
+    assert counted["facets"]["key"]["values"] == [["0", 10], ["1", 10], ["2", 10]]
+    with pytest.raises(ToolError, match=r"A:\* has more than this server's bound of 20 nodes"):
+        await graph.bfs_query(seeds=["A:*"])
+    some = await tool_calls.read(graph, "bfs_query", seeds=["A[key=1]"])
+    assert some["node_count"] == 10

@@ -56,7 +56,7 @@ class PatternSearch:
             SetTooLarge: There are more nodes.
             TimeoutError: The deadline passed.
         """
-        most = self._bounds.nodes if most is None else min(most, self._bounds.nodes)
+        most = self._bounds.nodes if most is None else most
         batches: list[tuple[IntArray, IntArray]] = [(NO_NODES, NO_NODES)]
         count = 0
         async with call.time_limit(), aclosing(self.batches(pattern)) as stream:

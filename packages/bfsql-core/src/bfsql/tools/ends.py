@@ -7,6 +7,7 @@ Ids and exact names come first; a text is a pattern only if no entity is called 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
@@ -50,11 +51,21 @@ class EndResolver:
         self._entities: dict[str, frozenset[str]] = {}
 
     async def node_set(
-        self, values: Sequence[str], argument: str, types: Sequence[str] = ()
+        self,
+        values: Sequence[str],
+        argument: str,
+        types: Sequence[str] = (),
+        *,
+        bounded: bool = True,
     ) -> NodeSet:
         """The nodes of some ids, names and patterns, with notes on their meaning.
 
-        If several entities share a name, those of the given types are preferred.
+        Args:
+            values: The ids, names and patterns.
+            argument: The argument of the call that contains them, for errors.
+            types: If several entities share a name, those of these types are preferred.
+            bounded: Whether a pattern may only have as many nodes as a traversal; otherwise the
+                deadline alone bounds it.
 
         Raises:
             ToolError: A value is none of them, or is the name of several entities.
@@ -72,7 +83,7 @@ class EndResolver:
             if pattern is None:
                 unresolved.append(name)
             elif pattern.text not in {place.text for place in places}:
-                places.append(await self._place(pattern, name.value))
+                places.append(await self._place(pattern, name.value, bounded=bounded))
         if unresolved:
             if not any(name.candidates for name in unresolved):
                 self._check_types(unresolved[0].value, argument)
@@ -141,9 +152,9 @@ class EndResolver:
                 )
         return learned
 
-    async def _place(self, pattern: Pattern, written: str) -> Place:
+    async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
-        place = await self._search.place(pattern)
+        place = await self._search.place(pattern, None if bounded else sys.maxsize)
         types = listed(sorted(pattern.types or ()))
         if (
             pattern.types

@@ -88,9 +88,13 @@ class Traversal:
                 kind="bad_value",
                 argument="along",
             )
-        if not path and not along and not to:
+        is_walk = bool(path or along or to or max_hops)
+        if max_hops is not None and not path and not along and not to:
             self._columns.prefetch(arguments["seeds"])
-        seeds, arguments = await self._prepared(arguments)
+        # A set that is only counted is not limited to what a traversal may hold.
+        seeds, arguments = await self._prepared(
+            arguments, bounded=is_walk or arguments["limit"] != 0
+        )
         self._note_ceiling(paged=True)
         if path:
             of_path = PathArguments(path, show, count_distinct, measure, max_hops)
@@ -235,10 +239,10 @@ class Traversal:
     # --- the steps --------------------------------------------------------------
 
     async def _prepared(
-        self, arguments: dict[str, Any], at_least: int = 1
+        self, arguments: dict[str, Any], at_least: int = 1, *, bounded: bool = True
     ) -> tuple[NodeSet, dict[str, Any]]:
         """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
-        seeds = await self._ends.node_set(arguments["seeds"], "seeds")
+        seeds = await self._ends.node_set(arguments["seeds"], "seeds", bounded=bounded)
         if len(seeds.places) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
