@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import numpy as np
 from bfsql.abc import BatchGraphDb
 from bfsql.arrays import numbers_of
 from bfsql.integers import Ring
+from bfsql.models import PropertyCondition
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
@@ -32,6 +34,9 @@ from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
 Reader = sqlite3.Connection
+
+STREAMED = 5_000
+"""Nodes in a batch of `nodes_stream`."""
 
 
 class SqliteBackend(BatchGraphDb):
@@ -126,6 +131,26 @@ class SqliteBackend(BatchGraphDb):
         return await self._pool.run(
             partial(_ring, ids, NumberedEdgeFilter(numbers, direction), schema)
         )
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types that meet the conditions."""
+        columns = self.columns()
+        async with aclosing(columns.nodes(entity_types, conditions)) as batches:
+            async for batch in batches:
+                for start in range(0, len(batch.handles), STREAMED):
+                    part = slice(start, start + STREAMED)
+                    ids = await columns.ids(batch.handles[part])
+                    types = map(self._schema.types.__getitem__, batch.types[part].tolist())
+                    yield list(map(Node, ids, types))
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: every condition is judged."""
+        return True
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

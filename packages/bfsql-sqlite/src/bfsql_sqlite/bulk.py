@@ -34,6 +34,7 @@ from bfsql_sqlite.duckdb_tables import BATCH, LongTexts, RecordTables
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
+from bfsql_sqlite.property_spill import PropertySpill
 
 RECORD_BY_RECORD = "read record by record, which takes longer"
 """The beginning of the note on why a table was not read in bulk."""
@@ -71,12 +72,14 @@ def write_graph(
             _temporary_folder(making.folder) as folder,
             closing(LongTexts(folder)) as long,
             _duckdb(folder, stopped) as connection,
+            closing(PropertySpill(connection, folder)) as properties,
         ):
             load = _Load(connection, making, stopped, options, folder=folder, long=long)
             graph = load.read(records)
             if options.progress:
                 options.progress("writing", 0)
-            _write_nodes(graph, making.graph)
+            _write_nodes(graph, making.graph, properties)
+            properties.write(making.graph)
             write_edges(
                 making.graph,
                 nodes=graph.size,
@@ -98,14 +101,15 @@ def write_graph(
         raise SpillError(str(error)) from error
 
 
-def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection) -> None:
-    """Fill `type`, `node`, `detail` and `predicate`."""
+def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection, properties: PropertySpill) -> None:
+    """Fill `type`, `node`, `detail` and `predicate`, and collect the properties."""
     names, types = Numbering(), np.full(bulk.size, NO_NODE, np.int32)
     nodes = bulk.nodes()
     while batch := list(islice(nodes, BATCH)):
-        for n, entity_type, _ in batch:
+        for n, entity_type, _, _ in batch:
             types[n] = names[entity_type]
-        details = ((n, metadata) for n, _, metadata in batch if metadata != "{}")
+        properties.add((n, metadata) for n, _, metadata, _ in batch if metadata)
+        details = ((n, text) for n, _, metadata, text in batch if metadata)
         graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
     ordered = {name: t for t, name in enumerate(sorted(names.names))}
     graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in ordered.items()))

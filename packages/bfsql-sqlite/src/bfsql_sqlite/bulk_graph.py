@@ -25,8 +25,8 @@ from bfsql.models.merge import (
     merge_node_records,
     with_evidence,
 )
-from bfsql.models.records import NodeRecord
-from bfsql_sqlite.duckdb_tables import BATCH, EvidenceTable, LongTexts, number
+from bfsql.models.records import Metadata, NodeRecord
+from bfsql_sqlite.duckdb_tables import BATCH, Description, EvidenceTable, LongTexts, number
 
 MANY_IDS = 2_000_000
 """Number of ids from which DuckDB may use twice as much memory."""
@@ -48,8 +48,8 @@ class NodeTable(Protocol):
     def record(self, cells: Sequence[str]) -> NodeRecord:
         """The record of a row."""
 
-    def described(self, cells: Sequence[str]) -> tuple[str, str]:
-        """The type, empty where the row has none, and the metadata as JSON text."""
+    def described(self, cells: Sequence[str]) -> Description:
+        """The type, empty where the row has none, and the metadata."""
 
 
 class EdgeTable(Protocol):
@@ -209,8 +209,8 @@ class BulkGraph:
         while batch := found.fetchmany(BATCH):
             yield from (id_ for (id_,) in batch)
 
-    def nodes(self) -> Iterator[tuple[int, str, str]]:
-        """Number, type and metadata as JSON text of every node, by number."""
+    def nodes(self) -> Iterator[tuple[int, str, Metadata, str]]:
+        """Number, type, metadata, and metadata as JSON text of every node, by number."""
         rows = self._described()
         row, step, missing = next(rows, None), sample_step(self.report.undescribed_ends), 0
         while row is not None:
@@ -235,8 +235,8 @@ class BulkGraph:
                 yield n, *self._merged([records, *several])
                 continue
             table = self._nodes[place]
-            entity_type, metadata = table.described(records[3 : 3 + table.width])
-            yield n, entity_type or self._options.default_type, metadata
+            entity_type, *metadata = table.described(records[3 : 3 + table.width])
+            yield n, entity_type or self._options.default_type, *metadata
 
     def _described(self) -> Iterator[tuple[Any, ...]]:
         """Rows `(n, id, place of the table, cells)`; the place is None for an id without a node."""
@@ -258,19 +258,19 @@ class BulkGraph:
         table: NodeTable = self._nodes[row[2]]
         return table.record(row[3 : 3 + table.width])
 
-    def _merged(self, rows: Sequence[Sequence[Any]]) -> tuple[str, str]:
+    def _merged(self, rows: Sequence[Sequence[Any]]) -> Description:
         records = list(map(self._record, rows))
         entity_type, metadata = merge_node_records(records, self._options.default_type)
-        return entity_type, encode(metadata)
+        return Description(entity_type, metadata, encode(metadata))
 
-    def _created(self, id_: str) -> tuple[str, str]:
+    def _created(self, id_: str) -> Description:
         report = self.report
         report.nodes += 1
         report.created_nodes += 1
         if report.created_nodes <= EXAMPLES:
             report.created_examples.append(id_)
         node = created_node(id_, self._options.default_type)
-        return node.entity_type, encode(node.metadata)
+        return Description(node.entity_type, node.metadata, encode(node.metadata))
 
     # --- edges ----------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import EdgeTable, NodeTable
 from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv, copy, quoted
-from bfsql_sqlite.duckdb_tables import BATCH, number
+from bfsql_sqlite.duckdb_tables import BATCH, Description, number
 
 
 class BulkTable:
@@ -90,10 +90,11 @@ class BulkTable:
         assert isinstance(record, NodeRecord)
         return record
 
-    def described(self, cells: Sequence[str]) -> tuple[str, str]:
-        """The type, empty where the row has none, and the metadata as JSON text."""
+    def described(self, cells: Sequence[str]) -> Description:
+        """The type, empty where the row has none, and the metadata."""
         record = self.record(cells)
-        return record.entity_type, to_json(record.metadata).decode()
+        text = to_json(record.metadata).decode()
+        return Description(record.entity_type, record.metadata, text)
 
     def read(self, stopped: Callable[[], bool], progress: Callable[[int], object]) -> None:
         """Copy the table, and find the rows that make no record.

@@ -25,8 +25,11 @@ from bfsql.errors import StoreError, StoreUnavailable, system_reason
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
-LAYOUT = 3
-"""`PRAGMA user_version`: number of the layout of these tables and of `edge_tables.TABLES`."""
+LAYOUT = 4
+"""`PRAGMA user_version`: number of the layout of these tables, of `edge_tables.TABLES` and of
+`property_tables.TABLES`."""
+OLDEST = 3
+"""The oldest layout that can be read. It has no columns of properties."""
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -141,10 +144,10 @@ def check(path: Path) -> None:
             f"up to {LAYOUT}. Upgrade it with: pip install --upgrade bfsql-sqlite. To keep this "
             f"version, load the graph again: bfsql load SOURCE --path {path} --replace"
         )
-    if header.layout < LAYOUT:
+    if header.layout < OLDEST:
         raise StoreError(
-            f"{path} has layout {header.layout}, which is older than {LAYOUT}, the layout that "
-            f"this version reads. {again}"
+            f"{path} has layout {header.layout}, which is older than {OLDEST}, the oldest layout "
+            f"that this version reads. {again}"
         )
     if size < header.size:
         raise StoreError(

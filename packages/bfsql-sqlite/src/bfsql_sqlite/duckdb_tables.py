@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -15,7 +15,7 @@ from bfsql.loading.intake import accepted
 from bfsql.models.json_values import decode, encode, is_text
 from bfsql.models.load import LoadReport
 from bfsql.models.merge import evidence_items
-from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
 from bfsql_sqlite.graph_file import SpillError
 
 BATCH = 5_000
@@ -51,21 +51,51 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
 
 def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     """The number that a query returns."""
-    row = connection.execute(query).fetchone()
-    assert row is not None
+    [row] = connection.execute(
+        query
+    ).fetchall()  # `register` needs a result that is read to its end
     return int(row[0])
 
 
-class LongTexts:
-    """Long JSON texts in a file: DuckDB holds thousands of rows in memory whatever their length."""
+class SpillFile:
+    """A temporary file of bytes, of which parts are read again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         try:
-            self._file = (folder / "long_texts").open("w+b", buffering=0)
+            self._file = path.open("w+b", buffering=0)
         except OSError as error:
             raise SpillError(str(error)) from error
         self.close = self._file.close
         self._end = 0
+
+    def write(self, data: bytes) -> int:
+        """The place of the data in the file.
+
+        Raises:
+            SpillError: The disk is full.
+        """
+        place = self._end
+        try:
+            self._file.seek(place)
+            written = self._file.write(data)
+        except OSError as error:
+            raise SpillError(str(error)) from error
+        if written != len(data):
+            raise SpillError("No space left on device")
+        self._end += written
+        return place
+
+    def read(self, place: int, length: int) -> bytes:
+        """The bytes at a place."""
+        self._file.seek(place)
+        return self._file.read(length)
+
+
+class LongTexts(SpillFile):
+    """Long JSON texts in a file: DuckDB holds thousands of rows in memory whatever their length."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "long_texts")
 
     def shortened(self, text: str) -> str:
         """The text, or its place in the file if it is long.
@@ -76,24 +106,14 @@ class LongTexts:
         if len(text) <= LONGEST:
             return text
         data = text.encode()
-        try:
-            self._file.seek(self._end)
-            written = self._file.write(data)
-        except OSError as error:
-            raise SpillError(str(error)) from error
-        if written != len(data):
-            raise SpillError("No space left on device")
-        place = f"{_PLACE}{self._end} {len(data)}"
-        self._end += len(data)
-        return place
+        return f"{_PLACE}{self.write(data)} {len(data)}"
 
     def whole(self, text: str) -> str:
         """The text that `shortened` was called with."""
         if not text.startswith(_PLACE):
             return text
-        start, length = map(int, text[len(_PLACE) :].split())
-        self._file.seek(start)
-        return self._file.read(length).decode()
+        place, length = map(int, text[len(_PLACE) :].split())
+        return self.read(place, length).decode()
 
 
 class TextTable:
@@ -131,6 +151,16 @@ class TextTable:
         self.flush()
 
 
+class Description(NamedTuple):
+    """What the records of a node say."""
+
+    entity_type: str
+    """Empty where they have no type."""
+    metadata: Metadata
+    text: str
+    """The metadata as JSON text."""
+
+
 class NodeRows(TextTable):
     """Nodes: id, type, and metadata as JSON text, in the form of `bulk_graph.NodeTable`."""
 
@@ -148,9 +178,10 @@ class NodeRows(TextTable):
         id_, entity_type, metadata = cells
         return NodeRecord(id_, entity_type, decode(self._long.whole(metadata)))
 
-    def described(self, cells: Sequence[str]) -> tuple[str, str]:
-        """The type, and the metadata as JSON text."""
-        return cells[1], self._long.whole(cells[2])
+    def described(self, cells: Sequence[str]) -> Description:
+        """The type and the metadata."""
+        text = self._long.whole(cells[2])
+        return Description(cells[1], decode(text), text)
 
 
 class EdgeRows(TextTable):

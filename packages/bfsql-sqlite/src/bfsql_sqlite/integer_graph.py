@@ -11,12 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql.arrays import numbers_of
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, ResolvedNode, Ring
-from bfsql.models import EdgeDirection
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.properties import Properties, Test, containing, judge, met_codes, select
+from bfsql_sqlite.property_tables import FIRST, NODES
+
+ROWS = 16
+"""Rows of a column that are read at once: a million nodes, or 65,536 different values."""
+RECORDS = 2_000
+"""Nodes whose records are read at once."""
 
 
 class Schema(NamedTuple):
@@ -28,6 +35,7 @@ class Schema(NamedTuple):
     """Names by number, in ascending order."""
     predicate_numbers: Mapping[str, int]
     edges: Adjacency
+    properties: Properties
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
@@ -37,7 +45,7 @@ class Schema(NamedTuple):
         numbers = {name: p for p, name in enumerate(predicates)}
         edges = Adjacency.of(reader)
         edges.types(reader)
-        return cls(types, predicates, numbers, edges)
+        return cls(types, predicates, numbers, edges, Properties.of(reader))
 
 
 class SqliteIntegerGraph(IntegerGraph):
@@ -108,6 +116,57 @@ class SqliteIntegerGraph(IntegerGraph):
         async with aclosing(self._pool.stream(reads)) as rings:
             async for ring in rings:
                 yield ring
+
+    async def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types that meet conditions, by the columns of their properties.
+
+        Records are read of the nodes whose values are not in a column.
+        """
+        types = self._schema.edges.known_types
+        assert types is not None  # `Schema.read` has read them
+        wanted = np.zeros(len(self.type_names) + 1, bool)  # the last element is for NO_NODE
+        wanted[:-1] = entity_types is None
+        wanted[numbers_of(entity_types or (), self.type_names)] = True
+        tests = [await self._test(one) for one in conditions]
+        rows = -(-self.size // NODES)
+        works = (
+            partial(select, tests, types, wanted, range(first, min(first + ROWS, rows)))
+            for first in range(0, rows, ROWS)
+        )
+        async with aclosing(self._pool.stream(works)) as parts:
+            async for handles, unread in parts:
+                met = [
+                    await self._pool.run(partial(judge, conditions, unread[at : at + RECORDS]))
+                    for at in range(0, len(unread), RECORDS)
+                ]
+                found = np.concatenate([handles, *met])
+                if len(found):
+                    yield NodeBatch(found, types.take(found).astype(np.int32), {})
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: `nodes` judges every condition."""
+        return True
+
+    async def _test(self, condition: PropertyCondition) -> Test:
+        """A condition compared with the different values of its property."""
+        properties = self._schema.properties
+        column = properties.columns.get(condition.key)
+        if column is None or condition.operator in ("has", "lacks"):
+            return Test(condition, column, np.empty(0, bool), properties.are_all)
+        if condition.operator != "~":
+            work = partial(met_codes, column, condition)
+            return Test(condition, column, await self._pool.run(work))
+        works = (
+            partial(containing, column, first, min(first + ROWS, column.rows), condition.literals)
+            for first in range(0, column.rows, ROWS)
+        )
+        async with aclosing(self._pool.stream(works)) as parts:
+            met = [np.zeros(FIRST, bool), *[part async for part in parts]]
+        return Test(condition, column, np.concatenate(met))
 
 
 # --- what runs in a thread -------------------------------------------------------

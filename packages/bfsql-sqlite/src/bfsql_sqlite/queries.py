@@ -99,6 +99,27 @@ EVIDENCE = """
 the node, and those that it supplied as a document to other edges.
 """
 
+
+@cache
+def details(size: int) -> str:
+    """Handle and metadata of the nodes that have any."""
+    return f"SELECT n, metadata FROM detail WHERE n IN ({_marks(size)})"
+
+
+# --- properties ---------------------------------------------------------------
+
+HAS_PROPERTIES = "SELECT 1 FROM sqlite_master WHERE name = 'property'"
+PROPERTIES = "SELECT k, key, size FROM property"
+ALL_PROPERTIES = "SELECT 1 FROM meta WHERE key = 'properties' AND value = 'all'"
+PROPERTY_ORDER = "SELECT codes FROM property_order WHERE at >= ? AND at < ? ORDER BY at"
+PROPERTY_CODES = "SELECT nodes, codes FROM property_code WHERE at = ?"
+
+
+def property_values(what: str) -> str:
+    """Columns of consecutive rows of dictionaries."""
+    return f"SELECT {what} FROM property_value WHERE at >= ? AND at < ? ORDER BY at"
+
+
 # --- schema -----------------------------------------------------------------
 
 TYPES = "SELECT name FROM type ORDER BY t"

@@ -15,7 +15,7 @@ from bfsql.errors import LoadRefused, StoreError, system_reason
 from bfsql.loading.intake import graph_is_there
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql.sources.files import SPECIAL_FILES
-from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, Header, check, read_header
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, OLDEST, Header, check, read_header
 
 
 class Target(NamedTuple):
@@ -45,9 +45,9 @@ def look(path: Path, options: LoadOptions) -> Target:
     target = _look(path)
     if target.header is None:
         return target
-    if options.mode is LoadMode.NEW and target.header.layout == LAYOUT:
+    if options.mode is LoadMode.NEW and OLDEST <= target.header.layout <= LAYOUT:
         raise graph_is_there(str(path), *_size_of(path))
-    if options.mode is not LoadMode.REPLACE and target.header.layout < LAYOUT:
+    if options.mode is not LoadMode.REPLACE and target.header.layout < OLDEST:
         raise LoadRefused(
             f"Nothing was loaded: {path} contains a graph in the older layout "
             f"{target.header.layout}, to which nothing can be added. Use --replace to replace it "

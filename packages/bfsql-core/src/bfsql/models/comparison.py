@@ -66,7 +66,7 @@ class Literal:
     def of(cls, written: str) -> Literal:
         """A literal from its written form, without quotes."""
         written = written.strip()
-        return cls(fold(written), number_in(written), _moment(written))
+        return cls(fold(written), number_in(written), moment_in(written))
 
 
 def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
@@ -112,7 +112,7 @@ def compared(value: Scalar, literal: Literal) -> int | None:
     if literal.number is not None and number is not None:
         return _sign(number, literal.number)
     if literal.moment is not None:
-        moment = _moment(shown_as(value))
+        moment = moment_in(shown_as(value))
         return None if moment is None else _in_time(moment, literal.moment)
     if literal.number is not None or not isinstance(value, str):
         return None
@@ -184,7 +184,8 @@ def is_unordered(text: str) -> bool:
     return len(text) <= _SHORT and _UNORDERED.fullmatch(text.strip()) is not None
 
 
-def _moment(text: str) -> Moment | None:
+def moment_in(text: str) -> Moment | None:
+    """The moment that a text represents, a year alone included, or None."""
     text = text.strip()
     if _YEAR.fullmatch(text):
         return (int(text),)

@@ -50,13 +50,14 @@ _VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|[=<>~|(,:]\s*[\"
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*no\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
-_HOLDS: dict[Operator, tuple[int, ...]] = {
+SIGNS: dict[Operator, tuple[int, ...]] = {
     "=": (0,),
     "<": (-1,),
     "<=": (-1, 0),
     ">": (1,),
     ">=": (0, 1),
 }
+"""The results of `compared` for which an operator holds."""
 
 
 class Names:
@@ -115,11 +116,11 @@ class PropertyCondition:
             return any(contains(value, literal) for value in values for literal in self.literals)
         if self.operator == "!=":
             return not self._one(values, (0,))
-        return self._one(values, _HOLDS[self.operator])
+        return self._one(values, SIGNS[self.operator])
 
     def compares_with(self, values: Sequence[Scalar]) -> bool:
         """Whether one of the values is of a kind that can be compared with the written ones."""
-        return self.operator not in _HOLDS or self._one(values, (-1, 0, 1))
+        return self.operator not in SIGNS or self._one(values, (-1, 0, 1))
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
         return any(compared(value, one) in signs for value in values for one in self.literals)

@@ -197,6 +197,8 @@ def without_accents(text: str) -> str:
 
 def fold(text: str) -> str:
     """Text without accents, case and outer space, for comparison."""
+    if text.isascii() and text.isprintable():  # as most texts are; the rest would not change it
+        return text.lower().strip()
     return without_accents(text).casefold().strip()
 
 

@@ -1,0 +1,364 @@
+"""Reads the columns of properties in a file: which nodes meet a condition (`asking-2.md` 11).
+
+A condition is first compared with the dictionary of its property (`met_codes`, `containing`), then
+the codes of the nodes are looked up in the result, row by row (`select`). Nodes whose value is not
+in the dictionary are judged by their records (`judge`), like all nodes of a file of an older
+layout, which has no columns.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql.integers import BoolArray, IntArray
+from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number_in
+from bfsql.models.condition import SIGNS, PropertyCondition
+from bfsql.models.json_values import decode
+from bfsql_sqlite import queries
+from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.property_tables import (
+    ABSENT,
+    BOOLEAN,
+    CODE,
+    FIRST,
+    MOMENTS,
+    NODES,
+    PLACE,
+    SEPARATOR,
+    TEXT,
+    UNREAD,
+    VALUES,
+    code_width,
+    moment_order,
+    number_order,
+    row_key,
+)
+
+Reader = sqlite3.Connection
+
+FEW_HITS = 1_000
+"""Occurrences of a text in a part of a dictionary up to which each of them is searched for."""
+
+
+class Property(NamedTuple):
+    """A property that has a column."""
+
+    k: int
+    size: int
+    """Number of values in its dictionary."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the dictionary."""
+        return -(-self.size // VALUES)
+
+
+class Properties(NamedTuple):
+    """The properties of the nodes of a file."""
+
+    columns: Mapping[str, Property]
+    are_all: bool
+    """Whether no node has a property without a column."""
+
+    @classmethod
+    def of(cls, reader: Reader) -> Properties:
+        """The properties of a file, of which one of an older layout has no columns."""
+        if not reader.execute(queries.HAS_PROPERTIES).fetchone():
+            return cls({}, are_all=False)
+        columns = {key: Property(k, size) for k, key, size in reader.execute(queries.PROPERTIES)}
+        return cls(columns, reader.execute(queries.ALL_PROPERTIES).fetchone() is not None)
+
+
+class Test(NamedTuple):
+    """A condition and what is known of it before any node is looked at."""
+
+    condition: PropertyCondition
+    column: Property | None
+    """None if the property has no column."""
+    met: BoolArray
+    """By code: whether a value meets the condition; with `!=`, whether it is equal."""
+    is_absent: bool = False
+    """Whether no node has the property."""
+
+
+@contextmanager
+def _intact() -> Iterator[None]:
+    try:
+        yield
+    except (IndexError, TypeError, ValueError) as error:
+        raise Damaged("a column of properties does not have the expected content") from error
+
+
+# --- conditions and dictionaries ------------------------------------------------------
+
+
+class _Dictionary:
+    """The values of a property by code; rows that were read are held."""
+
+    def __init__(self, reader: Reader, column: Property) -> None:
+        self._reader = reader
+        self._column = column
+        self._rows: dict[int, tuple[bytes, list[bytes], list[bytes]]] = {}
+
+    def value(self, code: int) -> Scalar:
+        """The value of a code, numbers as text: they are compared alike."""
+        kinds, texts, _ = self._row((code - FIRST) // VALUES)
+        text = texts[(code - FIRST) % VALUES].decode()
+        kind = kinds[0 if len(kinds) == 1 else (code - FIRST) % VALUES]
+        return text == "true" if kind == BOOLEAN else text
+
+    def place(self, folded: bytes, bisect: Callable[..., int]) -> int:
+        """The place of a text among the folded ones; `bisect_left` or `bisect_right` on ties."""
+        row = bisect(range(self._column.rows), folded, key=lambda row: self._row(row)[2][0]) - 1
+        return 0 if row < 0 else row * VALUES + bisect(self._row(row)[2], folded)
+
+    def kinds(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
+        """The kinds of the values from one place to another."""
+        first, last = start // VALUES, -(-stop // VALUES)
+        parts = [np.empty(0, np.uint8)]
+        for row, (kinds,) in enumerate(self._select("kinds", first, last), first):
+            length = min(VALUES, self._column.size - row * VALUES)
+            parts.append(np.broadcast_to(np.frombuffer(kinds, np.uint8), length))
+        return np.concatenate(parts)[start - first * VALUES :][: stop - start]
+
+    def order(self, first: int) -> IntArray:
+        """The codes of all numbers, or from the row `MOMENTS` on of all dates, in order."""
+        keys = (row_key(self._column.k, row) for row in (first, first + MOMENTS))
+        rows = self._reader.execute(queries.PROPERTY_ORDER, tuple(keys))
+        return np.frombuffer(b"".join(codes for (codes,) in rows), CODE)
+
+    def blocks(self, first: int, last: int) -> list[bytes]:
+        """The folded texts of each row, joined by `SEPARATOR`."""
+        rows = self._select("texts, folded", first, last)
+        return [texts.lower() if folded is None else folded for texts, folded in rows]
+
+    def _row(self, row: int) -> tuple[bytes, list[bytes], list[bytes]]:
+        found = self._rows.get(row)
+        if found is None:
+            [(kinds, texts, folded)] = self._select("kinds, texts, folded", row, row + 1)
+            folded = texts.lower() if folded is None else folded
+            found = self._rows[row] = kinds, texts.split(SEPARATOR), folded.split(SEPARATOR)
+        return found
+
+    def _select(self, what: str, first: int, last: int) -> list[Any]:
+        k = self._column.k
+        keys = row_key(k, first), row_key(k, last)
+        rows = self._reader.execute(queries.property_values(what), keys).fetchall()
+        if len(rows) != last - first:
+            raise Damaged("part of a column of properties is missing")
+        return rows
+
+
+def met_codes(column: Property, condition: PropertyCondition, reader: Reader) -> BoolArray:
+    """By code: whether a value meets a condition; with `!=`, whether it is equal.
+
+    Args:
+        column: The property.
+        condition: A condition with `=`, `!=`, `<`, `<=`, `>` or `>=`.
+        reader: A connection to the file.
+    """
+    with _intact():
+        dictionary = _Dictionary(reader, column)
+        met = np.zeros(FIRST + column.size, bool)
+        signs = SIGNS.get(condition.operator, (0,))
+        for literal in condition.literals if column.size else ():
+            if literal.number is None and literal.moment is None:
+                met |= _like_text(dictionary, column, literal, signs)
+                continue
+            found = np.zeros(len(met), bool)
+            numbers = dictionary.order(0)
+            if literal.moment is not None:
+                first, last = (moment_order(literal.moment, last=last) for last in (False, True))
+                order = _Order(dictionary, dictionary.order(MOMENTS), _moment)
+                order.mark(found, literal, signs, first, last)
+            if literal.number is not None:
+                found[numbers] = False
+                number = number_order(literal.number)
+                _Order(dictionary, numbers, _number).mark(found, literal, signs, number, number)
+            met |= found
+        return met
+
+
+def _like_text(
+    dictionary: _Dictionary, column: Property, literal: Literal, signs: Sequence[int]
+) -> BoolArray:
+    """Which values a text is compared with: the texts and, if it is equal, a boolean."""
+    folded = literal.text.encode("utf-8", "surrogatepass")
+    start, stop = (dictionary.place(folded, bisect) for bisect in (bisect_left, bisect_right))
+    met = np.zeros(FIRST + column.size, bool)
+    for sign, first, last in ((-1, 0, start), (0, start, stop), (1, stop, column.size)):
+        if sign in signs and first < last:
+            kinds = dictionary.kinds(first, last)
+            met[FIRST + first : FIRST + last] = (
+                kinds == TEXT if sign else (kinds == TEXT) | (kinds == BOOLEAN)
+            )
+    return met
+
+
+class _Order(NamedTuple):
+    """The numbers or the dates of a dictionary, ordered by doubles."""
+
+    dictionary: _Dictionary
+    codes: IntArray
+    of: Callable[[str], float]
+    """The double of a text."""
+
+    def mark(
+        self, met: BoolArray, literal: Literal, signs: Sequence[int], first: float, last: float
+    ) -> None:
+        """Mark the values for which the comparison with a literal has one of the signs.
+
+        Values whose double is that of the literal, or of an end of its span, are compared exactly.
+        """
+
+        def place(double: float, bisect: Callable[..., int]) -> int:
+            key = lambda code: self.of(str(self.dictionary.value(int(code))))
+            return bisect(self.codes, double, key=key)
+
+        before, start = place(first, bisect_left), place(first, bisect_right)
+        stop, after = place(last, bisect_left), place(last, bisect_right)
+        met[self.codes[:before]] = -1 in signs
+        met[self.codes[start:stop]] = 0 in signs
+        met[self.codes[after:]] = 1 in signs
+        for code in {*self.codes[before:start].tolist(), *self.codes[stop:after].tolist()}:
+            met[code] = compared(self.dictionary.value(code), literal) in signs
+
+
+def _number(text: str) -> float:
+    number = number_in(text)
+    if number is None:
+        raise ValueError(text)
+    return number_order(number)
+
+
+def _moment(text: str) -> float:
+    moment = moment_in(text)
+    if moment is None:
+        raise ValueError(text)
+    return moment_order(moment)
+
+
+def containing(
+    column: Property, first: int, last: int, literals: Sequence[Literal], reader: Reader
+) -> BoolArray:
+    """Which values in some rows of a dictionary contain the text of one of the literals."""
+    with _intact():
+        block = SEPARATOR.join(_Dictionary(reader, column).blocks(first, last))
+        characters = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(characters == SEPARATOR[0])
+        met = np.zeros(min(last * VALUES, column.size) - first * VALUES, bool)
+        if len(ends) != len(met) - 1:
+            raise Damaged("part of a column of properties is missing")
+        for literal in literals:
+            text = literal.text.encode("utf-8", "surrogatepass")
+            if text:
+                met[np.searchsorted(ends, _occurrences(block, characters, text))] = True
+            else:
+                met[:] = True
+        return met
+
+
+def _occurrences(
+    block: bytes, characters: npt.NDArray[np.uint8], text: bytes
+) -> npt.NDArray[np.intp]:
+    """The places at which a text occurs; some that overlap may be left out."""
+    if block.count(text) <= FEW_HITS:
+        places, at = [], block.find(text)
+        while at >= 0:
+            places.append(at)
+            at = block.find(text, at + len(text))
+        return np.array(places, np.intp)
+    rarest = min(range(len(text)), key=lambda place: block.count(text[place : place + 1]))
+    starts = characters[rarest : len(characters) - len(text) + rarest + 1]
+    found = np.flatnonzero(starts == text[rarest])
+    for place, character in enumerate(text):
+        if place != rarest:
+            found = found[characters[found + place] == character]
+    return found
+
+
+# --- nodes ------------------------------------------------------------------------------
+
+
+def select(
+    tests: Sequence[Test],
+    types: npt.NDArray[Any],
+    wanted: BoolArray,
+    rows: range,
+    reader: Reader,
+) -> tuple[IntArray, IntArray]:
+    """The nodes of some types in some rows that meet conditions.
+
+    Args:
+        tests: The conditions.
+        types: The type of every handle.
+        wanted: By number of a type, and at the end for `NO_NODE`: whether its nodes are wanted.
+        rows: The rows, of `NODES` nodes each.
+        reader: A connection to the file.
+
+    Returns:
+        The handles of the nodes that meet all conditions; and of those that have to be judged by
+        their records.
+    """
+    sure, unsure = [], []
+    with _intact():
+        for row in rows:
+            kept = wanted.take(types[row * NODES : (row + 1) * NODES])
+            unread = np.zeros(len(kept), bool)
+            for test in tests:
+                if not kept.any():
+                    break
+                met, undecided = _row(test, row, len(kept), reader)
+                kept &= met | undecided
+                unread |= undecided
+            handles = np.flatnonzero(kept).astype(np.int32)
+            sure.append(handles[~unread[handles]] + np.int32(row * NODES))
+            unsure.append(handles[unread[handles]] + np.int32(row * NODES))
+    return np.concatenate(sure), np.concatenate(unsure)
+
+
+def _row(test: Test, row: int, length: int, reader: Reader) -> tuple[BoolArray, BoolArray]:
+    """Which nodes of a row meet a condition, and for which of them only the record tells."""
+    operator, column = test.condition.operator, test.column
+    present, met, unread = np.zeros((3, length), bool)
+    if column is not None:
+        found = reader.execute(queries.PROPERTY_CODES, (row_key(column.k, row),)).fetchone()
+        if found is not None:
+            places, packed = found
+            codes = np.frombuffer(packed, code_width(column.size))
+            at = slice(len(codes)) if places is None else np.frombuffer(places, PLACE)
+            _mark(present, at, codes != ABSENT)
+            if operator not in ("has", "lacks"):
+                _mark(met, at, test.met.take(codes))
+                _mark(unread, at, codes == UNREAD)
+    elif not test.is_absent:
+        unread[:] = True
+    if operator in ("has", "lacks"):
+        return (present if operator == "has" else ~present), unread
+    unread &= ~met
+    return (present & ~met & ~unread if operator == "!=" else met), unread
+
+
+def _mark(marks: BoolArray, places: Any, which: BoolArray) -> None:
+    """Mark places, some of which occur more than once, if one of their occurrences is chosen."""
+    if isinstance(places, slice):
+        marks[places] = which
+    else:
+        marks[places[which]] = True
+
+
+def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Reader) -> IntArray:
+    """The nodes whose records meet all conditions."""
+    texts = dict(queries.rows_for(reader, queries.details, handles.tolist()))
+    met = [
+        all(one.holds(metadata) for one in conditions)
+        for metadata in (decode(texts.get(handle, "{}")) for handle in handles.tolist())
+    ]
+    return handles.compress(np.array(met, bool))

@@ -1,0 +1,277 @@
+"""Collects the properties of nodes during a load, and writes them as columns.
+
+A value gets a provisional code when it first occurs. Different values go to DuckDB, which sorts
+them; pairs of nodes and codes go to a file. Memory therefore hardly grows with the graph: at most
+`MOST_VALUES` values are held, and their codes are forgotten together with them, so that a value
+may have several provisional codes.
+"""
+# ruff: noqa: S608 - what is put into these texts are numbers
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from bfsql.integers import IntArray
+from bfsql.models.comparison import Scalar, moment_in, number_in, scalars, shown_as
+from bfsql.models.json_values import is_text
+from bfsql.models.merge import fold
+from bfsql_sqlite.duckdb_tables import SpillFile, insert
+from bfsql_sqlite.property_tables import (
+    BOOLEAN,
+    CODE,
+    FIRST,
+    KEYS,
+    NO_SCALAR,
+    NUMBER,
+    TEXT,
+    UNREAD,
+    Numbers,
+    Pairs,
+    Values,
+    moment_order,
+    number_order,
+    write_property,
+)
+
+LONGEST = 200
+"""Most characters of a value in a dictionary."""
+ITEMS = 100
+"""Most items of a list whose values are in a dictionary."""
+VECTOR = 8
+"""Number of items from which a list of floats is a vector, which has no values in a dictionary."""
+MOST_VALUES = 500_000
+"""Most values that are in memory at a time."""
+MOST_PAIRS = 2_000_000
+"""Most pairs of a node and a code that are in memory at a time."""
+BATCH = 50_000
+"""Values that are inserted or read at once."""
+
+YEAR = 4
+"""Digits of a number that can be a year."""
+_DIGITS = re.compile(r"\s*[-+.0-9]").match
+"""Whether a text may be a number or a date."""
+
+_TABLE = """
+CREATE TABLE property_value (
+    k INTEGER, code INTEGER, kind UTINYINT, text VARCHAR, folded VARCHAR, number DOUBLE,
+    moment DOUBLE
+)
+"""
+_ORDERED = """
+CREATE TABLE ordered_value AS SELECT * FROM property_value ORDER BY k, folded, kind, text
+"""
+
+
+class _Column(dict[Any, int]):
+    """A property, as a mapping from values in memory to provisional codes.
+
+    Texts and booleans are keys themselves, numbers the bytes of their text.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.key = key
+        self.size = 0
+        """Number of provisional codes of values."""
+        self.nodes, self.codes = array("i"), array("i")
+        self.parts: list[tuple[int, int]] = []
+        """The place and the size in bytes of each part of the pairs in the file."""
+
+    def __missing__(self, value: Any) -> int:
+        text = _text(value)
+        if len(text) > LONGEST or not is_text(text):
+            return UNREAD
+        self[value] = code = FIRST + self.size
+        self.size += 1
+        return code
+
+    def extend(self, nodes: Sequence[int], keys: Sequence[Any]) -> None:
+        """Add a value for each node; all values are texts, or all are numbers."""
+        new = [key for key in dict.fromkeys(keys) if key not in self]
+        all_text = bool(new) and (isinstance(new[0], bytes) or is_text("".join(new)))
+        if all_text and max(map(len, new)) <= LONGEST:
+            self.update(zip(new, count(FIRST + self.size), strict=False))
+            self.size += len(new)
+        self.nodes.extend(nodes)
+        self.codes.extend(map(self.__getitem__, keys))
+
+    def codes_of(self, value: Any) -> Sequence[int]:
+        """The codes of any value."""
+        values = scalars(value)
+        if len(values) > ITEMS or (
+            len(values) >= VECTOR and all(one.__class__ is float for one in values)
+        ):
+            return (UNREAD,)
+        return sorted({self[_key(one)] for one in values}) or (NO_SCALAR,)
+
+
+def _key(value: Scalar) -> Any:
+    """A value as a key of a dict; unlike tuples, these keys cost the garbage collector nothing."""
+    return value if isinstance(value, str | bool) else repr(value).encode()
+
+
+def _kind(key: Any) -> int:
+    return TEXT if key.__class__ is str else NUMBER if key.__class__ is bytes else BOOLEAN
+
+
+def _text(key: Any) -> str:
+    return key.decode() if key.__class__ is bytes else shown_as(key)
+
+
+class PropertySpill:
+    """The properties of the nodes of a load.
+
+    Args:
+        connection: To DuckDB.
+        folder: Where a temporary file is put.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+        self._connection = connection
+        self._file = SpillFile(folder / "properties")
+        self.close = self._file.close
+        self._columns: dict[str, _Column] = {}
+        self._has_further = False
+        connection.execute(_TABLE)
+
+    def add(self, nodes: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+        """Add the properties of some thousand nodes; nodes ascend from call to call."""
+        groups: defaultdict[tuple[str, ...], list[tuple[int, Iterable[Any]]]] = defaultdict(list)
+        for node, metadata in nodes:
+            groups[tuple(metadata)].append((node, metadata.values()))
+        for keys, group in groups.items():
+            numbers, values = zip(*group, strict=True)
+            for key, column in zip(keys, zip(*values, strict=True), strict=False):
+                self._add(key, numbers, column)
+        if sum(map(len, self._columns.values())) > MOST_VALUES:
+            self._spill_values()
+        if sum(len(column.nodes) for column in self._columns.values()) > MOST_PAIRS:
+            self._spill_pairs()
+
+    def _add(self, key: str, nodes: Sequence[int], values: Sequence[Any]) -> None:
+        """Add the values of a property; texts, which are the most frequent, without a loop."""
+        kinds = set(map(type, values))
+        if kinds == {type(None)}:
+            return
+        column = self._columns.get(key)
+        if column is None:
+            if len(self._columns) == KEYS or not is_text(key):
+                self._has_further = True
+                return
+            column = self._columns[key] = _Column(key)
+        if kinds == {str}:
+            column.extend(nodes, values)
+        elif kinds <= {int, float} and all(value - value == 0 for value in values):
+            column.extend(nodes, [repr(value).encode() for value in values])
+        else:
+            for node, value in zip(nodes, values, strict=True):
+                codes = () if value is None else column.codes_of(value)
+                column.nodes.extend(repeat(node, len(codes)))
+                column.codes.extend(codes)
+
+    def write(self, graph: sqlite3.Connection) -> None:
+        """Fill the tables of properties of a file."""
+        self._spill_values()
+        self._spill_pairs()
+        self._connection.execute(_ORDERED)
+        before = 0
+        for k, column in enumerate(self._columns.values()):
+            if not column.parts:
+                continue
+            codes = np.arange(FIRST + column.size, dtype=CODE)
+            values = self._values(codes, before, column.size)
+            write_property(graph, k, column.key, values, self._pairs(column, codes))
+            before += column.size
+        extent = "some" if self._has_further else "all"
+        graph.execute("INSERT INTO meta VALUES ('properties', ?)", (extent,))
+
+    def _spill_values(self) -> None:
+        """Give all values in memory to DuckDB."""
+        for k, column in enumerate(self._columns.values()):
+            keys = list(column)
+            first = FIRST + column.size - len(keys)
+            for start in range(0, len(keys), BATCH):
+                self._insert(k, first + start, keys[start : start + BATCH])
+            column.clear()
+
+    def _insert(self, k: int, first: int, keys: Sequence[Any]) -> None:
+        """Add values to the table; `first` is the code of the first one."""
+        kinds = [TEXT if key.__class__ is str else _kind(key) for key in keys]
+        texts = [key if key.__class__ is str else _text(key) for key in keys]
+        numbers, moments = _orders(kinds, texts)
+        columns = {
+            "k": np.full(len(keys), k, CODE),
+            "code": np.arange(first, first + len(keys), dtype=CODE),
+            "kind": np.array(kinds, np.uint8),
+            "text": np.array(texts, object),
+            "folded": np.array(list(map(fold, texts)), object),
+            "number": numbers,
+            "moment": moments,
+        }
+        insert(self._connection, "property_value", columns)
+
+    def _spill_pairs(self) -> None:
+        """Write all pairs in memory to the file."""
+        for column in self._columns.values():
+            if not column.nodes:
+                continue
+            nodes, codes = np.array(column.nodes, CODE), np.array(column.codes, CODE)
+            order = np.argsort(nodes, kind="stable")
+            place = self._file.write(nodes[order].tobytes() + codes[order].tobytes())
+            column.parts.append((place, len(nodes)))
+            column.nodes, column.codes = array("i"), array("i")
+
+    def _values(self, codes: IntArray, before: int, rows: int) -> Iterator[Values]:
+        """The values of a property in their order; `codes` receives the code of each one.
+
+        Args:
+            codes: By provisional code.
+            before: Number of preceding rows of the sorted table.
+            rows: Number of rows of the property, some of which may be the same value.
+        """
+        size, last = 0, (None, None)
+        for start in range(before, before + rows, BATCH):
+            stop = min(start + BATCH, before + rows)
+            found = self._connection.execute(
+                "SELECT code, kind, text, folded, number, moment FROM ordered_value "
+                f"WHERE rowid >= {start} AND rowid < {stop} ORDER BY rowid"
+            ).fetchnumpy()
+            kinds, texts = found["kind"], found["text"]
+            new = np.ones(len(texts), bool)
+            new[1:] = (texts[1:] != texts[:-1]) | (kinds[1:] != kinds[:-1])
+            new[0] = (kinds[0], texts[0]) != last
+            last = kinds[-1], texts[-1]
+            codes[found["code"]] = np.cumsum(new) + (FIRST + size - 1)
+            size += int(new.sum())
+            columns = (kinds, texts, found["folded"], found["number"], found["moment"])
+            yield Values(*(column[new] for column in columns))
+
+    def _pairs(self, column: _Column, codes: IntArray) -> Iterator[Pairs]:
+        for place, pairs in column.parts:
+            size = pairs * CODE.itemsize
+            data = np.frombuffer(self._file.read(place, 2 * size), CODE)
+            yield Pairs(data[:pairs], codes[data[pairs:]])
+
+
+def _orders(kinds: Sequence[int], texts: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """`number_order` and `moment_order` of values; NaN for those that are no number or date."""
+    numbers, moments = np.full((2, len(texts)), math.nan)
+    for place, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
+        if kind == BOOLEAN or _DIGITS(text) is None:
+            continue
+        if (number := number_in(text)) is not None:
+            numbers[place] = number_order(number)
+        if (kind == TEXT or len(text) == YEAR) and (moment := moment_in(text)) is not None:
+            moments[place] = moment_order(moment)
+    return numbers, moments
