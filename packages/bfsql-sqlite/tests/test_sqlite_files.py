@@ -70,7 +70,7 @@ async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
     assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
-@pytest.mark.parametrize(("layout", "found"), [(4, "reads layouts up to 3"), (2, "older than 3")])
+@pytest.mark.parametrize(("layout", "found"), [(5, "reads layouts up to 4"), (2, "older than 3")])
 async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found: str) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")

@@ -2,22 +2,21 @@
 # ruff: noqa: ASYNC240 - a test waits for its files
 
 import asyncio
+import random
 import sqlite3
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql import call
 from bfsql.errors import StoreError
-from bfsql.models import NodeRecord, PropertyCondition
+from bfsql.models import LoadMode, LoadOptions, NodeRecord, PropertyCondition
 from bfsql.models.condition import Operator
-from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import (
     SqliteBackend,
     SqliteSettings,
@@ -27,12 +26,14 @@ from bfsql_sqlite import (
     property_spill,
     property_tables,
 )
+from bfsql_sqlite.plugin import plugin
 
 NUMBERS = [0, -0.0, 1, 1.0, 5, 5.5, 2004, 1e16, 1e-7, 10**20, 10**20 + 1, 10**60, -3, 1999]
 DATES = ["2004", "2004-05", "2004-05-06", "2004-05-06T07:08:09.25Z", "2004-05-06 07:08+02:00"]
 TEXTS = [
-    "", " ", "Müller", "muller", "MULLER ", "a", "b", "ab|c", "aaa", "true", "True", "5", " 5.0 ", "05",
-    "1e3", "１２", "12", "1\u200b2", "0004", "x\ny", "\0", "zebra", "ſ", "1" * 150, "long " * 60,
+    "", " ", "Müller", "muller", "MULLER ", "a", "b", "ab|c", "aaa", "true", "True", "5", " 5.0 ",
+    "05", "1e3", "\uff11\uff12", "12", "1\u200b2", "0004", "x\ny", "\0", "zebra", "\u017f",
+    "1" * 150, "long " * 60,
     "9" * 250, "éclair", "100000000000000000001", "\ud800", "NaN", "1999-12-31", "24/08/2017",
 ]  # fmt: skip
 SCALARS = st.sampled_from([*NUMBERS, *DATES, *TEXTS, True, False])
@@ -99,7 +100,9 @@ async def expected(
     )
 
 
-@given(RECORDS, st.lists(st.tuples(TYPES, st.lists(CONDITIONS, max_size=2)), min_size=20), st.data())
+@given(
+    RECORDS, st.lists(st.tuples(TYPES, st.lists(CONDITIONS, max_size=2)), min_size=20), st.data()
+)
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 async def test_columns_select_the_nodes_that_the_records_select(
     records: list[NodeRecord], calls: list[Any], data: st.DataObject
@@ -125,6 +128,116 @@ async def test_columns_select_the_nodes_that_the_records_select(
                 assert found == await expected(backend, types, conditions), (types, conditions)
         finally:
             await backend.close()
+
+
+async def test_an_older_file_is_served_and_appended_to_and_its_command_is_named(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = SqliteSettings(path=file)
+    await load_graph(options, [NodeRecord("n1", "T", {"year": 2004})])
+    make_older(file)
+    command = f"bfsql load SOURCE --path {file} --replace"
+    backend = await SqliteBackend.create(path=file)
+    assert await selected(backend, None, [PropertyCondition("year", "=", ("2004",))]) == ["n1"]
+    await backend.close()
+    assert command in caplog.text
+    assert plugin.prepare is not None
+    with pytest.raises(StoreError, match="older layout 3") as caught:
+        await plugin.prepare(options, False)
+    assert command in str(caught.value)
+    more = [NodeRecord("n2", "T", {"year": 2005})]
+    await load_graph(options, more, LoadOptions(LoadMode.APPEND))
+    assert await plugin.prepare(options, False) == []
+
+
+@given(RECORDS, RECORDS)
+@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+async def test_appending_makes_the_columns_of_one_load(
+    first: list[NodeRecord], more: list[NodeRecord]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        together, appended = (SqliteSettings(path=Path(folder) / f"{n}.db") for n in range(2))
+        await load_graph(together, [*first, *more])
+        await load_graph(appended, first)
+        await load_graph(appended, more, LoadOptions(LoadMode.APPEND))
+        assert columns_of(together.path) == columns_of(appended.path)
+
+
+def columns_of(path: Path) -> list[Any]:
+    """The content of the tables of properties."""
+    with closing(sqlite3.connect(path)) as graph:
+        keys = dict(graph.execute("SELECT k, key FROM property"))
+        return [
+            sorted((keys[at >> 32], at % (1 << 32), *map(repr, row)) for at, *row in rows)
+            for table in ("property_value", "property_order", "property_code")
+            for rows in [graph.execute(f"SELECT * FROM {table}")]
+        ]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("properties") / "graph.db"
+    records = [
+        NodeRecord(f"n{i:05}", "T", {"year": i % 50, "name": f"Name {i}", "tags": ["a", f"t{i}"]})
+        for i in range(5_000)
+    ]
+    asyncio.run(load_graph(SqliteSettings(path=path), records))
+    return path
+
+
+EVERY = [
+    PropertyCondition("year", ">=", ("25",)),
+    PropertyCondition("name", "~", ("name 4",)),
+    PropertyCondition("name", "<", ("name 3",)),
+    PropertyCondition("tags", "!=", ("t7",)),
+    PropertyCondition("name", "lacks"),
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(
+    made: Path, file: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    file.write_bytes(made.read_bytes())
+    with closing(sqlite3.connect(file)) as graph:
+        for table, column in (
+            ("property_value", "texts"),
+            ("property_value", "kinds"),
+            ("property_order", "codes"),
+            ("property_code", "codes"),
+            ("property_code", "nodes"),
+        ):
+            rows = graph.execute(f"SELECT at, {column} FROM {table}").fetchall()
+            for at, blob in rows:
+                if blob is None or chance.random() < 0.5:
+                    continue
+                damaged = bytearray(blob)
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+                damaged = damaged[: chance.choice([len(damaged), len(damaged) - 1])]
+                what = chance.choice([bytes(damaged), b"", 5])
+                change = f"UPDATE {table} SET {column} = ? WHERE at = ?"
+                graph.execute(change, (what, at))
+        graph.commit()
+    backend = await SqliteBackend.create(path=file, connections=1)
+    for one in EVERY:
+        with suppress(StoreError):
+            found = [b async for b in backend.columns().nodes(None, [one])]
+            assert all(batch.handles.max() < 5_000 for batch in found)
+    await backend.close()
+
+
+async def test_a_deadline_stops_a_scan_of_records(
+    made: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_bytes(made.read_bytes())
+    make_older(file)
+    monkeypatch.setattr(integer_graph, "RECORDS", 1)
+    backend = await SqliteBackend.create(path=file, connections=1)
+    with call.scope(seconds=0.1), pytest.raises(TimeoutError):
+        _ = [batch async for batch in backend.columns().nodes(None, EVERY[:1])]
+    assert sum([len(b.handles) async for b in backend.columns().nodes({"T"})]) == 5_000
+    await backend.close()
 
 
 def make_older(path: Path) -> None:

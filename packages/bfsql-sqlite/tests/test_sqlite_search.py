@@ -15,7 +15,7 @@ from bfsql.models import NodeRecord
 from bfsql_sqlite import search_index
 from bfsql_sqlite.connection import TABLES
 from bfsql_sqlite.search import LIMIT, READ, fold, search
-from bfsql_sqlite.search_index import index_names
+from bfsql_sqlite.search_index import entry, index_names
 
 
 def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:
@@ -229,7 +229,9 @@ def indexed(names: Names, size: int) -> sqlite3.Connection:
     graph.executemany("INSERT INTO node (n, t, id) VALUES (?, ?, ?)", [row[:3] for row in rows])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(search_index, "BLOCK", size)
-        index_names(graph, rows)
+        entries = (entry(n, entity_id, json.loads(text)) for n, _, entity_id, text in rows)
+        graph.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", entries)
+        index_names(graph)
     return graph
 
 

@@ -77,6 +77,11 @@ class SqliteBackend(BatchGraphDb):
         """The state of the file at the path, if it is no longer the file that was opened."""
         return self._pool.changed()
 
+    @property
+    def shortcoming(self) -> str:
+        """What a file of an older layout lacks, with the command that makes it anew, or empty."""
+        return self._pool.shortcoming
+
     async def close(self) -> None:
         """Close the file; running reads stop."""
         await self._pool.close()

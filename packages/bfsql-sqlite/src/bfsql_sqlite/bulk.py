@@ -35,6 +35,7 @@ from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
 from bfsql_sqlite.property_spill import PropertySpill
+from bfsql_sqlite.search_index import entry
 
 RECORD_BY_RECORD = "read record by record, which takes longer"
 """The beginning of the note on why a table was not read in bulk."""
@@ -102,15 +103,17 @@ def write_graph(
 
 
 def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection, properties: PropertySpill) -> None:
-    """Fill `type`, `node`, `detail` and `predicate`, and collect the properties."""
+    """Fill `type`, `node`, `detail`, `entry` and `predicate`, and collect the properties."""
     names, types = Numbering(), np.full(bulk.size, NO_NODE, np.int32)
     nodes = bulk.nodes()
     while batch := list(islice(nodes, BATCH)):
-        for n, entity_type, _, _ in batch:
-            types[n] = names[entity_type]
-        properties.add((n, metadata) for n, _, metadata, _ in batch if metadata)
-        details = ((n, text) for n, _, metadata, text in batch if metadata)
+        for n, _, node in batch:
+            types[n] = names[node.entity_type]
+        properties.add([(n, node.metadata) for n, _, node in batch])
+        details = ((n, node.text) for n, _, node in batch if node.metadata)
         graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
+        entries = (entry(n, id_, node.metadata) for n, id_, node in batch)
+        graph.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", entries)
     ordered = {name: t for t, name in enumerate(sorted(names.names))}
     graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in ordered.items()))
     numbers = [*(ordered[name] for name in names.names), None]  # the last element is for NO_NODE

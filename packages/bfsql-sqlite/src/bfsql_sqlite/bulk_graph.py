@@ -25,7 +25,7 @@ from bfsql.models.merge import (
     merge_node_records,
     with_evidence,
 )
-from bfsql.models.records import Metadata, NodeRecord
+from bfsql.models.records import NodeRecord
 from bfsql_sqlite.duckdb_tables import BATCH, Description, EvidenceTable, LongTexts, number
 
 MANY_IDS = 2_000_000
@@ -209,8 +209,8 @@ class BulkGraph:
         while batch := found.fetchmany(BATCH):
             yield from (id_ for (id_,) in batch)
 
-    def nodes(self) -> Iterator[tuple[int, str, Metadata, str]]:
-        """Number, type, metadata, and metadata as JSON text of every node, by number."""
+    def nodes(self) -> Iterator[tuple[int, str, Description]]:
+        """Number, id and description of every node, by number."""
         rows = self._described()
         row, step, missing = next(rows, None), sample_step(self.report.undescribed_ends), 0
         while row is not None:
@@ -227,16 +227,18 @@ class BulkGraph:
                     self.report.undescribed_sample.append(id_)
                 missing += 1
                 if self._options.create_nodes:
-                    yield n, *self._created(id_)
+                    yield n, id_, self._created(id_)
                 continue
             self.report.nodes += 1
             if several:
                 self.report.duplicate_nodes += len(several)
-                yield n, *self._merged([records, *several])
+                yield n, id_, self._merged([records, *several])
                 continue
             table = self._nodes[place]
-            entity_type, *metadata = table.described(records[3 : 3 + table.width])
-            yield n, entity_type or self._options.default_type, *metadata
+            node = table.described(records[3 : 3 + table.width])
+            if not node.entity_type:
+                node = node._replace(entity_type=self._options.default_type)
+            yield n, id_, node
 
     def _described(self) -> Iterator[tuple[Any, ...]]:
         """Rows `(n, id, place of the table, cells)`; the place is None for an id without a node."""

@@ -12,6 +12,7 @@ thousand steps: its statement stops, and the thread is free for the next call.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,8 @@ LAYOUT = 4
 """`PRAGMA user_version`: number of the layout of these tables, of `edge_tables.TABLES` and of
 `property_tables.TABLES`."""
 OLDEST = 3
-"""The oldest layout that can be read. It has no columns of properties."""
+"""The oldest layout that can be read. It has no columns of properties, so that each selection by
+property reads all records."""
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -52,7 +54,7 @@ CREATE TABLE evidence (
 -- Search: entries are ordered by length of their folded name, then by id, which is the order of
 -- equal matches, and cut into blocks of at most 65,536.
 CREATE TABLE entry (
-    n INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT, folded TEXT NOT NULL, others TEXT NOT NULL
+    n INTEGER PRIMARY KEY, name TEXT, folded TEXT NOT NULL, others TEXT NOT NULL
 );
 -- nodes: n of each entry of the block, 32 bits each.
 CREATE TABLE block (b INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
@@ -65,6 +67,8 @@ CREATE TABLE posting (
 FEW = 100
 """Most records that are read on the event loop: a traversal of one hop then takes 1.5 ms, and
 2.6 ms with all reads in threads. Edges are read there from `adjacency.FEW_LISTS` lists."""
+
+log = logging.getLogger("bfsql")
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -160,10 +164,17 @@ class Pool:
     """Read-only connections to one state of one file, which was taken before it was opened.
 
     The first connection is for reads on the event loop; each other one is for a thread.
+
+    Attributes:
+        shortcoming: What a file of an older layout lacks, with the command that makes it anew;
+            empty for the present layout.
     """
 
     def __init__(self, path: Path, connections: list[sqlite3.Connection], state: Hashable) -> None:
         self._path, self._state = path, state
+        self.shortcoming = _shortcoming(path, connections[0])
+        if self.shortcoming:
+            log.warning("%s", self.shortcoming)
         self._all = connections
         self._own, *others = connections
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
@@ -291,6 +302,17 @@ class Pool:
 
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph {self._path} is closed; open it again.")
+
+
+def _shortcoming(path: Path, connection: sqlite3.Connection) -> str:
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    if layout >= LAYOUT:
+        return ""
+    return (
+        f"{path} has the older layout {layout}, without columns of properties: selecting entities "
+        "by a property reads all records. For fast selections, load it again: "
+        f"bfsql load SOURCE --path {path} --replace"
+    )
 
 
 def read_only(path: Path) -> sqlite3.Connection:

@@ -38,11 +38,6 @@ FOLDERS = ".bfsql-load."
 CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two checks whether a load is cancelled."""
 
-_NAMED = """
-SELECT n, t, id, coalesce(metadata, '{}') FROM node LEFT JOIN detail USING (n)
-WHERE t IS NOT NULL ORDER BY n
-"""
-
 
 class SpillError(Exception):
     """A temporary file cannot be written."""
@@ -70,8 +65,9 @@ def make_file(
     Args:
         path: Its place. An existing file that is not a graph is never replaced.
         options: What happens to an existing graph.
-        fill: Fills the tables `type`, `predicate`, `node`, `detail`, `edge` and `evidence`, and
-            those of edges by `edge_tables.write_edges`; the other tables are filled from these.
+        fill: Fills the tables `type`, `predicate`, `node`, `detail`, `entry`, `edge` and
+            `evidence`, those of properties, and those of edges by `edge_tables.write_edges`; the
+            other tables are filled from these.
             Its report is complete except for dangling edges, which only the whole graph shows.
         stopped: Whether the load is cancelled.
 
@@ -112,7 +108,7 @@ def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions)
     """Write the types, the search tables, and the mark of a complete file."""
     steps: tuple[Callable[[], object], ...] = (
         lambda: edge_tables.write_types(graph),
-        lambda: index_names(graph, graph.execute(_NAMED)),
+        lambda: index_names(graph),
         lambda: _count_dangling(graph, report),
     )
     for number, step in enumerate(steps):

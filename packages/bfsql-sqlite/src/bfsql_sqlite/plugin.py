@@ -1,5 +1,6 @@
 """The target of the entry point `sqlite`."""
 
+from bfsql.errors import StoreError
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, GraphFiles
 from bfsql_sqlite.settings import SqliteSettings
@@ -8,8 +9,15 @@ _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
 
 async def _prepare(settings: SqliteSettings, _apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """Make no changes: the loader writes every index, and `open` checks the file."""
-    await (await _open(settings)).close()
+    """Make no changes: the loader writes every index, and `open` checks the file.
+
+    Raises:
+        StoreError: The file has an older layout; the message names the command that makes it anew.
+    """
+    backend = await _open(settings)
+    await backend.close()
+    if lacks := backend.shortcoming:
+        raise StoreError(lacks)
     return []
 
 

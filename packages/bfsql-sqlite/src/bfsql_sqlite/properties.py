@@ -92,7 +92,7 @@ class Test(NamedTuple):
 def _intact() -> Iterator[None]:
     try:
         yield
-    except (IndexError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise Damaged("a column of properties does not have the expected content") from error
 
 

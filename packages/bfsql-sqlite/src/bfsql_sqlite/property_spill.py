@@ -15,7 +15,7 @@ import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ VECTOR = 8
 """Number of items from which a list of floats is a vector, which has no values in a dictionary."""
 MOST_VALUES = 500_000
 """Most values that are in memory at a time."""
+FEW = 20_000
+"""Number of values of a property up to which it is expected to have few different ones."""
 MOST_PAIRS = 2_000_000
 """Most pairs of a node and a code that are in memory at a time."""
 BATCH = 50_000
@@ -74,7 +76,7 @@ CREATE TABLE ordered_value AS SELECT * FROM property_value ORDER BY k, folded, k
 
 
 class _Column(dict[Any, int]):
-    """A property, as a mapping from values in memory to provisional codes.
+    """A property, as a mapping from values to provisional codes.
 
     Texts and booleans are keys themselves, numbers the bytes of their text.
     """
@@ -84,27 +86,39 @@ class _Column(dict[Any, int]):
         self.key = key
         self.size = 0
         """Number of provisional codes of values."""
+        self.pending: list[Any] = []
+        """The keys of the last codes, which are in memory."""
+        self._mostly_differ = False  # then each occurrence gets a code, which is faster
         self.nodes, self.codes = array("i"), array("i")
         self.parts: list[tuple[int, int]] = []
-        """The place and the size in bytes of each part of the pairs in the file."""
+        """The place and the number of each part of the pairs in the file."""
 
     def __missing__(self, value: Any) -> int:
         text = _text(value)
         if len(text) > LONGEST or not is_text(text):
             return UNREAD
-        self[value] = code = FIRST + self.size
-        self.size += 1
-        return code
+        [self[value]] = self._numbered([value])
+        return self[value]
 
     def extend(self, nodes: Sequence[int], keys: Sequence[Any]) -> None:
         """Add a value for each node; all values are texts, or all are numbers."""
-        new = [key for key in dict.fromkeys(keys) if key not in self]
-        all_text = bool(new) and (isinstance(new[0], bytes) or is_text("".join(new)))
-        if all_text and max(map(len, new)) <= LONGEST:
-            self.update(zip(new, count(FIRST + self.size), strict=False))
-            self.size += len(new)
+        is_sound = isinstance(keys[0], bytes) or is_text("".join(keys))
+        is_sound = is_sound and max(map(len, keys)) <= LONGEST
         self.nodes.extend(nodes)
+        if is_sound and self._mostly_differ:
+            self.codes.extend(self._numbered(keys))
+            return
+        new = [key for key in dict.fromkeys(keys) if key not in self] if is_sound else []
+        self.update(zip(new, self._numbered(new), strict=True))
         self.codes.extend(map(self.__getitem__, keys))
+        self._mostly_differ = len(self) > FEW and 2 * len(new) > len(keys)
+
+    def _numbered(self, values: Sequence[Any]) -> range:
+        """New codes for values."""
+        first = FIRST + self.size
+        self.pending += values
+        self.size += len(values)
+        return range(first, first + len(values))
 
     def codes_of(self, value: Any) -> Sequence[int]:
         """The codes of any value."""
@@ -145,7 +159,7 @@ class PropertySpill:
         self._has_further = False
         connection.execute(_TABLE)
 
-    def add(self, nodes: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+    def add(self, nodes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Add the properties of some thousand nodes; nodes ascend from call to call."""
         groups: defaultdict[tuple[str, ...], list[tuple[int, Iterable[Any]]]] = defaultdict(list)
         for node, metadata in nodes:
@@ -154,7 +168,7 @@ class PropertySpill:
             numbers, values = zip(*group, strict=True)
             for key, column in zip(keys, zip(*values, strict=True), strict=False):
                 self._add(key, numbers, column)
-        if sum(map(len, self._columns.values())) > MOST_VALUES:
+        if sum(len(column.pending) for column in self._columns.values()) > MOST_VALUES:
             self._spill_values()
         if sum(len(column.nodes) for column in self._columns.values()) > MOST_PAIRS:
             self._spill_pairs()
@@ -199,11 +213,11 @@ class PropertySpill:
     def _spill_values(self) -> None:
         """Give all values in memory to DuckDB."""
         for k, column in enumerate(self._columns.values()):
-            keys = list(column)
-            first = FIRST + column.size - len(keys)
-            for start in range(0, len(keys), BATCH):
-                self._insert(k, first + start, keys[start : start + BATCH])
+            first = FIRST + column.size - len(column.pending)
+            for start in range(0, len(column.pending), BATCH):
+                self._insert(k, first + start, column.pending[start : start + BATCH])
             column.clear()
+            column.pending.clear()
 
     def _insert(self, k: int, first: int, keys: Sequence[Any]) -> None:
         """Add values to the table; `first` is the code of the first one."""
@@ -267,10 +281,11 @@ class PropertySpill:
 def _orders(kinds: Sequence[int], texts: Sequence[str]) -> tuple[Numbers, Numbers]:
     """`number_order` and `moment_order` of values; NaN for those that are no number or date."""
     numbers, moments = np.full((2, len(texts)), math.nan)
-    for place, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
-        if kind == BOOLEAN or _DIGITS(text) is None:
-            continue
-        if (number := number_in(text)) is not None:
+    places = [place for place, text in enumerate(texts) if _DIGITS(text)]
+    for place in places:
+        kind, text = kinds[place], texts[place]
+        number = float(text) if kind == NUMBER else number_in(text)
+        if number is not None:
             numbers[place] = number_order(number)
         if (kind == TEXT or len(text) == YEAR) and (moment := moment_in(text)) is not None:
             moments[place] = moment_order(moment)

@@ -128,7 +128,7 @@ NEXT_STEPS = "SELECT value FROM meta WHERE key = 'next_steps'"
 
 # --- search -----------------------------------------------------------------
 
-ENTRY = "SELECT n, entry.t FROM node JOIN entry USING (n) WHERE id = ?"
+ENTRY = "SELECT n, node.t FROM node JOIN entry USING (n) WHERE id = ?"
 BLOCKS = "SELECT b, length(nodes) FROM block ORDER BY b"
 BLOCK = "SELECT nodes FROM block WHERE b = ?"
 
@@ -152,5 +152,5 @@ def labels(size: int) -> str:
 def stubs(size: int) -> str:
     """The data of entries for search results."""
     return f"""
-        SELECT n, id, entry.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})
+        SELECT n, id, node.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})
     """

@@ -8,7 +8,6 @@ graph, and a search that reads block after block meets the best matches first.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bfsql.models.json_values import as_text
+from bfsql.models.records import Metadata
 from bfsql_sqlite import search_text as terms
 
 BLOCK = 1 << 16
@@ -34,24 +34,18 @@ _Entry = tuple[int, int, str, str]
 _Postings = tuple[Sequence[str], Sequence[bytes]]
 """Terms, and the places of each."""
 
-_decoded = json.JSONDecoder().raw_decode
-_IN_ORDER = "SELECT n, t, folded, others FROM entry ORDER BY length(folded), n"
+_IN_ORDER = """
+SELECT n, t, folded, others FROM entry JOIN node USING (n) ORDER BY length(folded), n
+"""
 
 
-def index_names(
-    connection: sqlite3.Connection,
-    nodes: Iterable[tuple[int, int, str, str]],
-) -> None:
-    """Fill the tables of search.
+def index_names(connection: sqlite3.Connection) -> None:
+    """Fill the tables of search, except for `entry`.
 
     Args:
-        connection: The graph under construction, with all `TABLES`, the nodes in `node`,
-            and the tables of search empty. Nothing is committed.
-        nodes: For every node, once: its handle, the number of its type, its id, and its
-            metadata as JSON text, of which `name` and `synonyms` are read. Handles ascend with the
-            ids.
+        connection: The graph under construction, with all `TABLES`, the nodes in `node`, in the
+            order of their ids, and their entries in `entry`. Nothing is committed.
     """
-    connection.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", map(_entry, nodes))
     for b, block in enumerate(_blocks(connection.execute(_IN_ORDER))):
         numbers = np.array([n for n, *_ in block.entries], NODES)
         connection.execute("INSERT INTO block VALUES (?, ?)", (b, numbers.tobytes()))
@@ -60,13 +54,11 @@ def index_names(
             connection.executemany("INSERT INTO posting VALUES (?, ?, ?)", rows)
 
 
-def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, str]:
+def entry(n: int, entity_id: str, metadata: Metadata) -> tuple[int, str | None, str, str]:
     """The row of a node: its display name, and the folded texts to search, the id last."""
-    n, t, entity_id, metadata = node
-    found, _ = _decoded(metadata)
-    name = found.get("name")
+    name = metadata.get("name")
     name = as_text(name) if isinstance(name, str) else None
-    synonyms = found.get("synonyms")
+    synonyms = metadata.get("synonyms")
     own = terms.fold(entity_id)
     first = (name and terms.fold(name)) or own
     if not synonyms:
@@ -76,7 +68,7 @@ def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, 
         folded = [terms.fold(text) for text in aliases if isinstance(text, str)]
         distinct = dict.fromkeys(text for text in (*folded, own) if text != first)
         others = "\n".join(filter(None, distinct))
-    return n, t, name, first, others
+    return n, name, first, others
 
 
 # --- blocks ---------------------------------------------------------------------
