@@ -29,10 +29,10 @@ def heavy_tailed(nodes: int, edges: int, hub: int, seed: int = 7) -> Iterator[Gr
             name_of(number),
             TYPES[number % len(TYPES)],
             {
-                "name": f"{_word(number)} {_word(number // 7)} {number}",
+                "name": f"{word(number)} {word(number // 7)} {number}",
                 "total_mentions": number % 9,
                 "source": "benchmark",
-                "synonyms": [f"{_word(number)}-{number}"],
+                "synonyms": [f"{word(number)}-{number}"],
             },
         )
     for number in range(hub):
@@ -64,6 +64,6 @@ def _edge(subject: str, object_: str, number: int) -> EdgeRecord:
     return EdgeRecord(subject, PREDICATES[number % len(PREDICATES)], object_, metadata)
 
 
-def _word(number: int) -> str:
+def word(number: int) -> str:
     syllables = ("ka", "lo", "mi", "ne", "pu", "ra", "so", "ti")
     return "".join(syllables[(number >> shift) % 8] for shift in (0, 3, 6, 9))

@@ -92,6 +92,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
     if store == "embedded":
         import embedded
         import guards
+        import selection
         import starting
         import through_hub
 
@@ -103,6 +104,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
             asyncio.run(starting.report_tool_path(path, size[0], turns))
             asyncio.run(guards.report(path, size[0], turns))
         asyncio.run(through_hub.report())
+        selection.report(turns)
     elif store == "postgres":
         import postgres
 

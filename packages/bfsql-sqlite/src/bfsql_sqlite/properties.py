@@ -8,6 +8,7 @@ layout, which has no columns.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +38,6 @@ from bfsql_sqlite.property_tables import (
     VALUES,
     code_width,
     moment_order,
-    number_order,
     row_key,
 )
 
@@ -180,7 +180,7 @@ def met_codes(column: Property, condition: PropertyCondition, reader: Reader) ->
                 order.mark(found, literal, signs, first, last)
             if literal.number is not None:
                 found[numbers] = False
-                number = number_order(literal.number)
+                number = _double(literal.number)
                 _Order(dictionary, numbers, _number).mark(found, literal, signs, number, number)
             met |= found
         return met
@@ -231,11 +231,18 @@ class _Order(NamedTuple):
             met[code] = compared(self.dictionary.value(code), literal) in signs
 
 
+def _double(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
 def _number(text: str) -> float:
     number = number_in(text)
     if number is None:
         raise ValueError(text)
-    return number_order(number)
+    return _double(number)
 
 
 def _moment(text: str) -> float:
@@ -252,36 +259,40 @@ def containing(
     with _intact():
         block = SEPARATOR.join(_Dictionary(reader, column).blocks(first, last))
         characters = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(characters == SEPARATOR[0])
+        starts = np.flatnonzero(characters == SEPARATOR[0]) + 1
         met = np.zeros(min(last * VALUES, column.size) - first * VALUES, bool)
-        if len(ends) != len(met) - 1:
+        if len(starts) != len(met) - 1:
             raise Damaged("part of a column of properties is missing")
         for literal in literals:
             text = literal.text.encode("utf-8", "surrogatepass")
-            if text:
-                met[np.searchsorted(ends, _occurrences(block, characters, text))] = True
-            else:
+            if not text:
                 met[:] = True
+            elif block.count(text) <= FEW_HITS:
+                met[np.searchsorted(starts, list(_occurrences(block, text)), side="right")] = True
+            else:
+                begins = _beginnings(block, characters, text)
+                met |= np.logical_or.reduceat(begins, np.concatenate([[0], starts]))
         return met
 
 
-def _occurrences(
-    block: bytes, characters: npt.NDArray[np.uint8], text: bytes
-) -> npt.NDArray[np.intp]:
-    """The places at which a text occurs; some that overlap may be left out."""
-    if block.count(text) <= FEW_HITS:
-        places, at = [], block.find(text)
-        while at >= 0:
-            places.append(at)
-            at = block.find(text, at + len(text))
-        return np.array(places, np.intp)
+def _occurrences(block: bytes, text: bytes) -> Iterator[int]:
+    """The places at which a text begins, without overlaps."""
+    at = block.find(text)
+    while at >= 0:
+        yield at
+        at = block.find(text, at + len(text))
+
+
+def _beginnings(block: bytes, characters: npt.NDArray[np.uint8], text: bytes) -> BoolArray:
+    """By place: whether a text begins there."""
     rarest = min(range(len(text)), key=lambda place: block.count(text[place : place + 1]))
-    starts = characters[rarest : len(characters) - len(text) + rarest + 1]
-    found = np.flatnonzero(starts == text[rarest])
+    length = len(characters) - len(text) + 1
+    found = np.flatnonzero(characters[rarest : rarest + length] == text[rarest])
     for place, character in enumerate(text):
-        if place != rarest:
-            found = found[characters[found + place] == character]
-    return found
+        found = found[characters[found + place] == character]
+    begins = np.zeros(len(characters) + 1, bool)  # the last text may be empty
+    begins[found] = True
+    return begins
 
 
 # --- nodes ------------------------------------------------------------------------------

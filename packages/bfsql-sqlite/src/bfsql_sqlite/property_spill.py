@@ -40,7 +40,6 @@ from bfsql_sqlite.property_tables import (
     Pairs,
     Values,
     moment_order,
-    number_order,
     write_property,
 )
 
@@ -127,7 +126,7 @@ class _Column(dict[Any, int]):
             len(values) >= VECTOR and all(one.__class__ is float for one in values)
         ):
             return (UNREAD,)
-        return sorted({self[_key(one)] for one in values}) or (NO_SCALAR,)
+        return sorted(self[_key(one)] for one in values) or (NO_SCALAR,)
 
 
 def _key(value: Scalar) -> Any:
@@ -135,8 +134,7 @@ def _key(value: Scalar) -> Any:
     return value if isinstance(value, str | bool) else repr(value).encode()
 
 
-def _kind(key: Any) -> int:
-    return TEXT if key.__class__ is str else NUMBER if key.__class__ is bytes else BOOLEAN
+_KINDS = {str: TEXT, bytes: NUMBER, bool: BOOLEAN}
 
 
 def _text(key: Any) -> str:
@@ -221,15 +219,16 @@ class PropertySpill:
 
     def _insert(self, k: int, first: int, keys: Sequence[Any]) -> None:
         """Add values to the table; `first` is the code of the first one."""
-        kinds = [TEXT if key.__class__ is str else _kind(key) for key in keys]
-        texts = [key if key.__class__ is str else _text(key) for key in keys]
-        numbers, moments = _orders(kinds, texts)
+        kinds = np.fromiter(map(_KINDS.__getitem__, map(type, keys)), np.uint8, len(keys))
+        texts = list(map(_text, keys)) if kinds.any() else keys
+        folded = texts if (kinds == NUMBER).all() else list(map(fold, texts))
+        numbers, moments = _orders(kinds.tolist(), texts)
         columns = {
             "k": np.full(len(keys), k, CODE),
             "code": np.arange(first, first + len(keys), dtype=CODE),
-            "kind": np.array(kinds, np.uint8),
+            "kind": kinds,
             "text": np.array(texts, object),
-            "folded": np.array(list(map(fold, texts)), object),
+            "folded": np.array(folded, object),
             "number": numbers,
             "moment": moments,
         }
@@ -259,7 +258,7 @@ class PropertySpill:
             stop = min(start + BATCH, before + rows)
             found = self._connection.execute(
                 "SELECT code, kind, text, folded, number, moment FROM ordered_value "
-                f"WHERE rowid >= {start} AND rowid < {stop} ORDER BY rowid"
+                f"WHERE rowid >= {start} AND rowid < {stop}"
             ).fetchnumpy()
             kinds, texts = found["kind"], found["text"]
             new = np.ones(len(texts), bool)
@@ -268,7 +267,9 @@ class PropertySpill:
             last = kinds[-1], texts[-1]
             codes[found["code"]] = np.cumsum(new) + (FIRST + size - 1)
             size += int(new.sum())
-            columns = (kinds, texts, found["folded"], found["number"], found["moment"])
+            # DuckDB takes NaN in an array for null.
+            numbers, moments = (np.ma.filled(found[key], np.nan) for key in ("number", "moment"))
+            columns = (kinds, texts, found["folded"], numbers, moments)
             yield Values(*(column[new] for column in columns))
 
     def _pairs(self, column: _Column, codes: IntArray) -> Iterator[Pairs]:
@@ -279,14 +280,13 @@ class PropertySpill:
 
 
 def _orders(kinds: Sequence[int], texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """`number_order` and `moment_order` of values; NaN for those that are no number or date."""
+    """Numbers as doubles, and `moment_order`; NaN for values that are no number or date."""
     numbers, moments = np.full((2, len(texts)), math.nan)
-    places = [place for place, text in enumerate(texts) if _DIGITS(text)]
-    for place in places:
+    for place in [place for place, text in enumerate(texts) if _DIGITS(text)]:
         kind, text = kinds[place], texts[place]
         number = float(text) if kind == NUMBER else number_in(text)
         if number is not None:
-            numbers[place] = number_order(number)
+            numbers[place] = number
         if (kind == TEXT or len(text) == YEAR) and (moment := moment_in(text)) is not None:
             moments[place] = moment_order(moment)
     return numbers, moments

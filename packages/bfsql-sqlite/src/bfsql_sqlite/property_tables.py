@@ -77,14 +77,6 @@ def row_key(k: int, row: int) -> int:
     return (k << 32) + row
 
 
-def number_order(number: float) -> float:
-    """A double that is not smaller for a larger number."""
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
-
-
 def moment_order(moment: Moment, *, last: bool = False) -> float:
     """A double that is not smaller for a later moment: the first, or the last, of the span."""
     place = 0.0
@@ -101,7 +93,7 @@ class Values(NamedTuple):
     texts: npt.NDArray[Any]
     folded: npt.NDArray[Any]
     numbers: Numbers
-    """`number_order`; NaN for a value that is not a number."""
+    """The nearest double; NaN for a value that is not a number."""
     moments: Numbers
     """`moment_order`; NaN for a value that is not a date."""
 
@@ -167,9 +159,8 @@ def _of_length(batches: Iterable[Values], length: int) -> Iterator[Values]:
     """The same values in batches of a length; the last one may be shorter."""
     rest: Values | None = None
     for batch in batches:
-        both = (
-            batch if rest is None else Values(*map(np.concatenate, zip(rest, batch, strict=True)))
-        )
+        parts = [batch] if rest is None else [rest, batch]
+        both = Values._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
         whole = len(both.texts) - len(both.texts) % length
         for at in range(0, whole, length):
             yield Values._make(column[at : at + length] for column in both)

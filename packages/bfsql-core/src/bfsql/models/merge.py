@@ -17,6 +17,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -192,7 +193,13 @@ def without_accents(text: str) -> str:
     if text.isascii():
         return without_hidden(text)
     decomposed = unicodedata.normalize("NFKD", without_hidden(text))
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    return decomposed if decomposed.isascii() else decomposed.translate(_accents())
+
+
+@cache
+def _accents() -> dict[int, None]:
+    """The combining characters, for `str.translate`; all are in the first two planes."""
+    return {code: None for code in range(0x20000) if unicodedata.combining(chr(code))}
 
 
 def fold(text: str) -> str:
