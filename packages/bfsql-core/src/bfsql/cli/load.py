@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import signal
 import sys
@@ -123,6 +124,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
                 trial = asyncio.run(rehearse(opened))
                 lines, report, error = rehearsal(trial), trial.report, trial.error
             else:
+                gc.set_threshold(50_000, 5, 5)  # saves a fifteenth of the time; see `serving.run`
                 report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
                 lines, error = account(report, allowed=flags["allow_refused"]), None
     except KeyboardInterrupt as interrupt:
