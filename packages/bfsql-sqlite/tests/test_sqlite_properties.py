@@ -227,6 +227,18 @@ async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(
     await backend.close()
 
 
+@pytest.mark.parametrize("size", ["many", -1, 1 << 40])
+async def test_an_impossible_size_of_a_dictionary_is_an_error_of_the_store(
+    made: Path, file: Path, size: Any
+) -> None:
+    file.write_bytes(made.read_bytes())
+    with closing(sqlite3.connect(file)) as graph:
+        graph.execute("UPDATE property SET size = ?", (size,))
+        graph.commit()
+    with pytest.raises(StoreError, match="damaged"):
+        await SqliteBackend.create(path=file, connections=1)
+
+
 async def test_a_deadline_stops_a_scan_of_records(
     made: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

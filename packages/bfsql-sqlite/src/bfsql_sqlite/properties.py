@@ -69,10 +69,16 @@ class Properties(NamedTuple):
 
     @classmethod
     def of(cls, reader: Reader) -> Properties:
-        """The properties of a file, of which one of an older layout has no columns."""
+        """The properties of a file, of which one of an older layout has no columns.
+
+        Raises:
+            Damaged: A dictionary has an impossible size.
+        """
         if not reader.execute(queries.HAS_PROPERTIES).fetchone():
             return cls({}, are_all=False)
         columns = {key: Property(k, size) for k, key, size in reader.execute(queries.PROPERTIES)}
+        if not all(type(size) is int and 0 <= size < 1 << 31 for _, size in columns.values()):
+            raise Damaged("a column of properties does not have the expected content")
         return cls(columns, reader.execute(queries.ALL_PROPERTIES).fetchone() is not None)
 
 
