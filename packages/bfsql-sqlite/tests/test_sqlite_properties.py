@@ -56,7 +56,8 @@ RECORDS = st.lists(
     min_size=1,
     max_size=12,
 )
-WRITTEN = st.sampled_from([str(one) for one in (*NUMBERS, *DATES, *TEXTS)] + ["false", "u", "x"])
+LITERALS = [str(one) for one in (*NUMBERS, *DATES, *TEXTS)] + ["false", "u", "x", "10**20"]
+WRITTEN = st.sampled_from(LITERALS)
 CONDITIONS = st.builds(
     lambda key, operator, values: PropertyCondition(
         key, operator, () if operator in {"has", "lacks"} else tuple(values)
@@ -249,6 +250,27 @@ async def test_a_deadline_stops_a_scan_of_records(
     with call.scope(seconds=0.1), pytest.raises(TimeoutError):
         _ = [batch async for batch in backend.columns().nodes(None, EVERY[:1])]
     assert sum([len(b.handles) async for b in backend.columns().nodes({"T"})]) == 5_000
+    await backend.close()
+
+
+@pytest.mark.parametrize("rows", [2, 4_096])
+async def test_every_value_meets_every_condition_as_its_record_does(
+    file: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    for module in (property_tables, properties):
+        monkeypatch.setattr(module, "VALUES", rows)
+    values = [*NUMBERS, *DATES, *TEXTS, True, False, None, {}, [], [5, "b"], ["a", True, 2004]]
+    records = [NodeRecord(f"n{i:02}", "T", {"p": value}) for i, value in enumerate(values)]
+    await load_graph(SqliteSettings(path=file), records)
+    backend = await SqliteBackend.create(path=file, connections=1)
+    metadata = await backend.metadata_for_nodes_batch([record.id for record in records])
+    for operator in get_args(Operator):
+        for literal in LITERALS:
+            one = PropertyCondition("p", operator, (literal,))
+            nodes = backend.columns().nodes(None, [one])
+            found = sorted([handle async for batch in nodes for handle in batch.handles.tolist()])
+            expected_ones = [n for n, r in enumerate(records) if one.holds(metadata[r.id])]
+            assert found == expected_ones, one
     await backend.close()
 
 

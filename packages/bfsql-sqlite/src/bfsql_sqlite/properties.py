@@ -179,15 +179,15 @@ def met_codes(column: Property, condition: PropertyCondition, reader: Reader) ->
                 met |= _like_text(dictionary, column, literal, signs)
                 continue
             found = np.zeros(len(met), bool)
-            numbers = dictionary.order(0)
             if literal.moment is not None:
                 first, last = (moment_order(literal.moment, last=last) for last in (False, True))
                 order = _Order(dictionary, dictionary.order(MOMENTS), _moment)
                 order.mark(found, literal, signs, first, last)
-            if literal.number is not None:
-                found[numbers] = False
+            if literal.number is not None:  # a year may be one, which takes precedence
                 number = _double(literal.number)
-                _Order(dictionary, numbers, _number).mark(found, literal, signs, number, number)
+                _Order(dictionary, dictionary.order(0), _number).mark(
+                    found, literal, signs, number, number
+                )
             met |= found
         return met
 
