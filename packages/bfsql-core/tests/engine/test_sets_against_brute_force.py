@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bfsql import Graph, Limits, MemoryBackend
 from bfsql.engine import relations
 from bfsql.errors import ToolError
-from bfsql.models import Node, NodeRecord, PropertyCondition
+from bfsql.models import EdgeRecord, Node, NodeRecord, PropertyCondition
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
@@ -216,3 +216,11 @@ async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
         await graph.bfs_query(seeds=["A:*"])
     some = await tool_calls.read(graph, "bfs_query", seeds=["A[key=1]"])
     assert some["node_count"] == 10
+
+
+async def test_an_answer_that_comparisons_empty_says_so():
+    records = [NodeRecord(i, "A", {}) for i in "ab"] + [EdgeRecord("a", "to", "b", {})]
+    answer = await same(records, seeds=["a"], path=["-to->"], where=["1 = 0"])
+    assert answer["notes"] == [
+        "Walks were found, and none of them meets the comparisons of steps in where."
+    ]

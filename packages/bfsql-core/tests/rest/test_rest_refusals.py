@@ -120,7 +120,6 @@ async def test_what_is_no_utf_8_is_refused(web: httpx2.AsyncClient, path: str) -
         ("/relations/batch", {"relations": [["a", "b"]]}, "[subject, predicate, object]"),
         ("/relations/batch", {"relations": [["a", "b", 3]]}, "[subject, predicate, object]"),
         ("/relations/batch", {"relations": {}}, "[subject, predicate, object]"),
-        ("/tools/bfs_query", {"seeds": "film:1"}, "max_hops"),
         ("/tools/bfs_query", {"seeds": "film:1", "max_hops": 9}, "from 1 to 5"),
         ("/tools/bfs_query", ["film:1"], "object of names and values"),
         ("/tools/search_entities?query=x", {}, "takes none"),

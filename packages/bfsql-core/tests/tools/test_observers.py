@@ -88,7 +88,7 @@ async def test_calls_to_the_store_and_what_the_cache_had_are_observed() -> None:
     ("tool", "arguments", "kind"),
     [
         ("bfs_query", {"seeds": "n:77", "max_hops": 1}, "unknown_entity"),
-        ("bfs_query", {"seeds": "n:1"}, "missing_argument"),
+        ("bfs_query", {"max_hops": 1}, "missing_argument"),
         ("no_such_tool", {}, "unknown_tool"),
         ("describe_entity", "no object", "missing_argument"),
     ],

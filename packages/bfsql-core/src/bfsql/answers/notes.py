@@ -244,6 +244,8 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
 def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
     if end is None:
         yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
+    elif end.compared:
+        yield "Walks were found, and none of them meets the comparisons of steps in where."
     elif not end.step:
         yield (
             "No seed meets the conditions of where on step 0."

@@ -46,8 +46,6 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         configuration: Configuration, *, as_json: bool, answer_format: str | None, **given: Any
     ) -> None:
         arguments = _arguments(parameters, first, given)
-        if tool == "bfs_query" and not {"max_hops", "path", "along", "to"} & arguments.keys():
-            arguments["max_hops"] = 1
         chosen = "json" if as_json else answer_format
         if chosen is not None:
             configuration = configuration.with_server(answer_format=chosen)

@@ -166,12 +166,12 @@ class EndResolver:
                 f"{types}."
             )
         if not len(place.handles):
-            self._names.notes.append(self._nothing(pattern))
+            self._names.notes.append(await self._nothing(pattern))
         return place
 
-    def _nothing(self, pattern: Pattern) -> str:
+    async def _nothing(self, pattern: Pattern) -> str:
         """A sentence on a pattern without entities, with the values of its properties."""
-        outline = self._schema.known_outline
+        outline, _ = await self._schema.outline(1.0)
         facts = [] if outline is None else list(_property_facts(pattern, outline))
         hint = " ".join(facts) or "Drop a condition to see which one is not met."
         return f"Nothing is {excerpt(pattern.text)}. {hint}"

@@ -152,8 +152,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            f"Largest distance from any seed, 1 to {MAX_HOPS} (with along {MAX_ALONG}). Start with "
-            "1. Leave it out with path and for patterns alone.",
+            f"Largest distance from any seed, 1 (default) to {MAX_HOPS}, with along to {MAX_ALONG}. "
+            "Leave it out with path and for patterns alone.",
             minimum=1,
             maximum=MAX_ALONG,
         ),

@@ -54,6 +54,11 @@ _JOINT = re.compile(
 """What joins two conditions in one bracket: a property and an operator follow."""
 
 
+def may_be_pattern(text: str) -> bool:
+    """Whether a seed is written like a pattern: with conditions, or as all of a type."""
+    return text.endswith(("]", "*", "}", ")"))
+
+
 def may_relate(text: str) -> bool:
     """Whether a condition may be one on relations or steps, so that it takes a vocabulary."""
     return _PERHAPS_RELATION.match(_NO.sub("", text, count=1)) is not None

@@ -37,11 +37,11 @@ from bfsql.integers import NodeSet
 from bfsql.models import MAX_ALONG, MAX_HOPS, BfsQuery, IntersectionQuery, Path, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
-from bfsql.tools.patterns import Where, may_relate
+from bfsql.tools.patterns import Where, may_be_pattern, may_relate
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.steps import PathArguments, path_query, without_steps
-from bfsql.tools.validate import missing, without_doubts
+from bfsql.tools.validate import without_doubts
 
 MAX_PAIRS = 100
 """Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
@@ -89,7 +89,7 @@ class Traversal:
                 argument="along",
             )
         is_walk = bool(path or along or to or max_hops)
-        if max_hops is not None and not path and not along and not to:
+        if not path and not along and not to and not any(map(may_be_pattern, arguments["seeds"])):
             self._columns.prefetch(arguments["seeds"])
         # A set that is only counted is not limited to what a traversal may hold.
         seeds, arguments = await self._prepared(
@@ -107,11 +107,11 @@ class Traversal:
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
-        if max_hops is None and seeds.is_named:
-            raise missing("bfs_query", "max_hops")
-        if max_hops is None and arguments["limit"] is None:
-            arguments["limit"] = SET_PAGE
-        query = BfsQuery(max_hops=max_hops or 0, **arguments)
+        if max_hops is None:  # one hop around entities, or a set itself (`asking-2.md` 11)
+            max_hops = 1 if seeds.is_named else 0
+            if not max_hops and arguments["limit"] is None:
+                arguments["limit"] = SET_PAGE
+        query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._relations.conditions(query)
         followed = await steps_along(self._columns, query, self._relations.conditions)
         selection = await selected(

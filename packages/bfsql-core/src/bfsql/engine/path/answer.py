@@ -123,7 +123,8 @@ async def _result(
     columns, size = walked.columns, sum(map(len, walked.arcs))
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
-    if query.comparisons:
+    some = bool(len(walks.nodes))
+    if query.comparisons and some:
         most = bounds.edges
         walks = await off_loop(size, lambda: compared(walks, query.comparisons, most))
     types = await types_of(columns, walks.nodes)
@@ -131,7 +132,10 @@ async def _result(
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, walks.nodes)
-    dead_end = None if len(walks.nodes) else await _dead_end(walked)
+    dead_end = None
+    if not len(walks.nodes):
+        no_walk = DeadEnd(walks.steps, "", 0, compared=True)
+        dead_end = no_walk if some and query.comparisons else await _dead_end(walked)
     step = query.ordered_step
     shown = await columns.ordered(walks.nodes_of(step))
     facts = replace(facts, conditions=conditions.facts)
