@@ -152,7 +152,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            f"Largest distance from any seed, 1 (default) to {MAX_HOPS}, with along to {MAX_ALONG}. "
+            f"Largest distance from any seed, 1 (default) to {MAX_HOPS}, with along {MAX_ALONG}. "
             "Leave it out with path and for patterns alone.",
             minimum=1,
             maximum=MAX_ALONG,
