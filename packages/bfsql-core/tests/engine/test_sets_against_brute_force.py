@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend
+from bfsql.call import omitted
 from bfsql.engine import relations
 from bfsql.errors import ToolError
-from bfsql.models import EdgeRecord, Node, NodeRecord, PropertyCondition
+from bfsql.models import EdgeRecord, Node, NodeRecord, Omission, PropertyCondition
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
@@ -224,3 +225,33 @@ async def test_an_answer_that_comparisons_empty_says_so():
     assert answer["notes"] == [
         "Walks were found, and none of them meets the comparisons of steps in where."
     ]
+
+
+class Forgetful(MemoryBackend):
+    """Leaves out all edges of `b`, and lists all entities but `d`."""
+
+    async def edges_batch(self, ids, *, predicates=None, direction=None):
+        if "b" in ids:
+            omitted(Omission("b", "out", 1, "the row limit"))
+        ring = await super().edges_batch(ids, predicates=predicates, direction=direction)
+        return [edge for edge in ring if "b" not in edge]
+
+    async def nodes_stream(self, *, entity_types=None, conditions=()) -> AsyncGenerator:
+        omitted(Omission("A", "nodes", 1, "the page limit"))
+        async for nodes in super().nodes_stream(entity_types=entity_types, conditions=conditions):
+            yield [node for node in nodes if node.id != "d"]
+
+
+async def test_what_the_store_leaves_out_makes_nodes_undecided_and_counts_bounds():
+    edges = [("a", "to", "c"), ("b", "to", "c")]
+    records = [NodeRecord(i, "A", {}) for i in "abcd"] + [EdgeRecord(*edge) for edge in edges]
+    graph = over(Forgetful(records))
+    answer = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], where=["no -to->"])
+    nodes = {node["id"]: node.get("undecided") for node in answer["nodes"]}
+    assert nodes == {"b": True, "c": None}
+    assert answer["notes"][0].startswith("1 node carries undecided=true: the store left out edges")
+    assert any("did not list all entities of A (the page limit)" in one for one in answer["notes"])
+    answer = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], where=["-to-> < 1"])
+    assert {node["id"] for node in answer["nodes"]} == {"b", "c"}
+    answer = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], where=["-to-> >= 1"])
+    assert {node["id"]: node.get("undecided") for node in answer["nodes"]} == {"a": None, "b": True}

@@ -472,7 +472,8 @@ def relation_notes(
     """
     if undecided:
         yield (
-            f"{counted(undecided, 'node')} carry undecided=true: the store left out edges that "
+            f"{counted(undecided, 'node')} {'carries' if undecided == 1 else 'carry'} "
+            "undecided=true: the store left out edges that "
             "could change whether a relation condition holds. They are in the answer, so its "
             "counts are upper bounds."
         )
