@@ -41,6 +41,7 @@ class Records:
 
     name: str
     every: Sequence[GraphRecord]
+    description = "Entities to search for."
 
     @classmethod
     def medlit(cls, folder: Path) -> Records:

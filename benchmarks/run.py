@@ -6,9 +6,10 @@ goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
 `embedded --edges 10000000`, without `--nodes`, measures a graph with realistic hubs, compared with
 columns by hand and, with `--old`, with another commit.
 
-`questions` runs the suite of questions, `chat` has a model answer them, and `recall` searches for
-misspelt names; each has its own options (`--help` after its name). `forms` counts the characters of
-answers in JSON and in lines. `explore` measures the page of `bfsql explore` in Chromium.
+`questions` runs the suite of questions, `outside` runs those of others, `chat` has a model answer
+them, and `recall` searches for misspelt names; each has its own options (`--help` after its name).
+`forms` counts the characters of answers in JSON and in lines. `explore` measures the page of
+`bfsql explore` in Chromium.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import asyncio
 import gc
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,9 +36,15 @@ def main() -> None:
 
         command.main(sys.argv[2:])
     elif sys.argv[1:2] == ["chat"]:
+        from outside import command as outside
+
         from bfsql_test_support.questions import chat
 
-        chat.main(sys.argv[2:])
+        chat.main(sys.argv[2:], {name: partial(outside.dataset, name) for name in outside.DATASETS})
+    elif sys.argv[1:2] == ["outside"]:
+        from outside import command as outside
+
+        outside.main(sys.argv[2:])
     elif sys.argv[1:2] == ["recall"]:
         import recall
 

@@ -19,6 +19,7 @@ from bfsql_test_support.questions.kinds import KINDS
 from bfsql_test_support.questions.kinds.kind import Question
 from bfsql_test_support.questions.stores import Side, in_neo4j, in_postgres, in_sparql, in_sqlite
 from bfsql_test_support.questions.suite import Report, Sum, questions_about
+from bfsql_test_support.questions.toolsets import NoTools
 from bfsql_test_support.questions.worlds import Size, World
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
@@ -139,7 +140,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def examined(
-    side: Side, questions: list[Question], script: Script, calls: int = 3
+    side: Side, questions: list[Question], script: Script, calls: int = 3, about: str = ""
 ) -> tuple[Report, list[dict[str, Any]], list[dict[str, Any]]]:
     """Examine a scripted model; return the report, the transcript's lines, and the requests."""
     transcript = io.StringIO()
@@ -147,7 +148,8 @@ async def examined(
     try:
         with scripted(script) as (url, asked):
             model = Model(client, url, "scripted", "sesame")
-            report = await examine(model, side, questions, calls=calls, transcript=transcript)
+            told = {"calls": calls, "transcript": transcript, "description": about}
+            report = await examine(model, side, questions, **told)
     finally:
         await client.close()
     return report, [json.loads(line) for line in transcript.getvalue().splitlines()], asked
@@ -198,6 +200,24 @@ async def test_a_model_that_keeps_calling_is_stopped_and_a_wrong_answer_is_told(
     assert line["right"] is False
     assert line["answer"] == ["nobody"]
     assert len(report.wrong()) == 1
+
+
+async def test_a_model_without_tools_answers_at_once_from_what_it_knows(
+    questions: list[Question],
+) -> None:
+    def script(messages: list[dict[str, Any]], has_tools: bool) -> dict[str, Any]:
+        assert not has_tools
+        return {"content": f"{MARK} {json.dumps(questions[0].answer)}"}
+
+    side = Side("none", "none", NoTools())
+    report, [line], [asked] = await examined(side, questions[:1], script, about="Towns.")
+    assert report.wrong() == []
+    assert line["right"] is True
+    system = asked["messages"][0]["content"]
+    assert system.startswith("Answer the question from what you know, or guess. It is about this")
+    assert "graph: Towns. When you know the answer, end with" in system
+    [[_, outcome]] = report.outcomes.values()
+    assert outcome.calls == ()
 
 
 async def test_what_a_model_gets_wrong_in_form_is_told_to_it_and_counted(

@@ -2,8 +2,8 @@
 
 Any model with a chat completions API and tool calls will do (OpenAI, Ollama, vLLM, llama.cpp and
 others). It has one of the sets of tools and, like the plans, the answer of the schema tool, which
-is counted once. Each question is a separate conversation. The key is read from OPENAI_API_KEY and
-sent only to this address.
+is counted once; or no tools, which shows what it knew anyway. Each question is a separate
+conversation. The key is read from OPENAI_API_KEY and sent only to this address.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 
 from bfsql.errors import StoreUnavailable
 from bfsql.http import (
@@ -32,8 +32,8 @@ from bfsql.http import (
 )
 from bfsql_test_support.questions.command import opened
 from bfsql_test_support.questions.kinds import KINDS
-from bfsql_test_support.questions.kinds.kind import Question
-from bfsql_test_support.questions.stores import Side
+from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.stores import Loadable, Side
 from bfsql_test_support.questions.suite import (
     SCHEMA,
     Outcome,
@@ -41,23 +41,63 @@ from bfsql_test_support.questions.suite import (
     definition_tokens,
     questions_about,
 )
-from bfsql_test_support.questions.toolsets import Call, CallRefused
+from bfsql_test_support.questions.toolsets import Call, CallRefused, NoTools
 from bfsql_test_support.questions.worlds import Size, World
 
-LANGUAGES = {"six-tools": "neo4j", "cypher": "neo4j", "sparql": "oxigraph"}
+LANGUAGES = {"six-tools": "neo4j", "cypher": "neo4j", "sparql": "oxigraph", "none": ""}
 """Sets of tools, and the default store of each."""
 MAX_REPLY = 16 * 1024 * 1024
 PATIENCE = 600.0
 """Seconds for one reply of the model, retries included."""
 RETRIES = 3
 MARK = "ANSWER:"
+WITH_TOOLS = "Answer the question from the graph alone, with as few tool calls as you can; you have"
+WITHOUT_TOOLS = "Answer the question from what you know, or guess. It is about this graph:"
 INSTRUCTIONS = """\
-Answer the question from the graph alone, with as few tool calls as you can; you have {calls}. \
 When you know the answer, end with one line that begins with "{mark}", followed by the answer as \
-JSON: {form}. Write names exactly as the graph does.
+JSON: {form}. Write names exactly as the graph does."""
 
-What {tool} answers for this graph:
-{schema}"""
+
+class KindOfQuestion(Protocol):
+    """What a model is told of the answer to a question, and where it stands in tables."""
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+
+    @property
+    def form(self) -> Form:
+        """The form of the answer."""
+
+    @property
+    def hint(self) -> str:
+        """An addition to the description of the form."""
+
+
+class ModelQuestion(Protocol):
+    """A question for a model."""
+
+    @property
+    def kind(self) -> KindOfQuestion:
+        """Its kind."""
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+
+    @property
+    def answer(self) -> Any:
+        """The right answer, for the transcript."""
+
+    def is_right(self, answer: Any) -> bool:
+        """Whether an answer is right."""
+
+
+class QuestionSet(Loadable, Protocol):
+    """A graph with questions about it."""
+
+    def questions(self) -> Sequence[ModelQuestion]:
+        """All questions."""
 
 
 class ModelFailed(Exception):
@@ -145,21 +185,25 @@ class Conversation(NamedTuple):
 
 
 async def converse(
-    model: Model, side: Side, schema: str, question: Question, calls: int
+    model: Model, side: Side, schema: str, question: ModelQuestion, calls: int
 ) -> Conversation:
     """Have a model answer a question.
 
     Args:
         model: The model.
         side: The tools that it may use.
-        schema: The answer of the schema tool.
+        schema: The answer of the schema tool; without tools, what the graph is about.
         question: The question.
         calls: Most calls that it may make.
     """
     form = question.kind.form.value + (f", {question.kind.hint}" if question.kind.hint else "")
-    told = {"calls": calls, "mark": MARK, "form": form, "tool": side.tools.schema_tool}
+    end = INSTRUCTIONS.format(mark=MARK, form=form)
+    if tool := side.tools.schema_tool:
+        told = f"{WITH_TOOLS} {calls}. {end}\n\nWhat {tool} answers for this graph:\n{schema}"
+    else:
+        told, calls = f"{WITHOUT_TOOLS} {schema} {end}", 0
     messages: list[dict[str, Any]] = [
-        {"role": "system", "content": INSTRUCTIONS.format(**told, schema=schema)},
+        {"role": "system", "content": told},
         {"role": "user", "content": question.text},
     ]
     tools = [
@@ -220,10 +264,11 @@ def _answer(messages: list[dict[str, Any]], content: str) -> Conversation:
 async def examine(
     model: Model,
     side: Side,
-    questions: Sequence[Question],
+    questions: Sequence[ModelQuestion],
     *,
     calls: int,
     transcript: TextIO,
+    description: str = "",
 ) -> Report:
     """Ask a model all questions, and write every conversation to a transcript.
 
@@ -233,8 +278,10 @@ async def examine(
         questions: The questions to ask.
         calls: Most calls that it may make for one question.
         transcript: Receives a line of JSON for each question.
+        description: What the graph is about, in place of a schema where there are no tools.
     """
-    schema = await side.tools.run(side.tools.schema_tool, {})
+    tool = side.tools.schema_tool
+    schema = await side.tools.run(tool, {}) if tool else description
     outcomes = [Outcome(SCHEMA, tuple(side.tools.calls))]
     for question in questions:
         before = len(side.tools.calls)
@@ -257,11 +304,12 @@ async def examine(
     return Report({key: outcomes}, {key: definition_tokens(side.tools)})
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], sets: Mapping[str, Callable[[str | None], QuestionSet]]) -> None:
     """Ask a model the questions.
 
     Args:
         arguments: Command-line arguments after `chat`.
+        sets: Reads other sets of questions, by name, from a folder or from the default one.
     """
     parser = argparse.ArgumentParser(prog="chat", description=__doc__)
     parser.add_argument("url", help="base of the address, as http://localhost:11434/v1")
@@ -274,30 +322,57 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--scale", type=int, default=6, help="size of the world (6)")
     parser.add_argument("--calls", type=int, default=12, help="calls a question at most (12)")
     parser.add_argument("--kinds", nargs="+", help="kinds of question, by name; all by default")
+    parser.add_argument("--set", choices=sets, help="questions of others, instead of made-up ones")
+    parser.add_argument("--folder", help="the folder of that set")
+    parser.add_argument("--every", type=int, default=1, help="ask one question of this many (1)")
     parser.add_argument("--transcript", type=Path, default=Path("transcript.jsonl"))
     given = parser.parse_args(arguments)
-    if unknown := set(given.kinds or ()) - {kind.name for kind in KINDS}:
+    questions: Sequence[ModelQuestion]
+    world: Loadable
+    if given.set:
+        world = others = sets[given.set](given.folder)
+        questions = others.questions()
+    else:
+        world = made_up = World(f"world-{given.scale}", Size.of(given.scale), 11)
+        questions = questions_about(made_up)
+    kinds = {kind.name for kind in KINDS} | {question.kind.name for question in questions}
+    if unknown := set(given.kinds or ()) - kinds:
         parser.error(f"there is no kind of question {unknown.pop()!r}")
-    asyncio.run(_run(given))
+    chosen = [q for q in questions if not given.kinds or q.kind.name in given.kinds]
+    asyncio.run(_run(given, world, chosen[:: given.every]))
 
 
-async def _run(given: argparse.Namespace) -> None:
-    world = World(f"world-{given.scale}", Size.of(given.scale), 11)
-    questions = [q for q in questions_about(world) if not given.kinds or q.kind.name in given.kinds]
-    language = given.tools.replace("-", "_")
+async def _run(
+    given: argparse.Namespace, world: Loadable, questions: Sequence[ModelQuestion]
+) -> None:
     client = HttpClient(connect_timeout=10)
     try:
         model = Model(client, given.url, given.model, os.environ.get("OPENAI_API_KEY"))
-        with ExitStack() as stack, given.transcript.open("w", encoding="utf-8") as transcript:
-            opens = opened(given.store or LANGUAGES[given.tools], stack)
-            async with opens(world) as sides:
-                fitting = [side for side in sides if side.language == language]
-                side = fitting[-1 if given.answer_format == "lines" else 0]  # lines come last
-                report = await examine(
-                    model, side, questions, calls=given.calls, transcript=transcript
-                )
+        async with AsyncExitStack() as stack:
+            transcript = stack.enter_context(given.transcript.open("w", encoding="utf-8"))
+            side = await _side(given, world, stack)
+            report = await examine(
+                model,
+                side,
+                questions,
+                calls=given.calls,
+                transcript=transcript,
+                description=world.description,
+            )
     finally:
         await client.close()
     print(report.by_kind([*report.outcomes]))
     print(f"\n{report.in_all()}")
     print(*report.wrong(), sep="\n")
+
+
+async def _side(given: argparse.Namespace, world: Loadable, stack: AsyncExitStack) -> Side:
+    """The tools that the command line names, over a graph that is open as long as the stack."""
+    language = given.tools.replace("-", "_")
+    if language == "none":
+        return Side("none", "none", NoTools())
+    servers = stack.enter_context(ExitStack())
+    opens = opened(given.store or LANGUAGES[given.tools], servers)
+    sides = await stack.enter_async_context(opens(world))
+    fitting = [side for side in sides if side.language == language]
+    return fitting[-1 if given.answer_format == "lines" else 0]  # lines come last

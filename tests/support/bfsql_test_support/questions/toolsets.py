@@ -1,6 +1,6 @@
-"""Sets of tools: our six tools, or a schema tool and a query tool; every call is counted.
+"""Sets of tools: our six tools, a schema tool and a query tool, or none; every call is counted.
 
-The other two sets follow common practice. Their schema lists types with their properties, the
+The sets of two follow common practice. Their schema lists types with their properties, the
 values of properties that have few, and the relations; a query returns compact JSON, one object per
 row.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from neo4j import AsyncDriver
@@ -23,12 +25,13 @@ from bfsql_test_support.compact_parser import read
 from bfsql_test_support.servers.sparql import Refused, SparqlServer
 
 BASE = "urn:bfsql:"
-PREFIXES = f"""\
-PREFIX : <{BASE}>
-PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
-"""
+PREFIXES = {
+    "": BASE,
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+}
+"""The prefixes of what our loader writes."""
 FEW_VALUES = 8
 """Most values of a property for which a schema lists them."""
 LONGEST_ANSWER = 60_000
@@ -47,11 +50,13 @@ class Call:
         tool: Name of the tool.
         arguments: Characters of the arguments, as compact JSON.
         answer: Characters of the text that the model reads, whether an answer or an error.
+        seconds: The time that it took.
     """
 
     tool: str
     arguments: int
     answer: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Toolset(ABC):
 
     Attributes:
         calls: Every call so far.
-        schema_tool: The tool that a client calls first, once a session.
+        schema_tool: The tool that a client calls first, once a session; empty if there is none.
     """
 
     schema_tool: ClassVar[str]
@@ -98,15 +103,28 @@ class Toolset(ABC):
         Raises:
             CallRefused: The call failed; it was counted as well.
         """
-        text = ""
+        text, start = "", time.perf_counter()
         try:
             text = await self._answer(tool, arguments)
         except CallRefused as refused:
             text = str(refused)
             raise
         finally:
-            self.calls.append(Call(tool, len(compact(arguments)), len(text)))
+            seconds = time.perf_counter() - start
+            self.calls.append(Call(tool, len(compact(arguments)), len(text), seconds))
         return text
+
+
+class NoTools(Toolset):
+    """No tools at all: what a model answers from memory."""
+
+    schema_tool = ""
+
+    def definitions(self) -> list[Definition]:
+        return []
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        raise CallRefused(f"There is no tool {tool!r}; there are none.")
 
 
 class QueryTools(Toolset):
@@ -267,13 +285,22 @@ class CypherTools(QueryTools):
 
 
 class SparqlTools(QueryTools):
-    """A schema tool and a tool for SPARQL SELECT queries."""
+    """A schema tool and a tool for SPARQL SELECT queries.
+
+    Args:
+        server: The server.
+        prefixes: Prefix to namespace, declared in front of each query.
+    """
 
     schema_tool = "get_schema"
 
-    def __init__(self, server: SparqlServer) -> None:
+    def __init__(
+        self, server: SparqlServer, prefixes: Mapping[str, str] = MappingProxyType(PREFIXES)
+    ) -> None:
         super().__init__()
         self._server = server
+        self._prefixes = prefixes
+        self._head = "".join(f"PREFIX {one}: <{iri}>\n" for one, iri in prefixes.items())
 
     def definitions(self) -> list[Definition]:
         query = {"type": "string", "description": "The SPARQL query to execute."}
@@ -286,9 +313,9 @@ class SparqlTools(QueryTools):
             Definition(
                 "read_sparql",
                 "Execute a SELECT query. The answer is a JSON list with an object for each row. "
-                "These prefixes are declared: : rdf: rdfs: skos:. Names are rdfs:label, aliases "
-                "skos:altLabel. What is known of a triple hangs on a node with rdf:subject, "
-                "rdf:predicate and rdf:object.",
+                f"These prefixes are declared: {' '.join(f'{one}:' for one in self._prefixes)}. "
+                "Names are rdfs:label, aliases skos:altLabel. What is known of a triple hangs on a "
+                "node with rdf:subject, rdf:predicate and rdf:object.",
                 {"type": "object", "properties": {"query": query}, "required": ["query"]},
             ),
         ]
@@ -309,7 +336,7 @@ class SparqlTools(QueryTools):
 
     async def _read(self, query: str) -> list[dict[str, str]]:
         try:
-            return await asyncio.to_thread(self._server.select, PREFIXES + query)
+            return await asyncio.to_thread(self._server.select, self._head + query)
         except (Refused, OSError, ValueError) as error:
             raise CallRefused(str(error)) from error
 
@@ -325,12 +352,16 @@ class SparqlTools(QueryTools):
             "SELECT ?p ?q (SAMPLE(DATATYPE(?o)) AS ?t) { ?s rdf:predicate ?p ; ?q ?o "
             "FILTER(isLiteral(?o)) } GROUP BY ?p ?q"
         )
-        lines = [f"{_short(row['a'])} {_short(row['p'])} {_short(row['b'])}" for row in relations]
+        lines = [
+            f"{self._short(row['a'])} {self._short(row['p'])} {self._short(row['b'])}"
+            for row in relations
+        ]
         for row in properties:
-            line = f"{_short(row['a'])} {_short(row['p'])} {_short(row['t'])}"
+            line = f"{self._short(row['a'])} {self._short(row['p'])} {self._short(row['t'])}"
             lines.append(line + (await self._values(row) if int(row["n"]) <= FEW_VALUES else ""))
         lines += [
-            f"<< {_short(row['p'])} >> {_short(row['q'])} {_short(row['t'])}" for row in of_edges
+            f"<< {self._short(row['p'])} >> {self._short(row['q'])} {self._short(row['t'])}"
+            for row in of_edges
         ]
         return "\n".join(sorted(lines))
 
@@ -340,6 +371,12 @@ class SparqlTools(QueryTools):
         )
         return f" {compact([one['o'] for one in found])}"
 
+    def _short(self, iri: str) -> str:
+        for prefix, namespace in self._prefixes.items():
+            if iri.startswith(namespace):
+                return f"{prefix}:{iri.removeprefix(namespace)}"
+        return iri.replace("http://www.w3.org/2001/XMLSchema#", "xsd:")
+
 
 def _bounded(text: str) -> str:
     if len(text) > LONGEST_ANSWER:
@@ -348,14 +385,6 @@ def _bounded(text: str) -> str:
             "count, or put a LIMIT behind the query."
         )
     return text
-
-
-def _short(iri: str) -> str:
-    for line in PREFIXES.splitlines():
-        _, prefix, namespace = line.split()
-        if iri.startswith(namespace[1:-1]):
-            return f"{prefix}{iri.removeprefix(namespace[1:-1])}"
-    return iri.replace("http://www.w3.org/2001/XMLSchema#", "xsd:")
 
 
 def compact(value: Any) -> str:

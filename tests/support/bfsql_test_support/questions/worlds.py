@@ -79,6 +79,8 @@ class World:
         names: The generator of its names, which can make names that are not in it.
     """
 
+    description = "Made-up research: who studies, tests, writes and inhibits what."
+
     def __init__(self, name: str, size: Size, seed: int) -> None:
         self.name = name
         self.seed = seed

@@ -1,0 +1,123 @@
+"""Right answers, and when an answer of the tools equals them.
+
+Rows are compared as sets: how often a query language repeats a row says nothing. A row with a null
+does not count, and text that is a number compares as one, so that "12" equals 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.toolsets import SixTools
+
+Row: TypeAlias = tuple[Any, ...]
+Plan: TypeAlias = Callable[[SixTools], Awaitable[Iterable[Row]]]
+"""Answers a question with the six tools; the rows of the answer."""
+DIGITS = 9
+"""Significant digits to which numbers are compared: sums depend on their order."""
+
+
+class NoPlan(ValueError):
+    """A question for which there is no plan; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The right answer to a question.
+
+    Attributes:
+        rows: The rows that have to be in it.
+        ties: Rows that are equal in the order by which a `LIMIT` cuts, and how many of them have
+            to be in it, whichever they are.
+    """
+
+    rows: Sequence[Row]
+    ties: Sequence[tuple[int, Sequence[Row]]] = ()
+
+    def difference(self, rows: Iterable[Row]) -> str | None:
+        """How the rows of an answer differ from the right ones; None if they are right."""
+        answer, right = _comparable(rows), _comparable(self.rows)
+        for count, equal in self.ties:
+            chosen = answer & _comparable(equal)
+            without = any(None in row for row in equal)  # a null may have been chosen
+            if len(chosen) != count and not (without and len(chosen) < count):
+                return f"{_excerpt(chosen)} in place of {count} of {_excerpt(_comparable(equal))}"
+            right |= chosen
+        if answer == right:
+            return None
+        missing, wrong = _excerpt(right - answer), _excerpt(answer - right)
+        return f"{len(right)} rows are right; missing {missing}, wrong {wrong}"
+
+
+@dataclass(frozen=True)
+class QuestionForm:
+    """What a model is told about the answer, and where the question stands in tables."""
+
+    name: str
+    form: Form
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class OutsideQuestion:
+    """A question of a data set.
+
+    Attributes:
+        id: Its id in the data set.
+        kind: Its kind in the data set, with the form of the answer.
+        text: The question.
+        gold: The right answer.
+        plan: Answers it with the six tools.
+        query: The query that the data set's authors give; empty if they give none.
+    """
+
+    id: str
+    kind: QuestionForm
+    text: str
+    gold: Gold
+    plan: Plan
+    query: str = ""
+
+    @property
+    def answer(self) -> Any:
+        """The right answer in the form in which a model gives it."""
+        right = [*self.gold.rows, *(row for count, rows in self.gold.ties for row in rows[:count])]
+        rows = [row[0] if len(row) == 1 else list(row) for row in right]
+        return rows[0] if self.kind.form in (Form.NUMBER, Form.YES_OR_NO) else rows
+
+    def is_right(self, answer: Any) -> bool:
+        """Whether a model's answer is right: a value, or a list of values or of rows."""
+        rows = answer if isinstance(answer, list) else [answer]
+        rows = [tuple(row) if isinstance(row, list) else (row,) for row in rows]
+        return self.gold.difference(rows) is None
+
+
+def no_plan(reason: object) -> Plan:
+    """The plan of a question that cannot be answered, whose miss gives the reason."""
+
+    async def plan(_: SixTools) -> Iterable[Row]:
+        raise NoPlan(str(reason))
+
+    return plan
+
+
+def comparable(value: Any) -> Any:
+    """A value as it is compared: numbers, also those held as text, as numbers."""
+    if isinstance(value, bool):
+        return value
+    try:
+        return float(f"{float(value):.{DIGITS}g}")
+    except (TypeError, ValueError):
+        return value.strip() if isinstance(value, str) else value
+
+
+def _comparable(rows: Iterable[Row]) -> set[Row]:
+    return {tuple(map(comparable, row)) for row in rows if None not in row}
+
+
+def _excerpt(rows: set[Row], most: int = 3) -> str:
+    shown = ", ".join(map(repr, sorted(rows, key=repr)[:most]))
+    return f"{len(rows)} ({shown}{', ...' if len(rows) > most else ''})" if rows else "none"
