@@ -347,6 +347,8 @@ async def test_plans_by_hand_are_compared_with_what_sparql_finds(company: CK25) 
     first, second = company.questions()
     assert first.answer == ["http://example.org/i/m"]
     assert first.is_right(["http://example.org/i/m"])
+    assert first.is_right("prodi:m")
+    assert not first.is_right(["prodi:m", "prodi:h"])
     assert second.answer is True
     await plans_are_right(company, [first])
     async with open_graph(MemoryBackend(company.records())) as graph:

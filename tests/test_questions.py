@@ -216,7 +216,7 @@ async def test_a_model_without_tools_answers_at_once_from_what_it_knows(
     system = asked["messages"][0]["content"]
     assert system.startswith("Answer the question from what you know, or guess. It is about this")
     assert "graph: Towns. When you know the answer, end with" in system
-    [[_, outcome]] = report.outcomes.values()
+    [[outcome]] = report.outcomes.values()
     assert outcome.calls == ()
 
 

@@ -398,12 +398,13 @@ class CK25:
         by_hand = PLANS.get(int(given["id"]))
         kind = _kind(query, "calculated" if by_hand and by_hand.calculates else "rows")
         nobody = "nobody has written a plan for this question"
-        plan = no_plan(nobody) if by_hand is None else self._plan(by_hand)
+        plan = no_plan(nobody) if by_hand is None else _plan(by_hand)
         try:
             gold = self.gold(query)
         except (SyntaxError, ValueError, OSError) as error:
             gold, plan = Gold([]), no_plan(f"its query does not run: {error}")
-        return OutsideQuestion(str(given["id"]), kind, given["question"], gold, plan, query)
+        about = (str(given["id"]), kind, given["question"])
+        return OutsideQuestion(*about, gold, plan, query, self._iri)
 
     def gold(self, query: str) -> Gold:
         """The right answer: the rows of the query, with the ties of its LIMIT."""
@@ -420,13 +421,6 @@ class CK25:
         if not hasattr(found, "variables"):
             return [(bool(found),)]
         return [tuple(None if term is None else term.value for term in row) for row in found]
-
-    def _plan(self, by_hand: HandPlan) -> Plan:
-        async def plan(ask: SixTools) -> Iterable[Row]:
-            rows = by_hand.read(await ask.call("bfs_query", **by_hand.arguments))
-            return [tuple(map(self._iri, row)) for row in rows]
-
-        return plan
 
     def _iri(self, value: Any) -> Any:
         """The IRI of an id of the form prefix:name; another value as it is."""
@@ -456,11 +450,16 @@ def windowed(rows: Sequence[Row], start: int, end: int) -> Gold:
     return Gold(inside, ties)
 
 
+def _plan(by_hand: HandPlan) -> Plan:
+    async def plan(ask: SixTools) -> Iterable[Row]:
+        return by_hand.read(await ask.call("bfs_query", **by_hand.arguments))
+
+    return plan
+
+
 def _kind(query: str, name: str) -> QuestionForm:
     if re.search(r"^\s*ASK\b", query, re.MULTILINE):
         return QuestionForm(name, Form.YES_OR_NO)
     if re.search(r"SELECT\s+(DISTINCT\s+)?\(COUNT", query):
         return QuestionForm(name, Form.NUMBER)
-    return QuestionForm(
-        name, Form.NAMES, "here of whole IRIs or values; a row of several is a list"
-    )
+    return QuestionForm(name, Form.NAMES, "here of ids or values; a row of several is a list")

@@ -103,7 +103,7 @@ async def answered(tools: SixTools, question: OutsideQuestion) -> Outcome:
     """Answer a question by its plan."""
     before = len(tools.calls)
     try:
-        wrong = question.gold.difference(await question.plan(tools))
+        wrong = question.difference(await question.plan(tools))
     except (NoPlan, CallRefused, LookupError, TypeError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"
     told = None if wrong is None else f"{question.kind.name} {question.id}: {question.text} {wrong}"

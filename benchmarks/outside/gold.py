@@ -72,6 +72,7 @@ class OutsideQuestion:
         gold: The right answer.
         plan: Answers it with the six tools.
         query: The query that the data set's authors give; empty if they give none.
+        spelling: Turns a value of an answer into the spelling of the right one.
     """
 
     id: str
@@ -80,6 +81,7 @@ class OutsideQuestion:
     gold: Gold
     plan: Plan
     query: str = ""
+    spelling: Callable[[Any], Any] = lambda value: value
 
     @property
     def answer(self) -> Any:
@@ -92,7 +94,11 @@ class OutsideQuestion:
         """Whether a model's answer is right: a value, or a list of values or of rows."""
         rows = answer if isinstance(answer, list) else [answer]
         rows = [tuple(row) if isinstance(row, list) else (row,) for row in rows]
-        return self.gold.difference(rows) is None
+        return self.difference(rows) is None
+
+    def difference(self, rows: Iterable[Row]) -> str | None:
+        """How the rows of an answer differ from the right ones; None if they are right."""
+        return self.gold.difference([tuple(map(self.spelling, row)) for row in rows])
 
 
 def no_plan(reason: object) -> Plan:

@@ -282,7 +282,7 @@ async def examine(
     """
     tool = side.tools.schema_tool
     schema = await side.tools.run(tool, {}) if tool else description
-    outcomes = [Outcome(SCHEMA, tuple(side.tools.calls))]
+    outcomes = [Outcome(SCHEMA, tuple(side.tools.calls))] if tool else []
     for question in questions:
         before = len(side.tools.calls)
         talk = await converse(model, side, schema, question, calls)

@@ -139,7 +139,8 @@ async def in_sparql(world: Loadable, server: SparqlServer) -> AsyncIterator[list
     prefixes, settings = PREFIXES, {}
     if isinstance(world, RdfGraph):
         server.load(world.ntriples())
-        prefixes, settings = {**world.prefixes}, {"prefix": {**world.prefixes}}
+        settings = {"prefix": {**world.prefixes}}
+        prefixes = {**PREFIXES, **world.prefixes}
     else:
         loading = SparqlSettings(endpoint=server.query_url, update_endpoint=server.update_url)
         await load_sparql(loading, world.records())
