@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -27,6 +27,7 @@ from outside.zograscope import Zograscope
 
 BESIDE = Path(__file__).parents[2].parent / "shared" / "data" / "outside"
 STORES = ("sqlite", "postgres", "neo4j")
+FORMATS = ("json", "lines")
 
 
 class Dataset(Loadable, Protocol):
@@ -69,6 +70,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("folder", nargs="?", help="the folder of its files")
     parser.add_argument("--stores", nargs="+", help=f"{', '.join(STORES)}; for ck25 also oxigraph")
     parser.add_argument("--every", type=int, default=1, help="ask one question of this many (1)")
+    parser.add_argument(
+        "--answer-format", nargs="+", choices=FORMATS, default=FORMATS, help="json lines (both)"
+    )
     given = parser.parse_args(arguments)
     stores = given.stores or [*STORES, *(["oxigraph"] if given.set == "ck25" else [])]
     try:
@@ -77,18 +81,23 @@ def main(arguments: Sequence[str]) -> None:
         parser.error(str(error))
     questions = data.questions()[:: given.every]
     print(f"{given.set}: {len(questions):,} questions with their right answers")
-    asyncio.run(run(data, questions, stores))
+    asyncio.run(run(data, questions, stores, given.answer_format))
 
 
-async def run(data: Dataset, questions: Sequence[OutsideQuestion], stores: Sequence[str]) -> None:
-    """Run all plans in each store, in JSON and in lines, and print a table and the misses."""
+async def run(
+    data: Dataset,
+    questions: Sequence[OutsideQuestion],
+    stores: Sequence[str],
+    formats: Collection[str],
+) -> None:
+    """Run all plans in each store and format of answers, and print a table and the misses."""
     rows = [["store", "kind", "right", "calls", "arguments", "answers", "definitions", "ms"]]
     misses = []
     for store in stores:
         with ExitStack() as stack:
             async with opened(store, stack)(data) as sides:
                 for side in sides:
-                    if isinstance(side.tools, SixTools):
+                    if isinstance(side.tools, SixTools) and side.answer_format in formats:
                         outcomes = [await answered(side.tools, one) for one in questions]
                         rows += table(side, outcomes)
                         misses += [
