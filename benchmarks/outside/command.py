@@ -33,8 +33,8 @@ FORMATS = ("json", "lines")
 class Dataset(Loadable, Protocol):
     """A graph that others made, with their questions."""
 
-    def questions(self) -> list[OutsideQuestion]:
-        """All questions, with their right answers."""
+    def questions(self, every: int = 1) -> list[OutsideQuestion]:
+        """One question of this many, with their right answers."""
 
 
 DATASETS: dict[str, Callable[[Path], Dataset]] = {
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> None:
         data = dataset(given.set, given.folder)
     except FileNotFoundError as error:
         parser.error(str(error))
-    questions = data.questions()[:: given.every]
+    questions = data.questions(given.every)
     print(f"{given.set}: {len(questions):,} questions with their right answers")
     asyncio.run(run(data, questions, stores, given.answer_format))
 

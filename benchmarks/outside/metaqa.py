@@ -73,14 +73,14 @@ class MetaQA:
         yield from (NodeRecord(name, type_, {"name": name}) for name, type_ in types.items())
         yield from (EdgeRecord(*edge, {}) for edge in edges)
 
-    def questions(self) -> list[OutsideQuestion]:
-        """All questions of the folder's TSV files."""
+    def questions(self, every: int = 1) -> list[OutsideQuestion]:
+        """One of this many questions of the folder's TSV files."""
         found = []
         for path in sorted(self.folder.glob(QUESTIONS)):
             with path.open(encoding="utf-8", newline="") as file:
                 rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
                 found += [_question(f"{path.stem}:{n}", row) for n, row in enumerate(rows, 2)]
-        return found
+        return found[::every]
 
     def _dictionary(self, name: str) -> dict[str, str]:
         with (self.folder / name).open(encoding="utf-8") as file:

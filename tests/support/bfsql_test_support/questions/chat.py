@@ -96,8 +96,8 @@ class ModelQuestion(Protocol):
 class QuestionSet(Loadable, Protocol):
     """A graph with questions about it."""
 
-    def questions(self) -> Sequence[ModelQuestion]:
-        """All questions."""
+    def questions(self, every: int = 1) -> Sequence[ModelQuestion]:
+        """One question of this many."""
 
 
 class ModelFailed(Exception):
@@ -331,15 +331,15 @@ def main(arguments: Sequence[str], sets: Mapping[str, Callable[[str | None], Que
     world: Loadable
     if given.set:
         world = others = sets[given.set](given.folder)
-        questions = others.questions()
+        questions = others.questions(given.every)
     else:
         world = made_up = World(f"world-{given.scale}", Size.of(given.scale), 11)
-        questions = questions_about(made_up)
+        questions = questions_about(made_up)[:: given.every]
     kinds = {kind.name for kind in KINDS} | {question.kind.name for question in questions}
     if unknown := set(given.kinds or ()) - kinds:
         parser.error(f"there is no kind of question {unknown.pop()!r}")
     chosen = [q for q in questions if not given.kinds or q.kind.name in given.kinds]
-    asyncio.run(_run(given, world, chosen[:: given.every]))
+    asyncio.run(_run(given, world, chosen))
 
 
 async def _run(
