@@ -17,7 +17,7 @@ from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, names_for
 from bfsql.engine.path.answer import PathResult, follow
 from bfsql.engine.patterns import PatternSearch
-from bfsql.engine.thresholds import FEW_STARTS
+from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
@@ -63,7 +63,10 @@ class RelationReader:
         return Conditions(self._db, self._columns, query, names, self, stripped=self._stripped)
 
     async def walks(self, query: PathQuery, seeds: NodeSet) -> PathResult:
-        """The walks of a path, read from its end if that is a set smaller than the seeds.
+        """The walks of a path, read from its end if that is a smaller set than the seeds.
+
+        Whichever end is smaller, a store that selects the nodes of the other spares reading the
+        properties of all nodes that walks reach.
 
         Raises:
             ToolError: A condition cannot be read.
@@ -100,17 +103,17 @@ class RelationReader:
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
         )
 
-    async def _last_set(self, path: Path, most: int) -> NodeSet | None:
+    async def _last_set(self, path: Path, starts: int) -> NodeSet | None:
         """The nodes at which walks may end by the conditions of the last step on properties.
 
-        None if it has none, or more nodes than `most`, or if there are few starts anyway.
+        None if it has none, or many more nodes than there are starts, or if these are few anyway.
         """
         step = path.steps[-1]
-        if not step.end.conditions or step.most > 1 or most <= FEW_STARTS:
+        if not step.end.conditions or step.most > 1 or starts <= FEW_STARTS:
             return None
         search = PatternSearch(self._db, self._columns, self._bounds, self)
         try:
-            place = await search.place(replace(step.end, relations=()), most)
+            place = await search.place(replace(step.end, relations=()), starts * ENDS_A_START)
         except (SetTooLarge, EntitiesNotListed):
             return None
         return NodeSet((place,)) if len(place.handles) else None

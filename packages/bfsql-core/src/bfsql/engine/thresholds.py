@@ -22,6 +22,12 @@ FEW_STARTS = 16
 To list a set is one more request to a server. From 93 areas with 14,196 postcodes to the one
 postcode of a code, walks take 117 ms from the areas and 4 ms from the postcode.
 """
+ENDS_A_START = 16
+"""Largest number of nodes of the set at the end of walks, for each node from which they begin.
+
+From 1,000 officers to 3,421 of 28,762 crimes, walks take 310 ms if the properties of all crimes are
+read, and 14 ms if the store selects those crimes.
+"""
 
 FEW_EDGES = 256
 """Largest number of edges that are sorted as strings, and not by the numbers of their ends.
