@@ -330,7 +330,10 @@ def main(arguments: Sequence[str], sets: Mapping[str, Callable[[str | None], Que
     questions: Sequence[ModelQuestion]
     world: Loadable
     if given.set:
-        world = others = sets[given.set](given.folder)
+        try:
+            world = others = sets[given.set](given.folder)
+        except FileNotFoundError as error:
+            parser.error(str(error))
         questions = others.questions(given.every)
     else:
         world = made_up = World(f"world-{given.scale}", Size.of(given.scale), 11)
