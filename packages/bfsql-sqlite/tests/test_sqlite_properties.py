@@ -9,13 +9,15 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bfsql import call
+from bfsql import call, open_graph
 from bfsql.errors import StoreError
 from bfsql.models import LoadMode, LoadOptions, NodeRecord, PropertyCondition
+from bfsql.models.comparison import scalars
 from bfsql.models.condition import Operator
 from bfsql_sqlite import (
     SqliteBackend,
@@ -282,3 +284,49 @@ def make_older(path: Path) -> None:
         graph.execute("DELETE FROM meta WHERE key = 'properties'")
         graph.execute("PRAGMA user_version = 3")
         graph.commit()
+
+
+@given(RECORDS)
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+async def test_columns_have_the_values_of_the_records(records: list[NodeRecord]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.db"
+        await load_graph(SqliteSettings(path=path), records)
+        backend = await SqliteBackend.create(path=path)
+        try:
+            graph = backend.columns()
+            handles = np.arange(graph.size, dtype=np.int32)[::-1].copy()
+            ids = await graph.ids(handles)
+            metadata = await backend.metadata_for_nodes_batch(ids)
+            for key in ["year", "name", "Ä", "", "id", "nowhere"]:
+                wanted = [scalars(metadata[i].get(key)) for i in ids]
+                values = await graph.property_values(handles, key)
+                if values is not None:
+                    assert repr([scalars(value) for value in values]) == repr(wanted)
+                else:  # a list, an object, or a text that is too long
+                    known = [metadata[i].get(key) for i in ids]
+                    assert any(isinstance(one, dict | list | str) for one in known)
+        finally:
+            await backend.close()
+
+
+async def test_answers_from_columns_are_those_from_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [3, 3.5, "3", "Müller", True, "2004-05-06", None, 10**20]
+    records = [
+        NodeRecord(f"n{n}", "A", {} if value is None else {"key": value, "n": n})
+        for n, value in enumerate(values * 3)
+    ]
+    await load_graph(SqliteSettings(path=tmp_path / "graph.db"), records)
+    calls: list[dict[str, Any]] = [
+        {"seeds": ["A:*"], "facets": ["key", "n"], "limit": 0},
+        {"seeds": ["A:*"], "sort_by": "-key", "fields": ["n"]},
+        {"seeds": ["A:*"], "where": ["A.key>=3", "n<9"]},
+    ]
+    answers = []
+    for many in (1, 1_000):
+        monkeypatch.setattr("bfsql.engine.properties.MANY_NODES", many)
+        async with open_graph("sqlite", path=tmp_path / "graph.db") as graph:
+            answers.append([(await graph.bfs_query(**one)).text for one in calls])
+    assert answers[0] == answers[1]

@@ -238,6 +238,14 @@ class IntegerGraph(ABC):
         """Whether all nodes that `nodes` yields meet a condition given to it."""
         return False
 
+    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:  # noqa: ARG002
+        """The value of a property of each node, None for a node without it (`asking-2.md` 11).
+
+        None in place of the list if the store has no column for all of them, so that core reads
+        their metadata.
+        """
+        return None
+
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles in the code point order of their ids."""
         return np.sort(handles)
@@ -311,6 +319,10 @@ class ForwardingIntegerGraph(IntegerGraph):
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether all nodes that `nodes` yields meet a condition given to it."""
         return self._inner.filters_exactly(condition)
+
+    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
+        """The value of a property of each node."""
+        return await self._inner.property_values(handles, key)
 
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles in the code point order of their ids."""

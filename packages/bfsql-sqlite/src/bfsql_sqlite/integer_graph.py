@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
-from bfsql_sqlite.properties import Properties, Test, containing, judge, met_codes, select
+from bfsql_sqlite.properties import (
+    Properties,
+    Test,
+    containing,
+    judge,
+    met_codes,
+    select,
+    values_of,
+)
 from bfsql_sqlite.property_tables import FIRST, NODES
 
 ROWS = 16
@@ -146,6 +154,13 @@ class SqliteIntegerGraph(IntegerGraph):
                 found = np.concatenate([handles, *met])
                 if len(found):
                     yield NodeBatch(found, types.take(found).astype(np.int32), {})
+
+    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
+        """The value of a property of each node by its column; None if a record has to be read."""
+        column = self._schema.properties.columns.get(key)
+        if column is None:
+            return [None] * len(handles) if self._schema.properties.are_all else None
+        return await self._pool.run(partial(values_of, column, handles))
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
         """True: `nodes` judges every condition."""

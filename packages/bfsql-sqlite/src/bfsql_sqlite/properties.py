@@ -30,7 +30,9 @@ from bfsql_sqlite.property_tables import (
     CODE,
     FIRST,
     MOMENTS,
+    NO_SCALAR,
     NODES,
+    NUMBER,
     PLACE,
     SEPARATOR,
     TEXT,
@@ -118,6 +120,15 @@ class _Dictionary:
         kinds, texts, _ = self._row((code - FIRST) // VALUES)
         text = texts[(code - FIRST) % VALUES].decode()
         kind = kinds[0 if len(kinds) == 1 else (code - FIRST) % VALUES]
+        return text == "true" if kind == BOOLEAN else text
+
+    def original(self, code: int) -> Scalar:
+        """The value of a code as the record has it."""
+        kinds, texts, _ = self._row((code - FIRST) // VALUES)
+        text = texts[(code - FIRST) % VALUES].decode()
+        kind = kinds[0 if len(kinds) == 1 else (code - FIRST) % VALUES]
+        if kind == NUMBER:
+            return int(text) if text.lstrip("-").isdigit() else float(text)
         return text == "true" if kind == BOOLEAN else text
 
     def place(self, folded: bytes, bisect: Callable[..., int]) -> int:
@@ -369,6 +380,40 @@ def _mark(marks: BoolArray, places: Any, which: BoolArray) -> None:
         marks[places] = which
     else:
         marks[places[which]] = True
+
+
+def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] | None:
+    """The value of a property of each node, None for a node without it.
+
+    None in place of the list if a node has several values, or one that only its record has.
+    """
+    codes = np.zeros(len(handles), np.int64)
+    with _intact():
+        for row in np.unique(handles // NODES).tolist():
+            here = np.flatnonzero(handles // NODES == row)
+            found = reader.execute(queries.PROPERTY_CODES, (row_key(column.k, row),)).fetchone()
+            if found is None:
+                continue
+            places, packed = found
+            known = np.frombuffer(packed, code_width(column.size))
+            at = handles[here] % NODES
+            if places is None:
+                codes[here] = np.append(known, ABSENT)[np.minimum(at, len(known))]
+                continue
+            spread = np.zeros(NODES, np.int64)
+            where = np.frombuffer(places, PLACE)
+            spread[where] = known
+            codes[here] = spread[at]
+            if (np.bincount(where, minlength=NODES)[at] > 1).any():
+                return None
+        distinct, numbers = np.unique(codes, return_inverse=True)
+        if np.isin(distinct, (UNREAD, NO_SCALAR)).any():
+            return None
+        dictionary = _Dictionary(reader, column)
+        values = [
+            None if code == ABSENT else dictionary.original(code) for code in distinct.tolist()
+        ]
+        return [values[number] for number in numbers.tolist()]
 
 
 def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Reader) -> IntArray:

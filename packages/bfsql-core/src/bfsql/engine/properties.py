@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import distinct_numbers
-from bfsql.engine.thresholds import MOST_VALUES, PART
+from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
@@ -48,6 +48,11 @@ async def properties_of_nodes(
     wanted = set(keys)
     for part in _parts(len(handles)):
         call.check()
+        if len(handles) >= MANY_NODES and "id" not in wanted:
+            columnar = await _from_columns(columns, handles[part], wanted)
+            if columnar is not None:
+                yield part, columnar
+                continue
         ids = await call.within(columns.ids(handles[part]))
         brought = columns.node_metadata
         read: Mapping[str, Metadata] = {}
@@ -57,6 +62,20 @@ async def properties_of_nodes(
         if "id" in wanted:  # "where there is none the entity's id" (`asking-2.md` 11)
             records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
         yield part, records
+
+
+async def _from_columns(
+    columns: IntegerGraph, handles: IntArray, keys: Collection[str]
+) -> list[Metadata] | None:
+    """Some keys of the metadata of nodes by the store's columns; None if it lacks one of them."""
+    ordered = sorted(keys)
+    values = []
+    for key in ordered:
+        column = await call.within(columns.property_values(handles, key))
+        if column is None:
+            return None
+        values.append(column)
+    return [dict(zip(ordered, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 async def properties_of_edges(

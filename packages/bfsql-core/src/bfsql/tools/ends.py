@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TypeVar
 
@@ -18,10 +19,10 @@ from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
 from bfsql.errors import ToolError
 from bfsql.integers import IntegerGraph, NodeSet, Place
-from bfsql.models import Outline, Pattern
+from bfsql.models import Outline, Pattern, PropertyCondition
 from bfsql.models.spelling import KnownNames
-from bfsql.tools.patterns import PatternReader, Vocabulary
-from bfsql.tools.resolve import NameResolver
+from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
+from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
 T = TypeVar("T")
@@ -71,12 +72,14 @@ class EndResolver:
             ToolError: A value is none of them, or is the name of several entities.
             SetTooLarge: A pattern has more nodes than a traversal may have.
         """
-        known, failed = await self._names.entities(self._columns, values, types)
+        patterns = {value for value in values if not await self._may_be_called(value)}
+        called = [value for value in values if value not in patterns]
+        known, failed = await self._names.entities(self._columns, called, types)
+        others = {name.value: name for name in failed} | {p: UnresolvedName(p) for p in patterns}
         places = list(NodeSet.of(known).places)
-        others = {name.value for name in failed}
         self._note_namesakes([value for value in values if value not in others])
         unresolved = []
-        for name in failed:
+        for name in (others[value] for value in dict.fromkeys(values) if value in others):
             pattern = None
             if not name.candidates:
                 pattern, _ = await self.read(partial(_pattern, name.value), argument)
@@ -89,6 +92,23 @@ class EndResolver:
                 self._check_types(unresolved[0].value, argument)
             raise await self._names.error(argument, unresolved)
         return NodeSet(tuple(places))
+
+    async def _may_be_called(self, value: str) -> bool:
+        """Whether a value may be the id or the name of an entity, so that it is searched for.
+
+        For a value that is written like a pattern, a store that compares names exactly is asked
+        for this name alone, which costs less than a search.
+        """
+        is_called = PropertyCondition("name", "=", (value,))
+        if not may_be_pattern(value) or not self._columns.filters_exactly(is_called):
+            return True
+        if (await call.within(self._columns.find([value])))[0] is not None:
+            return True
+        async with call.time_limit(), aclosing(self._columns.nodes(None, [is_called])) as named:
+            async for batch in named:
+                if len(batch.handles):
+                    return True
+        return False
 
     async def read(
         self,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import GraphDbInterface, NormalizedBackend
-from bfsql.integers import ForwardingIntegerGraph, IntegerGraph, NodeBatch
+from bfsql.integers import ForwardingIntegerGraph, IntArray, IntegerGraph, NodeBatch
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
@@ -33,6 +33,9 @@ class RedactedIntegerGraph(ForwardingIntegerGraph):
     def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
         """False: conditions are not passed to the store."""
         return False
+
+    async def property_values(self, handles: IntArray, key: str) -> None:
+        """None: values are read with their records, which the hooks redact."""
 
 
 class RedactedGraphDb(NormalizedBackend):
