@@ -12,13 +12,28 @@ from bfsql.models import Node, PropertyCondition
 from bfsql_neo4j import Neo4jBackend
 
 # Texts are compared without case; they are ASCII here, so that no more is needed by hand.
-BY_HAND = {
+BY_HAND: dict[str, tuple[PropertyCondition | None, str]] = {
     "a whole type": (None, ""),
-    "a number": (("total_mentions", "=", "8"), "WHERE n.total_mentions = $value"),
-    "a range": (("total_mentions", ">=", "5"), "WHERE n.total_mentions >= $value"),
-    "a text": (("name", "=", "kakalo kaka 40"), "WHERE toLower(n.name) = $value"),
-    "part of a text": (("name", "~", "mi"), "WHERE toLower(n.name) CONTAINS $value"),
-    "a list": (("synonyms", "=", "x-40"), "WHERE any(x IN n.synonyms WHERE toLower(x) = $value)"),
+    "a number": (
+        PropertyCondition("total_mentions", "=", ("8",)),
+        "WHERE n.total_mentions = $value",
+    ),
+    "a range": (
+        PropertyCondition("total_mentions", ">=", ("5",)),
+        "WHERE n.total_mentions >= $value",
+    ),
+    "a text": (
+        PropertyCondition("name", "=", ("kakalo kaka 40",)),
+        "WHERE toLower(n.name) = $value",
+    ),
+    "part of a text": (
+        PropertyCondition("name", "~", ("mi",)),
+        "WHERE toLower(n.name) CONTAINS $value",
+    ),
+    "a list": (
+        PropertyCondition("synonyms", "=", ("x-40",)),
+        "WHERE any(x IN n.synonyms WHERE toLower(x) = $value)",
+    ),
 }
 
 
@@ -34,9 +49,8 @@ async def report(backend: Neo4jBackend, driver: AsyncDriver, turns: int) -> None
     for what, (given, where) in BY_HAND.items():
         conditions, value = [], None
         if given is not None:
-            key, operator, text = given
-            conditions = [PropertyCondition(key, operator, (text,))]
-            value = conditions[0].literals[0].number or text
+            conditions = [given]
+            value = given.literals[0].number or given.values[0]
         ours = partial(_by_the_backend, backend, conditions)
         by_hand = partial(_by_hand, driver, where, value)
         pair = await side_by_side(what, ours, by_hand, turns, WALL)
