@@ -1,5 +1,8 @@
 """Patterns and relation conditions in all spellings that models use, and invalid ones."""
 
+import sys
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,3 +175,44 @@ def test_a_pattern_is_read_back(pattern, relations):
     wanted = Pattern(pattern.types, pattern.conditions, tuple(relations))
     found = PatternReader(Vocabulary(SCHEMA)).pattern(wanted.text)
     assert found == wanted, wanted.text
+
+
+HOSTILE = [
+    "[a]" * 5_000,
+    "Trial" + "[a]" * 5_000,
+    "Trial[" + " " * 16_000 + "]",
+    "Trial" + " " * 16_000 + "x",
+    "Trial" + "[" * 3_000,
+    "Trial[x=" + "'\"" * 7_000 + "]",
+    "Trial[-" + " -" * 8_000 + "]",
+    "Trial[" + "-tests-> " * 1_500 + "]",
+    ":" * 16_000 + "*",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[text[:9] for text in HOSTILE])
+def test_a_long_text_costs_no_more_than_its_length(text):
+    """In calls of functions, of which a reader that tries every place again makes millions."""
+    calls = 0
+
+    def count(*_):
+        nonlocal calls
+        calls += 1
+
+    for read in (
+        reader().pattern,
+        lambda text: reader("path").path([f"-tests-> {text}"]),
+        lambda text: reader("where").where([text]),
+    ):
+        sys.setprofile(count)
+        try:
+            with suppress(ToolError):
+                read(text)
+        finally:
+            sys.setprofile(None)
+    assert calls < 600_000
+
+
+def test_conditions_in_brackets_are_as_many_as_where_takes():
+    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+        reader().pattern("Trial" + "[a=1]" * 201)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from typing import NoReturn
 
 from bfsql.answers.clean import excerpt
@@ -43,6 +45,8 @@ _TYPE_END = re.compile(r"\s*(?:\||\{|\[|\)|,|\(|:\s*\*|<-|-->|(?<=\s)[-<>^=!]|$)
 # The beginning of a condition in braces or parentheses, which may also hold a number of times.
 _CONDITION = re.compile(r"\s*(?:no\s|[^\s(){}\[\]0-9,][^(){}\[\]]*?(?:[=<>~]|:\s))", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
+_BLANKS = re.compile(r"\s{20,}")
+"""A run of blanks that no name has; each pattern that begins with blanks would try all of them."""
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 MOST_NESTED = 3
@@ -106,7 +110,7 @@ class StepReader:
     ) -> None:
         self.unknown: list[str] = []
         self._whole = text
-        self._text = text.strip()
+        self._text = _BLANKS.sub(" ", text.strip())
         self._at = 0
         self._before, self._argument = before, argument
         self._predicates = predicates
@@ -181,7 +185,8 @@ class StepReader:
         if quoted := _QUOTED.match(self._text, self._at):
             return next(part for part in quoted.groups() if part), quoted.end()
         begin, stop = self._at, len(self._text)
-        for arrow in re.finditer(r"\s+<?-\s*", self._text[begin:]):
+        # No more arrows than a path may have steps, since each is compared with all predicates.
+        for arrow in islice(re.finditer(r"\s<?-\s*", self._text[begin:]), MAX_STEPS):
             self._at = begin + arrow.end()
             if self._known_name(self._predicates, _PREDICATE_END) is not None:
                 stop = begin + arrow.start()
@@ -216,6 +221,12 @@ class StepReader:
             self._at = end + 1
         return found
 
+    @cached_property
+    def _quoted(self) -> frozenset[int]:
+        """The places of characters in quotes."""
+        spans = quoted_spans(self._text)
+        return frozenset(place for span in spans for place in range(*span))
+
     def _closing(self, start: int) -> int:
         """The place of the bracket that closes the one at `start`.
 
@@ -223,10 +234,9 @@ class StepReader:
             ToolError: None closes it, or brackets are nested too deep.
         """
         text, waiting = self._text, list[str]()
-        quoted = {place for span in quoted_spans(text) for place in range(*span)}
         for place in range(start, len(text)):
             letter = text[place]
-            if place in quoted:
+            if place in self._quoted:
                 continue
             if letter == "[" or (place == start and letter in _CLOSING):
                 waiting.append(_CLOSING[letter])

@@ -6,7 +6,6 @@ Ids and exact names come first; a text is a pattern only if no entity is called 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
@@ -26,8 +25,6 @@ from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
 T = TypeVar("T")
-
-_PATTERN = re.compile(r"(?P<types>[^\[\]]+?)\s*(?:\[.*\]|:\s*\*)", re.DOTALL)
 
 
 class EndResolver:
@@ -212,12 +209,14 @@ class EndResolver:
 
     def _check_types(self, text: str, argument: str) -> None:
         """Raise an error if a text is written like a pattern of a type that is none."""
-        found = _PATTERN.fullmatch(text.strip())
+        types, bracket, _ = text.partition("[")
+        if not bracket and text.rstrip().endswith("*"):
+            types, bracket, _ = text.rpartition(":")
         latest = self._schema.latest
-        if found is None or latest is None:
+        if not bracket or latest is None:
             return
         known = KnownNames(latest.entity_types)
-        for name in found["types"].split("|"):
+        for name in types.split("|"):
             if name.strip() != "*" and not known.spellings(name.strip()):
                 near = [spellings[0] for spellings in known.nearest(name.strip())]
                 hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."

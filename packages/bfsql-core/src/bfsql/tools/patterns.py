@@ -38,18 +38,20 @@ from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
 
+MOST_CONDITIONS = 200
+"""Most conditions in the brackets of a call, as many as `where` may have."""
 NO_ENTITIES: Mapping[str, frozenset[str]] = {}
 
 _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
 _ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
-_NUMBER = re.compile(r"\s*([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
+_NUMBER = re.compile(r"([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>)|\s*\d+\s*[=!<]")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
 _JOINT = re.compile(
-    r"\s*(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
+    r"(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
 )
 """What joins two conditions in one bracket: a property and an operator follow."""
 
@@ -61,7 +63,8 @@ def may_be_pattern(text: str) -> bool:
 
 def may_relate(text: str) -> bool:
     """Whether a condition may be one on relations or steps, so that it takes a vocabulary."""
-    return _PERHAPS_RELATION.match(_NO.sub("", text, count=1)) is not None
+    negated = _NO.match(text)
+    return _PERHAPS_RELATION.match(text, negated.end() if negated else 0) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class PatternReader:
         self._vocabulary = vocabulary
         self._entities = entities
         self._argument = argument
+        self._count = 0
         self._predicates = KnownNames(vocabulary.schema.predicates)
         self._types = KnownNames(vocabulary.schema.entity_types)
 
@@ -176,6 +180,12 @@ class PatternReader:
         properties: list[PropertyCondition] = []
         relations: list[RelationCondition] = []
         for content in brackets:
+            self._count += 1
+            if self._count > MOST_CONDITIONS:
+                raise self._error(
+                    f"more than {MOST_CONDITIONS} conditions stand in brackets. Join the values of "
+                    'one property by a bar, "year=2001|2002", or make several calls.'
+                )
             relation = self.relation(content, types)
             if relation is not None:
                 relations.append(relation.condition)
