@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
@@ -135,7 +135,7 @@ def test_an_unknown_type_in_front_of_a_relation_is_an_error():
 TEXTS = st.text("ab |[]{}()=<>~'\"`.,-:*no12", min_size=1, max_size=8).map(str.strip)
 CONDITIONS = st.builds(
     PropertyCondition,
-    st.sampled_from(["year", "a b", "x.y", "a=b", "no x", "[k]"]),
+    st.sampled_from(["year", "a b", "x.y", "a=b", "no x", "[k]", "a,b", "x and y"]),
     st.sampled_from(["=", "!=", "<=", "~"]),
     st.tuples(TEXTS) | st.tuples(TEXTS, TEXTS),
 )
@@ -164,6 +164,7 @@ def expressible(one):
     return all(not {"'", '"', "`"} <= set(text) and text for text in (one.key, *one.values))
 
 
+@settings(max_examples=200)
 @given(ENDS, st.lists(RELATIONS, max_size=1))
 def test_a_pattern_is_read_back(pattern, relations):
     conditions = [
@@ -173,6 +174,7 @@ def test_a_pattern_is_read_back(pattern, relations):
     if not all(map(expressible, conditions)):
         return
     wanted = Pattern(pattern.types, pattern.conditions, tuple(relations))
+    note(wanted.text)
     found = PatternReader(Vocabulary(SCHEMA)).pattern(wanted.text)
     assert found == wanted, wanted.text
 

@@ -45,8 +45,12 @@ _SPELLINGS: dict[str, Operator] = {
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
-_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{}]|^no\s", re.IGNORECASE)
-_VALUE_LETTERS = re.compile(r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|[=<>~|(,:]\s*[\"'`]", re.IGNORECASE)
+# What would be read as something else without quotes.
+_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{},]|&&|\band\b|^no\s", re.IGNORECASE)
+_VALUE_LETTERS = re.compile(
+    r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]",
+    re.IGNORECASE | re.DOTALL,
+)
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*no\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
@@ -238,7 +242,7 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
     key, written = _unquoted(text[: found.start()]), text[found.end() :]
     if not key:
         raise _wrong(shown, "names no property in front of the operator", argument)
-    if _JOINED.search(written) and written.lstrip()[0] not in _QUOTES:
+    if _JOINED.search(_outside_quotes(f"={written}")):
         raise _wrong(shown, "joins several conditions, and all of where hold anyway", argument)
     values = _alternatives(written)
     if "" in values:
@@ -302,6 +306,12 @@ def scoped_property(
         raise wrong("names no property")
     of_nodes = scope is None or scope in names.types
     return ScopedProperty(key, step, scope if of_nodes else None, None if of_nodes else scope)
+
+
+def _outside_quotes(text: str) -> str:
+    """A text without what stands in quotes."""
+    ends = [0, *(place for start, stop in quoted_spans(text) for place in (start, stop)), len(text)]
+    return "".join(text[ends[n] : ends[n + 1]] for n in range(0, len(ends), 2))
 
 
 def quoted(text: str) -> str:
