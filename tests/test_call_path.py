@@ -10,9 +10,9 @@ import pytest
 
 from bfsql import open_graph
 
-MOST_MODULES = {"cold": 35, "warm": 33}
-MOST_CROSSINGS = {"cold": 230, "warm": 86}
-MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 405, 105
+MOST_MODULES = {"cold": 42, "warm": 38}
+MOST_CROSSINGS = {"cold": 262, "warm": 110}
+MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 520, 170
 MOST_SEARCH_CALLS, MOST_SEARCH_CROSSINGS = 140, 45
 CO_STARS = ["-ACTED_IN->", "<-ACTED_IN-"]
 

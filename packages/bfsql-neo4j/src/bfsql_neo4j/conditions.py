@@ -132,7 +132,7 @@ class _Condition:
         tests = []
         for place, literal in enumerate(self._literals):
             if self._operator == "~":
-                tests.append(f"toLower({text}) CONTAINS {self._given(place, literal.text)}")
+                tests.append(f"toLower({text}) CONTAINS {self._parameter(place, literal.text)}")
             elif _is_words(literal):
                 tests.append(self._compared(f"trim(toLower({text}))", place, literal.text))
             else:
@@ -164,7 +164,7 @@ class _Condition:
         if self._operator in ("<", ">"):
             return "false"
         texts = [literal.text for literal in self._literals]
-        return f"toString({self._value}) IN {self._given('flags', texts)}"
+        return f"toString({self._value}) IN {self._parameter('flags', texts)}"
 
     def _of_day(self) -> str:
         """Whether a date compares with one of the literals, by as many parts as that has."""
@@ -181,12 +181,12 @@ class _Condition:
 
     def _compared(self, value: str, place: int | str, literal: Any) -> str:
         operator = "=" if self._operator == "!=" else self._operator
-        return f"{value} {operator} {self._given(place, literal)}"
+        return f"{value} {operator} {self._parameter(place, literal)}"
 
     def _compared_number(self, value: str, place: int, number: float) -> str:
         # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
-        least = self._given(f"{place}_least", number or -0.0)
-        most = self._given(f"{place}_most", number)
+        least = self._parameter(f"{place}_least", number or -0.0)
+        most = self._parameter(f"{place}_most", number)
         if self._operator in ("=", "!="):
             return f"({value} >= {least} AND {value} <= {most})"
         return f"{value} {self._operator} {least if self._operator in ('<', '>=') else most}"
@@ -217,12 +217,12 @@ class _Condition:
         letters = sorted(letter for letter in initials if letter and letter.isascii())
         cases = dict.fromkeys(case for letter in letters for case in (letter, letter.upper()))
         starts = [
-            f"{text} STARTS WITH {self._given(f'initial{at}', case)}"
+            f"{text} STARTS WITH {self._parameter(f'initial{at}', case)}"
             for at, case in enumerate(cases)
         ]
         return _any([*starts, f"{text} < '!'", f"{text} > '~'"])
 
-    def _given(self, place: int | str, value: Any) -> str:
+    def _parameter(self, place: int | str, value: Any) -> str:
         name = f"{self._prefix}{place}"
         self.parameters[name] = value
         return f"${name}"
