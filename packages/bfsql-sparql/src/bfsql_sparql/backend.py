@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import (
+    AsyncGenerator,
     Awaitable,
     Callable,
     Collection,
@@ -14,13 +15,22 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
+from contextlib import aclosing
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.http import hide_login
-from bfsql.models import EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models import (
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Outline,
+    PropertyCondition,
+    Triple,
+)
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.schema_statistics import (
@@ -36,6 +46,7 @@ from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, TooSlow, tru
 from bfsql_sparql.edge_metadata import EdgeMetadata
 from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.node_list import NodeList
 from bfsql_sparql.nodes import Nodes
 from bfsql_sparql.queries.graph import number_of_edges
 from bfsql_sparql.schema import Schema
@@ -103,6 +114,7 @@ class SparqlBackend(BatchGraphDb):
         batches = Batches(store.dataset, store.settings)
         self._edges = Edges(store, batches)
         self._nodes = Nodes(store, batches)
+        self._node_list = NodeList(store, batches, self._nodes)
         self._edge_metadata = EdgeMetadata(store, batches)
 
     @classmethod
@@ -193,6 +205,18 @@ class SparqlBackend(BatchGraphDb):
         id_ = self._mapping.ids.id
         new = tuple.__new__  # Node(...) runs Python code for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types, by one query, or by pages that follow the IRI."""
+        await self._open_once()
+        async with aclosing(self._node_list.stream(entity_types, conditions)) as batches:
+            async for batch in batches:
+                yield batch
 
     @_when_open
     async def edges_batch(

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Sequence
+from contextlib import aclosing
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
@@ -133,7 +134,7 @@ class Batches:
         count = question.count(found)
         cut = reply.cut is not None or count > self._page or count == limit
         if not cut and is_round(count) and not question.whole(keys, found):
-            cut = await self._number(text) != count
+            cut = await self.number(text) != count
         if not cut:
             self._grow(len(keys))
             return [BatchReply(keys, found, cut=False)]
@@ -159,7 +160,7 @@ class Batches:
         self._size = self._most
         return []
 
-    async def _number(self, query: str) -> int | None:
+    async def number(self, query: str) -> int | None:
         """The number of rows of a query; None if the store does not return it."""
         try:
             reply = await self._dataset.reply(number_of(query))
@@ -260,9 +261,31 @@ async def read_windows(
 
 async def _all(dataset: Dataset, windows: Windows[H], wanted: int) -> list[H]:
     seen: dict[H, None] = {}
-    # One endpoint refuses more rows in an order; another may refuse as many.
-    after, size, smallest = "", 10_000, 100
-    while len(seen) < wanted:
+    if wanted:
+        async with aclosing(window_rows(dataset, windows)) as parts:
+            async for rows_ in parts:
+                seen.update(dict.fromkeys(rows_))
+                if len(seen) >= wanted:
+                    break
+    return list(seen)
+
+
+async def window_rows(
+    dataset: Dataset, windows: Windows[H], size: int = 10_000
+) -> AsyncGenerator[list[H]]:
+    """The rows of one window after the other, without those that the last one ended with.
+
+    It ends with the first window that adds nothing. Errors are those of `read_windows`.
+
+    Args:
+        dataset: The store.
+        windows: The queries; their number is not requested.
+        size: Rows of the first window. One endpoint refuses more than 10,000 in an order; another
+            may refuse as many.
+    """
+    after, smallest = "", 100
+    last: Collection[H] = ()
+    while True:
         try:
             reply = await dataset.reply(windows.text(after, size))
             found = await decoded(reply.body, windows.decode)
@@ -273,9 +296,9 @@ async def _all(dataset: Dataset, windows: Windows[H], wanted: int) -> list[H]:
             continue
         except NoResults as error:
             raise nonsense(dataset, error) from error
-        before = len(seen)
-        seen.update(dict.fromkeys(found))
-        if len(seen) == before:
-            break
+        new = [row for row in found if row not in last]
+        if not new:
+            return
+        yield new
         after = windows.end(found[-1])
-    return list(seen)
+        last = {row for row in found if windows.end(row) == after}

@@ -221,6 +221,19 @@ class RdfMapping:
         """The properties of labels and aliases, each once."""
         return tuple(dict.fromkeys((*self.labels, *self.aliases)))
 
+    def read_for(self, keys: Collection[str]) -> tuple[str, ...]:
+        """The properties whose literals these metadata keys depend on."""
+        names = {iri for key in keys if (iri := self.ids.iri(key))}
+        if not {"name", "synonyms"}.isdisjoint(keys):
+            names.update(self.names)
+        if "description" in keys or not names.isdisjoint(self.descriptions):
+            names.update(self.descriptions)
+        return tuple(sorted(names))
+
+    def counts(self, type_: str) -> bool:
+        """Whether nodes of this type are part of the graph."""
+        return self.ontology or type_ not in CLASSES
+
     def is_walked(self, predicate: str) -> bool:
         """Whether triples with this predicate are edges."""
         return (

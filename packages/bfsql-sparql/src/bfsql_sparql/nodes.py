@@ -18,7 +18,7 @@ from bfsql_sparql.batches import (
     rows_question,
 )
 from bfsql_sparql.dataset import Row, Term, rows
-from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
+from bfsql_sparql.mapping import UNTYPED, RdfMapping, TypeRanking
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.store import Store
 
@@ -37,7 +37,7 @@ class Nodes:
     async def types(self, nodes: Sequence[str]) -> dict[str, str]:
         """The main type of each node that exists, as IRIs."""
         ranked = await self._all_types(nodes)
-        found = {node: types[0] for node, types in ranked.items() if self._counts(types[0])}
+        found = {node: types[0] for node, types in ranked.items() if self._mapping.counts(types[0])}
         untyped = [node for node in nodes if node not in ranked]
         if untyped:
             found |= dict.fromkeys(await self._existing(untyped), UNTYPED)
@@ -47,7 +47,7 @@ class Nodes:
         self, nodes: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by IRI, of the nodes that exist; with `keys`, only from their properties."""
-        names = None if keys is None else self._read_for(keys)
+        names = None if keys is None else self._mapping.read_for(keys)
         question = rows_question(
             lambda some: texts.properties(some, self._mapping, names, self._limit)
         )
@@ -72,10 +72,6 @@ class Nodes:
 
     # --- types --------------------------------------------------------------
 
-    def _counts(self, type_: str) -> bool:
-        """Whether nodes of this type are part of the graph."""
-        return self._mapping.ontology or type_ not in CLASSES
-
     async def _existing(self, nodes: Sequence[str]) -> list[str]:
         """The given nodes that exist; only those without a type need a query."""
         question = rows_question(
@@ -89,32 +85,11 @@ class Nodes:
         question = rows_question(
             lambda some: texts.types(some, self._mapping, marked=self._marked, limit=self._limit)
         )
-        marks: dict[str, list[str]] = {}
-        types: dict[str, list[str]] = {}
-        for part in await self._batches.read(nodes, question):
-            for node, mark, *columns in part.rows:
-                if isinstance(mark, str):
-                    marks.setdefault(str(node), []).append(mark)
-                for one in columns:
-                    if isinstance(one, str):
-                        types.setdefault(str(node), []).append(one)
-        return {
-            node: self._ranking.of_node(marks.get(node, ()), types.get(node, ()))
-            for node in nodes
-            if node in types or node in marks
-        }
+        found = [row for part in await self._batches.read(nodes, question) for row in part.rows]
+        ranked = ranked_types(found, self._ranking)
+        return {node: ranked[node] for node in nodes if node in ranked}
 
     # --- metadata -----------------------------------------------------------
-
-    def _read_for(self, keys: Collection[str]) -> texts.Names:
-        """The properties whose literals these metadata keys depend on."""
-        mapping = self._mapping
-        names = {iri for key in keys if (iri := mapping.ids.iri(key))}
-        if not {"name", "synonyms"}.isdisjoint(keys):
-            names.update(mapping.names)
-        if "description" in keys or not names.isdisjoint(mapping.descriptions):
-            names.update(mapping.descriptions)
-        return tuple(sorted(names))
 
     async def _all_rows(self, part: BatchReply[str, list[Row]], names: texts.Names) -> list[Row]:
         if not part.cut:
@@ -141,7 +116,7 @@ class Nodes:
         marks = properties.pop(mapping.primary, [])
         types = [one for name in mapping.types for one in properties.get(name, ())]
         first, *others = self._ranking.of_node(_iris(marks), _iris(types))
-        if not self._counts(first):
+        if not self._mapping.counts(first):
             return None
         literals = texts_of(properties, mapping)
         name, synonyms = take_names(literals, mapping)
@@ -165,6 +140,27 @@ class Nodes:
                 more = {self._mapping.ids.id(name): merged(others)} if others else {}
                 return {"description": value_of(best), **more}
         return {}
+
+
+def ranked_types(found: Iterable[Row], ranking: TypeRanking) -> dict[str, list[str]]:
+    """All types of each node that has any, the main one first.
+
+    Args:
+        found: Rows of a node, the type it is marked with, and types, each None if it has none.
+        ranking: The order of types.
+    """
+    marks: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
+    for node, mark, *columns in found:
+        if isinstance(mark, str):
+            marks.setdefault(str(node), []).append(mark)
+        for one in columns:
+            if isinstance(one, str):
+                types.setdefault(str(node), []).append(one)
+    return {
+        node: ranking.of_node(marks.get(node, ()), types.get(node, ()))
+        for node in dict.fromkeys((*types, *marks))
+    }
 
 
 def merged(literals: Iterable[Literal]) -> Any:

@@ -176,7 +176,7 @@ def number_of(pattern: str) -> str:
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {pattern} }}"
 
 
-def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
+def in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     """Projection, filter and end of a query whose rows are read window by window.
 
     Rows are ordered by `?at`, the text of a term in ASCII, since one store can compare
@@ -247,7 +247,7 @@ def ring(nodes: Iterable[str], side: Side, mapping: RdfMapping, limit: int) -> s
 
 def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: int) -> str:
     """Edges of one node, in the order of their other ends: predicate, end, and its `?at`."""
-    at, begin, order = _in_order("?end", after, limit)
+    at, begin, order = in_order("?end", after, limit)
     edges = _edges_of(node, side, mapping, blank=False)
     return f"SELECT ?p ?end {at} WHERE {{ {edges} {begin} }} {order}"
 
@@ -319,7 +319,7 @@ def properties(nodes: Iterable[str], mapping: RdfMapping, names: Names, limit: i
 
 def properties_window(node: str, mapping: RdfMapping, names: Names, after: str, limit: int) -> str:
     """Literals and types of one node, in the order of their texts: property, value, `?at`."""
-    at, begin, order = _in_order("?o", after, limit)
+    at, begin, order = in_order("?o", after, limit)
     return f"SELECT ?p ?o {at} WHERE {{ {_values_of(iri(node), mapping, names)} {begin} }} {order}"
 
 

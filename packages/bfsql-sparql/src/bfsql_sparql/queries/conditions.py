@@ -1,0 +1,180 @@
+"""Query text for conditions on properties, which narrows a listing of nodes (`asking-2.md` 11).
+
+A test is true for every literal that meets its condition, and may be true for others: core compares
+the property again. Stores fold no accents, so a literal with a character other than printable
+ASCII is a candidate for any condition on text, and so is every literal that contains JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bfsql.models.comparison import Literal, Moment
+from bfsql.models.rdf import JSON, WELL_KNOWN
+from bfsql_sparql.queries.graph import iri, of_any, text
+
+if TYPE_CHECKING:
+    from bfsql.models import PropertyCondition
+    from bfsql_sparql.mapping import RdfMapping
+
+_XSD = WELL_KNOWN["xsd"]
+_BOOLEAN, _DOUBLE = iri(f"{_XSD}boolean"), iri(f"{_XSD}double")
+_AS_WRITTEN = ", ".join(
+    (
+        *(iri(_XSD + name) for name in ("string", "date", "dateTime")),
+        iri(f"{WELL_KNOWN['rdf']}langString"),
+    )
+)
+"""Datatypes whose values are the texts of their literals."""
+
+_NOT_ASCII = "[^ -~]"
+"""Text that stores fold in another way."""
+_ODD_TEXT = f"{_NOT_ASCII}|^ | $"
+"""Text that differs from its folded form by more than the case of ASCII letters."""
+_NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
+"""A number that every store converts to a double."""
+_ODD_NUMBER = "^ |[^!-~]$|^[-+0-9.eE]*(_|[^ -~])|^[-+0-9.eE]{18,}$|[0-9.][eE][-+]?[0-9]{3}"
+"""Text that may be a number but is not such a one, or that has more digits than a double."""
+_LARGEST = 1e300
+_ROUNDING = 1e-6
+"""The relative error of a number of the type float, which some stores print as a double."""
+
+_LOWER, _UPPER = ("=", ">", ">="), ("=", "<", "<=")
+"""Operators with a lower, and with an upper bound."""
+
+
+def comparison(
+    condition: PropertyCondition, names: Iterable[str], value: str, mapping: RdfMapping
+) -> str:
+    """A pattern for the nodes `?s` that may meet a condition.
+
+    Args:
+        condition: Any but `lacks`.
+        names: The properties that the value may come from, as IRIs.
+        value: Name of the variable for the literal, unique to each pattern.
+        mapping: How to read triples.
+    """
+    found = of_any("s", names, value, mapping)
+    return f"{found} FILTER(isLiteral(?{value}){_and(_test(condition, f'?{value}'))})"
+
+
+def absence(name: str, value: str, mapping: RdfMapping) -> str:
+    """A filter for the nodes `?s` that may lack a property; a literal of JSON may be `null`."""
+    present = f"isLiteral(?{value}) && DATATYPE(?{value}) != {iri(JSON)}"
+    return f"FILTER NOT EXISTS {{ {of_any('s', (name,), value, mapping)} FILTER({present}) }}"
+
+
+def few_spellings(
+    condition: PropertyCondition, names: Iterable[str], value: str, mapping: RdfMapping
+) -> str:
+    """A pattern for the nodes with a value in one of a few spellings, which an index finds.
+
+    The spellings are those of the condition, as written and in lower, upper and title case.
+    """
+    terms: dict[str, None] = {}
+    for written, literal in zip(condition.values, condition.literals, strict=True):
+        cases = (written, written.lower(), written.upper(), written.title())
+        for one in map(text, cases):
+            languages = mapping.languages or ("en",)
+            terms |= dict.fromkeys((one, *(f"{one}@{tag}" for tag in languages)))
+        if literal.number is not None:
+            kinds = ("integer", "decimal", "double")
+            terms |= dict.fromkeys(f"{text(written)}^^{iri(_XSD + kind)}" for kind in kinds)
+        if literal.text in ("true", "false"):
+            terms[f"{text(literal.text)}^^{_BOOLEAN}"] = None
+    return f"VALUES ?{value} {{ {' '.join(terms)} }} {of_any('s', names, value, mapping)}"
+
+
+def _and(test: str | None) -> str:
+    return "" if test is None else f" && ({test})"
+
+
+def _test(condition: PropertyCondition, value: str) -> str | None:
+    """What a literal has to meet; None if any may meet the condition."""
+    operator = condition.operator
+    if operator in ("has", "!="):
+        return None
+    if operator == "~":
+        tests = [_contains(one, value) for one in condition.literals]
+        tests.append(f"DATATYPE({value}) NOT IN ({_AS_WRITTEN})")
+    else:
+        tests = [_compared(one, operator, value) for one in condition.literals]
+        tests.append(f"DATATYPE({value}) = {iri(JSON)}")
+    return None if None in tests else " || ".join(dict.fromkeys(filter(None, tests)))
+
+
+def _contains(literal: Literal, value: str) -> str | None:
+    if not literal.text:
+        return None
+    odd = f"REGEX(STR({value}), {text(_NOT_ASCII)})"
+    if not _is_plain(literal.text):
+        return odd
+    return f"CONTAINS(LCASE(STR({value})), {text(literal.text)}) || {odd}"
+
+
+def _compared(literal: Literal, operator: str, value: str) -> str | None:
+    tests = []
+    if literal.number is not None:
+        tests.append(_number_test(literal.number, operator, value))
+    if literal.moment is not None:
+        tests.append(_date_test(literal.moment, operator, value))
+    if not tests:
+        tests.append(_text_test(literal.text, operator, value))
+    return None if None in tests else " || ".join(filter(None, tests))
+
+
+def _text_test(folded: str, operator: str, value: str) -> str | None:
+    odd = f"REGEX(STR({value}), {text(_ODD_TEXT)})"
+    lower, known = f"LCASE(STR({value}))", text(folded)
+    if operator == "=":
+        test = f"{lower} = {known} || {odd}" if _is_plain(folded) else odd
+    elif not _is_plain(folded):
+        return None
+    else:
+        test = f"{lower} {operator} {known} || {odd}"
+    boolean = folded in ("true", "false")
+    return f"{test} || DATATYPE({value}) = {_BOOLEAN}" if boolean else test
+
+
+def _number_test(number: float, operator: str, value: str) -> str | None:
+    if not abs(number) < _LARGEST:
+        return None
+    double = f"{_DOUBLE}(STR({value}))"
+    margin = abs(float(number)) * _ROUNDING
+    bounds = []
+    if operator in _LOWER:
+        bounds.append(f"{double} >= {_double(number - margin)}")
+    if operator in _UPPER:
+        bounds.append(f"{double} <= {_double(number + margin)}")
+    inside = f"IF(REGEX(STR({value}), {text(_NUMBER)}), {' && '.join(bounds)}, false)"
+    return f"{inside} || REGEX(STR({value}), {text(_ODD_NUMBER)})"
+
+
+def _double(number: float) -> str:
+    digits = f"{number:.17e}" if math.isfinite(number) else "0"
+    return f"{text(digits)}^^{_DOUBLE}"
+
+
+def _date_test(moment: Moment, operator: str, value: str) -> str:
+    """A test of the month of a date, which an offset may shift by a few days."""
+    year = int(moment[0])
+    first, last = (int(moment[1]), int(moment[1])) if len(moment) > 1 else (1, 12)
+    month = f"SUBSTR(STR({value}), 1, 7)"
+    bounds = [f"REGEX(STR({value}), {text('^[0-9]{4}(-|$)')})"]
+    if operator in _LOWER:
+        bounds.append(f"{month} >= {text(_month(year * 12 + first - 2))}")
+    if operator in _UPPER:
+        bounds.append(f"{month} <= {text(_month(year * 12 + last))}")
+    return f"({' && '.join(bounds)}) || REGEX(STR({value}), {text(_ODD_TEXT)})"
+
+
+def _month(number: int) -> str:
+    """A month as text, from the number of months before it; at most one after the year 9999."""
+    year, month = divmod(max(0, number), 12)
+    return f"{year:04}-{month + 1:02}" if year <= 9_999 else "9999-13"  # noqa: PLR2004
+
+
+def _is_plain(folded: str) -> bool:
+    return folded.isascii() and folded.isprintable()

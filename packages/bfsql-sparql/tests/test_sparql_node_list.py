@@ -1,0 +1,118 @@
+"""Entities by type and properties: what the store leaves out never meets the conditions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models.condition import Operator, PropertyCondition
+from bfsql_sparql.backend import SparqlBackend
+
+OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks")
+NUMBERS: list[Any] = [
+    0, -1, 7, 2004, 2**53 + 1, 10**17 + 1, 10**30, 10**350, 0.1, 1.5, 15.0, 1e22, 1e-7, -0.0,
+    5e-324,
+]  # fmt: skip
+TEXTS = [
+    "", " ", "a", "A", "abc", " Abc ", "a\x07bc", "abc\n", "ABC d", "Ünal", "unal", "\u017f",
+    "K", "ß", "straße", "STRASSE", "ﬁx", "fix", "Å", "İ", "I", "i", "x\u00ad", "\u00a012", "[",
+    "[1]", "{}", "true", "TRUE", "null", "NaN", "Infinity", "%", "_", "\\", "a'b",
+    '" } SERVICE <http://evil.example/> { ?s ?p ?o } #', "$1", "12", " 12 ", "12.", ".5", "+5",
+    "1e400", "1e-400", "1e5", "0.1000000000000000055511", "١٢", "9" * 30, "1" * 400, "1" * 401,
+    "1-2", "1.2.3", "-", ".", "+", "2004", "2004-05", "2004-05-06", "2004-05-06T00:30+02:00",
+    "2004-12-31 23:30-02:00", "2005-01-01t00:30:00+99:59", "2004-05-06T10:20",
+    "2004-05-06T10:20:30.5Z", "2004-13-01", "0001-01-01", "9999-12-31", "0000", "2004-01-01",
+    "x" * 201, "\u2028", "a\tb", "1.5", "15.0", "\U0001d7cf2", "2004 ", "12 apples",
+]  # fmt: skip
+VALUES: list[Any] = [
+    *NUMBERS, *TEXTS, True, False, [], ["abc", 12], [["a"], None], [1.5, "2004-05-06"],
+    {"a": 1}, {}, ["ÜNAL"],
+]  # fmt: skip
+LITERALS = [
+    "", "abc", "ABC D", "ünal", "ss", "STRASSE", "fix", "k", "s", "i", "a", "[1]", "true",
+    "infinity", "nan", "%", '" } SERVICE <http://evil.example/> { ?s ?p ?o } #', "\\", "'",
+    "\ud800", "a\0b", "1" * 401, "1e400", "12", ".5", "0", "-1", "15.0", "1.50", "0.1", "1e22",
+    "10000000000000001", "9" * 30, "1" * 350, "2003", "2004", "2005", "2004-04", "2004-05",
+    "2004-05-06", "2004-12-31", "2005-01-01", "2004-05-06T10:20", "2004-05-06T10:20:30.25",
+    "2004-12-31T23:00-02:00", "0001-01-01", "9999-12-31", "z", "λ", "false",
+]  # fmt: skip
+
+Graph = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Type and metadata of each node."""
+
+
+async def graph_of(backend: SparqlBackend, ids: Sequence[str]) -> Graph:
+    """What the backend says of each node that it looks up."""
+    metadata = await backend.metadata_for_nodes_batch(ids)
+    nodes = await backend.get_nodes_batch(ids)
+    return {node.id: (node.entity_type, metadata[node.id]) for node in nodes}
+
+
+async def listed(
+    backend: SparqlBackend,
+    conditions: Sequence[PropertyCondition] = (),
+    types: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """The listed nodes and their types."""
+    stream = backend.nodes_stream(entity_types=types, conditions=conditions)
+    return {node.id: node.entity_type async for batch in stream for node in batch}
+
+
+async def assert_listed(
+    backend: SparqlBackend,
+    graph: Graph,
+    conditions: Sequence[PropertyCondition],
+    types: Sequence[str] | None = None,
+) -> int:
+    """Check a listing; returns how many nodes do not meet the conditions."""
+    found = await listed(backend, conditions, types)
+    expected = {
+        i
+        for i, (kind, metadata) in graph.items()
+        if (types is None or kind in types) and all(one.holds(metadata) for one in conditions)
+    }
+    missing = {i: graph[i][1] for i in expected - found.keys()}
+    assert not missing, ([(one.key, one.operator, one.values) for one in conditions], missing)
+    assert found == {i: graph[i][0] for i in found}
+    return len(found) - len(expected)
+
+
+def every_condition(key: str, literals: Sequence[str] = LITERALS) -> list[PropertyCondition]:
+    """A condition for each operator and literal, and some with several literals."""
+    of_literals = [
+        PropertyCondition(key, operator, (literal,))
+        for operator in ("=", "<", ">=", "~")
+        for literal in literals
+    ]
+    several = [
+        PropertyCondition(key, operator, ("abc", "12", "2004-05")) for operator in OPERATORS[:-2]
+    ]
+    return [*of_literals, *several, *(PropertyCondition(key, one) for one in OPERATORS[-2:])]
+
+
+def nasty() -> list[GraphRecord]:
+    """A node for each value, under several keys."""
+    return [
+        NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
+        for i, value in enumerate(VALUES)
+    ]
+
+
+@pytest.mark.parametrize("key", ["x", "name", "synonyms"])
+@pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+async def test_no_entity_that_meets_a_condition_is_left_out(
+    name: str, key: str, place: Callable[..., Any]
+) -> None:
+    literals = LITERALS if name in {"files", "oxigraph"} else LITERALS[::3]
+    records = nasty()
+    store = place(name)
+    if store.server is not None:
+        store.server.clear()
+    async with store.filled(records) as backend:
+        graph = await graph_of(backend, [one.id for one in records])
+        assert len(graph) == len(records)
+        assert await assert_listed(backend, graph, []) == 0
+        assert await assert_listed(backend, graph, [], ["T"]) == 0
+        for condition in every_condition(key, literals):
+            await assert_listed(backend, graph, [condition])
