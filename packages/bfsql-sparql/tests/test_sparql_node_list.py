@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from bfsql import call
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_sparql.backend import SparqlBackend
+from bfsql_sparql.dataset import Reply, TooSlow
 
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks")
 NUMBERS: list[Any] = [
@@ -116,3 +118,65 @@ async def test_no_entity_that_meets_a_condition_is_left_out(
         assert await assert_listed(backend, graph, [], ["T"]) == 0
         for condition in every_condition(key, literals):
             await assert_listed(backend, graph, [condition])
+
+
+FOREIGN = """
+<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:T> .
+<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:U> .
+<urn:U> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:T> .
+<urn:b> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:T> .
+<urn:a> <urn:p> "0.1"^^<http://www.w3.org/2001/XMLSchema#float> .
+<urn:a> <urn:p> "Zug"@de .
+<urn:a> <urn:p> "train"@en .
+<urn:b> <urn:p> "2004-12-31T23:30:00-02:00"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+<urn:b> <urn:q> <urn:c> .
+<urn:c> <urn:p> "train" .
+<urn:c> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> _:none .
+"""
+
+
+async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(serve_each) -> None:
+    backend = await serve_each(FOREIGN)
+    ids = ["urn:a", "urn:b", "urn:c", "urn:T", "urn:U"]
+    graph = await graph_of(backend, ids)
+    assert {i: kind for i, (kind, _) in graph.items()} == await listed(backend)
+    for types in (None, ["urn:T"], ["urn:U", "owl:Thing"], ["urn:unknown"], []):
+        for one in every_condition("urn:p", ["train", "0.1", "2005", "2005-01", "zug"]):
+            await assert_listed(backend, graph, [one], types)
+        for one in ("has", "lacks"):
+            found = await assert_listed(backend, graph, [PropertyCondition("urn:p", one)], types)
+            assert found == 0
+
+
+@pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+async def test_more_nodes_than_a_page_has_are_listed_by_windows(name, place) -> None:
+    records = [NodeRecord(f"n{i} ü", "TU"[i % 2], {"other_types": ["V"]}) for i in range(250)]
+    async with place(name).filled(records, page_size=100) as backend:
+        graph = {one.id: (one.entity_type, one.metadata) for one in records}
+        assert await assert_listed(backend, graph, []) == 0
+        assert await assert_listed(backend, graph, [], ["T"]) == 0
+
+
+async def test_an_equal_value_is_found_among_a_thousand_others(serve) -> None:
+    names = [*(f"Ünal {i}" for i in range(500)), *(f"Wilson {i}" for i in range(500))]
+    backend = await serve("\n".join(f'<urn:{i}> <urn:p> "{n}" .' for i, n in enumerate(names)))
+    for value in ("wilson 77", "UNAL 77"):
+        found = await listed(backend, [PropertyCondition("urn:p", "=", (value,))])
+        assert len(found) == 1
+
+
+async def test_an_endpoint_too_slow_for_folding_is_asked_for_some_spellings(serve) -> None:
+    backend = await serve('<urn:a> <urn:p> "Wilson" .\n<urn:b> <urn:p> "wIlson" .')
+    dataset = backend._store.dataset
+    reply = dataset.reply
+
+    async def slow(query: str, seconds: float | None = None) -> Reply:
+        if "LCASE" in query:
+            raise TooSlow("The query took too long.")
+        return await reply(query, seconds)
+
+    dataset.reply = slow
+    with call.scope() as under_way:
+        found = await listed(backend, [PropertyCondition("urn:p", "=", ("wilson",))])
+    assert list(found) == ["urn:a"]
+    assert [(one.id, one.direction) for one in under_way.omissions] == [("*", "nodes")]

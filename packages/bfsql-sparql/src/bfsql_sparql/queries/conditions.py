@@ -7,7 +7,7 @@ ASCII is a candidate for any condition on text, and so is every literal that con
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -37,9 +37,16 @@ _NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
 """A number that every store converts to a double."""
 _ODD_NUMBER = "^ |[^!-~]$|^[-+0-9.eE]*(_|[^ -~])|^[-+0-9.eE]{18,}$|[0-9.][eE][-+]?[0-9]{3}"
 """Text that may be a number but is not such a one, or that has more digits than a double."""
+_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
+"""Characters of regular expressions that are not letters there."""
+_COMPARED = 20
+"""Characters at either end of a text that are compared with those of one that is not ASCII."""
 _LARGEST = 1e300
 _ROUNDING = 1e-6
 """The relative error of a number of the type float, which some stores print as a double."""
+
+ABSENT = "FILTER NOT EXISTS"
+"""The beginning of a filter that finds no nodes by itself."""
 
 _LOWER, _UPPER = ("=", ">", ">="), ("=", "<", "<=")
 """Operators with a lower, and with an upper bound."""
@@ -63,7 +70,7 @@ def comparison(
 def absence(name: str, value: str, mapping: RdfMapping) -> str:
     """A filter for the nodes `?s` that may lack a property; a literal of JSON may be `null`."""
     present = f"isLiteral(?{value}) && DATATYPE(?{value}) != {iri(JSON)}"
-    return f"FILTER NOT EXISTS {{ {of_any('s', (name,), value, mapping)} FILTER({present}) }}"
+    return f"{ABSENT} {{ {of_any('s', (name,), value, mapping)} FILTER({present}) }}"
 
 
 def few_spellings(
@@ -129,13 +136,33 @@ def _text_test(folded: str, operator: str, value: str) -> str | None:
     odd = f"REGEX(STR({value}), {text(_ODD_TEXT)})"
     lower, known = f"LCASE(STR({value}))", text(folded)
     if operator == "=":
-        test = f"{lower} = {known} || {odd}" if _is_plain(folded) else odd
+        test = f"{lower} = {known} || {_accented(folded, value)}" if _is_plain(folded) else odd
     elif not _is_plain(folded):
         return None
     else:
-        test = f"{lower} {operator} {known} || {odd}"
+        # One store orders texts of LCASE, but not those of STR, after all others.
+        test = f"STR({lower}) {operator} {known} || {odd}"
     boolean = folded in ("true", "false")
     return f"{test} || DATATYPE({value}) = {_BOOLEAN}" if boolean else test
+
+
+def _accented(folded: str, value: str) -> str:
+    """A test of a text that is not ASCII, or has outer spaces: it may be another spelling.
+
+    What is ASCII before its first other character begins the folded text, and what is ASCII after
+    the last one ends it, because each ASCII letter folds to itself.
+    """
+    letters = [_SPECIAL.sub(r"\\\g<0>", letter) for letter in folded]
+    begin, end = ("[ -~]*" if len(letters) > _COMPARED else "",) * 2
+    for letter in reversed(letters[:_COMPARED]):
+        begin = f"({letter}{begin})?"
+    for letter in letters[-_COMPARED:]:
+        end = f"({end}{letter})?"
+    begins, ends = f"^ *{begin} *{_NOT_ASCII}", f"{_NOT_ASCII} *{end} *$"
+    both = " && ".join(f"REGEX(LCASE(STR({value})), {text(one)})" for one in (begins, ends))
+    # One store finds nothing by the expression "^ | $".
+    spaces = f'STRSTARTS(STR({value}), " ") || STRENDS(STR({value}), " ")'
+    return f"{spaces} || ({both})"
 
 
 def _number_test(number: float, operator: str, value: str) -> str | None:
@@ -153,8 +180,7 @@ def _number_test(number: float, operator: str, value: str) -> str | None:
 
 
 def _double(number: float) -> str:
-    digits = f"{number:.17e}" if math.isfinite(number) else "0"
-    return f"{text(digits)}^^{_DOUBLE}"
+    return f"{text(f'{number:.17e}')}^^{_DOUBLE}"
 
 
 def _date_test(moment: Moment, operator: str, value: str) -> str:

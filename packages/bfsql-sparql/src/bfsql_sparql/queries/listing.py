@@ -59,8 +59,10 @@ def with_type(
 
 def without_type(narrowed: str, mapping: RdfMapping) -> Listing:
     """Nodes without a type; `narrowed` is as in `with_type`."""
+    found = f"{narrowed} FILTER({is_node('s', mapping)})"
+    if not narrowed or narrowed.startswith(values.ABSENT):  # otherwise it finds nodes by itself
+        found = f"{{ {any_node(mapping)} }} {narrowed}"
     any_type = f"{typed('s', 'any_type', mapping)} FILTER(isIRI(?any_type))"
-    found = f"{{ {any_node(mapping)} }} {narrowed}"
     return Listing("?s", f"{found} FILTER NOT EXISTS {{ {any_type} }}")
 
 
@@ -75,7 +77,8 @@ def narrowed(
         few_spellings: Whether `=` finds only values in some spellings, which an index finds.
     """
     parts = []
-    for place, one in enumerate(conditions):
+    # Those that find nodes come first.
+    for place, one in enumerate(sorted(conditions, key=lambda one: one.operator == "lacks")):
         names, value = mapping.read_for([one.key]), f"v{place}"
         if not names or one.key == "other_types":
             continue
