@@ -12,7 +12,12 @@ from bfsql_testing.conformance import RULES, Rule, isolation, judge
 
 RIGHT = (Eight, Store, ColumnsOverMemory, TypedStream)
 """Base classes of the faulty backends; `test_testing.py` runs the kit on other backends."""
-TRIED = {"columns": ColumnsOverMemory, "outlines": ColumnsOverMemory, "streams": TypedStream}
+TRIED = {
+    "columns": ColumnsOverMemory,
+    "nodes": ColumnsOverMemory,
+    "outlines": ColumnsOverMemory,
+    "streams": TypedStream,
+}
 """The backend on which the rules of a module can be tested; `Store` for all other modules."""
 
 

@@ -1,11 +1,12 @@
 """NetworkxBackend: the eight questions, answered from a networkx graph."""
 
 import copy
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any
 
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreError
-from bfsql.models import Edge, EntityStub, Metadata, Node, Triple, merge_edges
+from bfsql.models import Edge, EntityStub, Metadata, Node, PropertyCondition, Triple, merge_edges
 from bfsql_networkx.settings import Attributes
 
 
@@ -57,6 +58,24 @@ class NetworkxBackend(GraphDbInterface):
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
         return Node(entity_id, self._nodes[entity_id][0])
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The entities of some types that meet the conditions."""
+        yield [
+            Node(entity_id, entity_type)
+            for entity_id, (entity_type, metadata) in self._nodes.items()
+            if (entity_types is None or entity_type in entity_types)
+            and all(one.holds(metadata) for one in conditions)
+        ]
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: `nodes_stream` compares every condition."""
+        return True
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Its attributes."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from bfsql import call
 from bfsql.cache import CachedGraphDb, CircuitBreakerBackend, breaker
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable, ToolError
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, Node, NodeRecord
+from bfsql.models import EdgeRecord, Node, NodeRecord, PropertyCondition
 
 
 class Store(MemoryBackend):
@@ -208,3 +209,35 @@ async def test_an_account_that_may_write_is_told_or_refused(
     caplog.clear()
     async with bfsql.open_graph(Writable([])), bfsql.open_graph(Store([]), require_read_only=True):
         assert not caplog.records
+
+
+class Listing(MemoryBackend):
+    """A store that lists its entities unless it is gone."""
+
+    gone = False
+
+    async def nodes_stream(self, **asked: Any) -> AsyncGenerator[list[Node]]:
+        if self.gone:
+            raise StoreUnavailable("It stopped.")
+        async for nodes in super().nodes_stream(**asked):
+            yield nodes
+
+
+async def test_lists_of_entities_pass_through_the_cache_and_the_breaker() -> None:
+    store = Listing([NodeRecord("a", "Drug", {"year": 1}), NodeRecord("b", "Gene")])
+    guarded = CachedGraphDb(CircuitBreakerBackend(store, max_pause=1))
+    recent = PropertyCondition("year", ">", ("0",))
+    stream = guarded.nodes_stream(entity_types=["Drug"], conditions=[recent])
+    assert [nodes async for nodes in stream] == [[Node("a", "Drug")]]
+    assert guarded.filters_exactly(recent)
+    await guarded.close()
+
+
+async def test_a_store_that_does_not_answer_a_list_is_probed() -> None:
+    store = Listing([NodeRecord("a", "Drug")])
+    store.gone = True
+    guarded = CircuitBreakerBackend(store, max_pause=1)
+    with pytest.raises(StoreUnavailable):
+        [nodes async for nodes in guarded.nodes_stream()]
+    assert guarded.breaker._watch is not None
+    await guarded.close()

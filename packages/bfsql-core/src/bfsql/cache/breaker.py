@@ -31,7 +31,7 @@ from typing import Literal, ParamSpec, TypeAlias, TypeVar
 from bfsql import call
 from bfsql.abc import GraphDbInterface, PassThroughBackend
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable
-from bfsql.models import EdgeDirection, Triple
+from bfsql.models import EdgeDirection, Node, PropertyCondition, Triple
 from bfsql.models.parts import TypedTriple
 
 P = ParamSpec("P")
@@ -229,13 +229,30 @@ class CircuitBreakerBackend(PassThroughBackend):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches; each batch counts as a response of the store."""
+        ring = super().edges_stream(ids, predicates=predicates, direction=direction)
+        async with aclosing(self._watched(ring)) as batches:
+            async for rows in batches:
+                yield rows
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types in batches; each batch counts as a response of the store."""
+        nodes = super().nodes_stream(entity_types=entity_types, conditions=conditions)
+        async with aclosing(self._watched(nodes)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _watched(self, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
         await self.breaker.admit()
         with self.breaker.watching():
-            ring = super().edges_stream(ids, predicates=predicates, direction=direction)
-            async with aclosing(ring) as batches:
-                async for rows in batches:
+            async with aclosing(stream) as batches:
+                async for batch in batches:
                     self.breaker.answered()
-                    yield rows
+                    yield batch
 
     async def close(self) -> None:
         """Stop probing and close the backend."""

@@ -226,6 +226,25 @@ def values() -> list[GraphRecord]:
     return [NodeRecord("all", "All", {"name": "all values", **VALUES}), *nodes, *edges]
 
 
+def mixed() -> list[GraphRecord]:
+    """One key with values of all kinds, some of which differ only in their spelling."""
+    spellings = (
+        *("Caf\u00e9", "CAFE\u0301", "cafe", "stra\u00dfe", "STRASSE", "\u212aelvin", "\u0130zmir"),
+        *(42, 42.0, "42.0", " 42 ", "4.2e1", "1e400", "1e-400", "9" * 40, "0" * 30 + "42", 2024),
+        *("2024", "2024-02", "2024-02-29T23:30:00+02:00", "TRUE", ["Caf\u00e9", 42], ["cafe", "b"]),
+        *(9_223_372_036_854_775_808, 9_007_199_254_740_993, "0.1000000000000000055511151231257827"),
+        *(text for text in HOSTILE if len(text) < 100),  # noqa: PLR2004
+    )
+    return [
+        NodeRecord(
+            f"m:{n:03}",
+            ("Mixed", "Other")[n % 2],
+            {"value": value} | ({"other": n % 3} if n % 4 else {}),
+        )
+        for n, value in enumerate((*VALUES.values(), *spellings))
+    ]
+
+
 def evidence() -> list[GraphRecord]:
     """Passages that support edges, some from documents that are nodes."""
     passages = [

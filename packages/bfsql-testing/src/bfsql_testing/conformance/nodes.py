@@ -1,0 +1,332 @@
+"""`nodes_stream`: the list of entities, of which conditions remove none that meets them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, get_args
+
+from bfsql import call
+from bfsql.abc import ForwardingBackend, GraphDbInterface, normalized
+from bfsql.answers.clean import clean_metadata
+from bfsql.errors import EntitiesNotListed
+from bfsql.graph import open_graph
+from bfsql.integers import IntegerGraph
+from bfsql.models import GraphRecord, Metadata, Node
+from bfsql.models.condition import Operator, PropertyCondition
+from bfsql_testing.conformance.answers import SAME_BYTES
+from bfsql_testing.conformance.graphs import HOSTILE, hub, laboratory, mixed, node_ids, tangled
+from bfsql_testing.conformance.harness import (
+    UNKNOWN,
+    Broken,
+    Trial,
+    Untried,
+    expect,
+    filling_rule,
+    looked_at,
+    no_error,
+    reading_rule,
+    reference_of,
+    same,
+)
+
+NODES = "the backend contract: nodes_stream lists the entities, perhaps too many, never too few"
+
+MOST = 100_000
+"""Entities after which a list of a large store is abandoned."""
+DEGREE = 200
+"""Edges of the hub of a store that has to leave something out."""
+LITERALS = (
+    *("42", "4.2e1", "1", "0.1", "-17", "2024", "9223372036854775809", "1e40", "-1e-320"),
+    *("true", "2024-02-29", "2024-02-29T23:00", "", "a", "cafe", "CAF\u00c9", "strasse", "\u212a"),
+    *("nan", *(text for text in HOSTILE if "'" in text or "%" in text or "}" in text)),
+)
+"""Values with which the properties of the mixed graph are compared."""
+
+_OPERATORS: tuple[Operator, ...] = get_args(Operator)
+
+PATTERNS: tuple[dict[str, Any], ...] = (
+    {"seeds": ["Trial:*"]},
+    {"seeds": ["Trial|Lab[year>=2002]", "d:0"], "sort_by": "-year", "limit": 3},
+    {"seeds": ["*[name=TWIN]"], "fields": ["name"]},
+    {"seeds": ["Trial[status=open|closed][tags!=b]"], "facets": ["year", "tags"], "limit": 0},
+    {"seeds": ["*[no name]"]},
+    {"seeds": ["Trial[year=1900]"]},
+    {"seeds": ["Disease[no <-treats- Compound]"]},
+    {"seeds": ["Compound[<-tests- Trial[status=open] >= 1]"]},
+    {"seeds": ["Trial[status=open]"], "max_hops": 1},
+    {"seeds": ["Trial:*"], "path": ["-tests-> Compound[name~1|2]"]},
+    {"seeds": ["Compound:*"], "path": ["-treats->", "<-studies- Trial[year<2004]"]},
+    {"seeds": ["Compound:*"], "path": ["-interacts_with-{1,2}"], "where": ["1 != 0"]},
+    {"seeds": ["Lab:*"], "path": ["-->", "-->"], "where": ["no 2 <-treats- Compound"]},
+    {"seeds": ["l:0"], "path": ["-->", "--"], "to": ["Disease[name=twin]"]},
+    {"seeds": ["Trial[year>=2003]"], "to": ["Disease:*"]},
+    {"seeds": ["Trial:*"], "path": ["-studies->"], "measure": ["count 0", "max 0.year"]},
+)
+"""Arguments of `bfs_query` over the laboratory graph in which patterns stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The entities that one call listed."""
+
+    nodes: dict[str, Node]
+    whole: bool
+    """Whether the store reported no omission, and the list was read to its end."""
+
+
+@contextmanager
+def _untried() -> Iterator[None]:
+    try:
+        yield
+    except EntitiesNotListed:
+        raise Untried("The backend cannot list its entities.") from None
+
+
+async def listing(
+    db: GraphDbInterface,
+    types: Collection[str] | None = None,
+    conditions: Sequence[PropertyCondition] = (),
+) -> Listing:
+    """The entities of `nodes_stream`, at most about `MOST`.
+
+    Raises:
+        Untried: The backend cannot list its entities.
+    """
+    nodes: dict[str, Node] = {}
+    with call.scope(seconds=call.remaining()) as scope, _untried():
+        stream = normalized(db).nodes_stream(entity_types=types, conditions=conditions)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                nodes.update((node.id, node) for node in batch)
+                if len(nodes) > MOST:
+                    return Listing(nodes, whole=False)
+    return Listing(nodes, all(one.direction != "nodes" for one in scope.omissions))
+
+
+@reading_rule(
+    "nodes-list",
+    "nodes_stream lists every entity of the requested types and no other, or reports an omission",
+    source=NODES,
+)
+async def nodes_list(trial: Trial) -> None:
+    """Each type, some, all, none and unknown ones; an omission has the direction `nodes`."""
+    async with looked_at(trial, tangled()) as (db, ids):
+        types = {node.id: node.entity_type for node in await db.get_nodes_batch(ids)}
+        names = sorted(set(types.values()))
+        known = await normalized(db).metadata_for_nodes_batch(ids, ["other_types"])
+        others = {name for of in known.values() for name in of.get("other_types") or ()}
+        absent = [*UNKNOWN, *sorted(others.difference(await db.entity_types()))]
+        for asked in (None, names[:2], [], absent, *([one] for one in names)):
+            _expect_types(await listing(db, asked), types, asked)
+    if trial.omitting is not None:
+        records = trial.storable(hub(DEGREE))
+        async with trial.omitting(records) as db:
+            found = await db.get_nodes_batch(node_ids(records))
+            _expect_types(await listing(db), {node.id: node.entity_type for node in found}, None)
+
+
+def _expect_types(listed: Listing, types: dict[str, str], asked: Collection[str] | None) -> None:
+    of = "all types" if asked is None else f"the types {list(asked)}"
+    wanted = {i for i, name in types.items() if asked is None or name in asked}
+    missing = sorted(wanted - listed.nodes.keys())
+    expect(
+        not (missing and listed.whole),
+        f"nodes_stream of {of} lacks {missing[:4]}, and no omission with the direction 'nodes' "
+        "was reported.",
+    )
+    for entity_id, node in listed.nodes.items():
+        right = types.get(entity_id, node.entity_type)
+        expect(
+            node.entity_type == right and (asked is None or right in asked),
+            f"nodes_stream of {of} gave {entity_id!r} with the type {node.entity_type!r}; "
+            f"get_nodes_batch gives {right!r}.",
+        )
+
+
+@filling_rule(
+    "nodes-conditions",
+    "nodes_stream misses no entity that meets the conditions, and filters_exactly is true only "
+    "where it yields no other",
+    source="the backend contract: pushdown narrows only by what cannot miss",
+)
+async def nodes_conditions(trial: Trial) -> None:
+    """Every operator over numbers, text, dates, booleans, lists, and strings of query languages."""
+    records = trial.storable(mixed())
+    async with trial.filled(records) as db:
+        known = await _metadata(db, records)
+
+        async def listed(conditions: Sequence[PropertyCondition]) -> set[str]:
+            return set((await listing(db, None, conditions)).nodes)
+
+        await _expect_met("nodes_stream", listed, db.filters_exactly, known)
+
+
+async def _metadata(db: GraphDbInterface, records: Sequence[GraphRecord]) -> dict[str, Metadata]:
+    ids = node_ids(records)
+    return {i: {} for i in ids} | await normalized(db).metadata_for_nodes_batch(ids)
+
+
+def _conditions() -> Iterator[list[PropertyCondition]]:
+    """Conditions on the properties of the mixed graph: one each, and some together."""
+    for operator in _OPERATORS:
+        if operator in ("has", "lacks"):
+            for key in ("value", "other", "no such key", *HOSTILE):
+                yield [PropertyCondition(key, operator)]
+            continue
+        for text in LITERALS:
+            yield [PropertyCondition("value", operator, (text,))]
+        yield [PropertyCondition("value", operator, ("42", "Caf\u00e9", "true"))]
+        yield [PropertyCondition("no such key", operator, ("1",))]
+        yield [PropertyCondition("other", operator, ("1",)), PropertyCondition("value", "has")]
+
+
+async def _expect_met(
+    method: str,
+    listed: Callable[[Sequence[PropertyCondition]], Any],
+    exact: Callable[[PropertyCondition], bool],
+    known: dict[str, Metadata],
+) -> None:
+    """Compare what is listed for conditions with what meets them."""
+    for conditions in _conditions():
+        text = "".join(f"[{one.property_text}]" for one in conditions)[:200]
+        with no_error(f"{method} with {text}"):
+            found = await listed(conditions)
+        met = {i for i, of in known.items() if all(one.holds(of) for one in conditions)}
+        for entity_id in sorted(met - found):
+            raise Broken(
+                f"{method} with {text} lacks {entity_id!r}, which meets it: "
+                f"{_values(known, entity_id)}."
+            )
+        for one in filter(exact, conditions):
+            for entity_id in sorted(found & known.keys()):
+                expect(
+                    one.holds(known[entity_id]),
+                    f"filters_exactly is true for {one.property_text!r}, and {method} gave "
+                    f"{entity_id!r}, which does not meet it: {_values(known, entity_id)}.",
+                )
+
+
+def _values(known: dict[str, Metadata], entity_id: str) -> str:
+    metadata = {key: known[entity_id].get(key) for key in ("value", "other")}
+    return repr(metadata)[:200]
+
+
+@filling_rule(
+    "nodes-metadata",
+    "a node of nodes_stream brings none or all of the properties that the conditions name",
+    source="the backend contract: a node with any metadata has all of them that the entity has",
+)
+async def nodes_metadata(trial: Trial) -> None:
+    """As in `metadata_for_nodes_batch`."""
+    records = trial.storable(mixed())
+    async with trial.filled(records) as db:
+        known = await _metadata(db, records)
+        for first, second in product(("has", "lacks"), ("has", "lacks", "!=")):
+            conditions = [
+                PropertyCondition("other", first),  # type: ignore[arg-type]
+                PropertyCondition("value", second, ("1",) if second == "!=" else ()),  # type: ignore[arg-type]
+            ]
+            for node in (await listing(db, None, conditions)).nodes.values():
+                for key in ("other", "value") if node.metadata else ():
+                    have, want = _of_key(node.metadata, key), _of_key(known[node.id], key)
+                    expect(
+                        have == want,
+                        f"nodes_stream brings {have} for {node.id!r}, and "
+                        f"metadata_for_nodes_batch gives {want}.",
+                    )
+
+
+def _of_key(metadata: Metadata, key: str) -> str:
+    return repr(clean_metadata({key: metadata[key]} if metadata.get(key) is not None else {}))
+
+
+@filling_rule(
+    "nodes-columns",
+    "columns list the nodes of nodes_stream, each once",
+    source="the backend contract: columns are a faster way to answer the same questions",
+)
+async def nodes_columns(trial: Trial) -> None:
+    """Of some types and of all, and narrowed by conditions."""
+    records = trial.storable(mixed())
+    async with trial.filled(records) as db:
+        columns = db.columns()
+        if columns is None:
+            raise Untried("The backend has no columns: columns() gives None.")
+        names = sorted({node.entity_type for node in await db.get_nodes_batch(node_ids(records))})
+        for asked in (None, names[:1], names, [], list(UNKNOWN)):
+            wanted = {i: n.entity_type for i, n in (await listing(db, asked)).nodes.items()}
+            have = await _in_columns(columns, asked)
+            expect(
+                have == wanted,
+                f"The nodes of the types {asked} in columns and in nodes_stream differ in "
+                f"{sorted(set(have.items()) ^ set(wanted.items()))[:4]}.",
+            )
+
+        async def listed(conditions: Sequence[PropertyCondition]) -> set[str]:
+            return set(await _in_columns(columns, None, conditions))
+
+        known = await _metadata(db, records)
+        await _expect_met("columns().nodes", listed, columns.filters_exactly, known)
+
+
+async def _in_columns(
+    columns: IntegerGraph,
+    types: Collection[str] | None,
+    conditions: Sequence[PropertyCondition] = (),
+) -> dict[str, str]:
+    """The types of the nodes that columns list, by id."""
+    found: dict[str, str] = {}
+    with _untried():
+        async with aclosing(columns.nodes(types, conditions)) as batches:
+            async for batch in batches:
+                ids = await columns.ids(batch.handles)
+                again = found.keys() & set(ids)
+                expect(
+                    not again and len(set(ids)) == len(ids),
+                    f"columns().nodes gave nodes more than once: {sorted(again)[:4]}.",
+                )
+                found.update(
+                    zip(ids, map(columns.type_names.__getitem__, batch.types), strict=True)
+                )
+    return found
+
+
+class _WithoutPushdown(ForwardingBackend):
+    """A backend that ignores conditions, so that core compares all of them."""
+
+    columns = GraphDbInterface.columns
+    filters_exactly = GraphDbInterface.filters_exactly
+
+    def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - the purpose of the class
+    ) -> AsyncGenerator[Sequence[Node]]:
+        return super().nodes_stream(entity_types=entity_types)
+
+
+@filling_rule(
+    "nodes-bytes",
+    "patterns give the bytes of the reference, whether the store compares or core does",
+    source=SAME_BYTES,
+)
+async def nodes_bytes(trial: Trial) -> None:
+    """As seeds, in steps, in `to` and in relation conditions; steps that are compared."""
+    records = trial.storable(laboratory())
+    async with (
+        trial.filled(records) as db,
+        open_graph(db) as mine,
+        open_graph(_WithoutPushdown(db)) as plain,
+        open_graph(reference_of(db, records)) as wanted,
+    ):
+        await listing(db, [])
+        for arguments in PATTERNS:
+            await same(mine, wanted, "bfs_query", arguments)
+            try:
+                await same(plain, wanted, "bfs_query", arguments)
+            except Broken as broken:
+                raise Broken(f"Where core compares: {broken}") from broken
