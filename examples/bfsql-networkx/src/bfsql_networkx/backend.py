@@ -63,19 +63,14 @@ class NetworkxBackend(GraphDbInterface):
         self,
         *,
         entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),
+        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - core compares them
     ) -> AsyncGenerator[list[Node]]:
-        """The entities of some types that meet the conditions."""
+        """The entities of some types; core compares the conditions."""
         yield [
             Node(entity_id, entity_type)
-            for entity_id, (entity_type, metadata) in self._nodes.items()
-            if (entity_types is None or entity_type in entity_types)
-            and all(one.holds(metadata) for one in conditions)
+            for entity_id, (entity_type, _) in self._nodes.items()
+            if entity_types is None or entity_type in entity_types
         ]
-
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
-        """True: `nodes_stream` compares every condition."""
-        return True
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Its attributes."""

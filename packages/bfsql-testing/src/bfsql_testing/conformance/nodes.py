@@ -53,7 +53,6 @@ PATTERNS: tuple[dict[str, Any], ...] = (
     {"seeds": ["*[name=TWIN]"], "fields": ["name"]},
     {"seeds": ["Trial[status=open|closed][tags!=b]"], "facets": ["year", "tags"], "limit": 0},
     {"seeds": ["*[no name]"]},
-    {"seeds": ["Trial[year=1900]"]},
     {"seeds": ["Disease[no <-treats- Compound]"]},
     {"seeds": ["Compound[<-tests- Trial[status=open] >= 1]"]},
     {"seeds": ["Trial[status=open]"], "max_hops": 1},
