@@ -10,6 +10,7 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {string} text The field's value when the suggestion is chosen.
  * @property {string} [hint]
  * @property {any} [of] The object that the suggestion stands for.
+ * @property {boolean} [partial] Whether the text is only the beginning of a value.
  * @property {any} [shown] What to show in place of the text: an element, or a list of elements.
  */
 
@@ -161,6 +162,10 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
 
   /** @param {Suggestion} one */
   function choose(one) {
+    if (one.partial) {
+      input.value = one.text;
+      return void seek();
+    }
     input.value = clears ? "" : one.text;
     committed = input.value;
     close();

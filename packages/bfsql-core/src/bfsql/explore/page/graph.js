@@ -14,7 +14,7 @@
  * @property {number} degree Edges on the page that touch it.
  * @property {Record<string, any>} metadata
  * @property {number} [paths] Walks of a path through it, if an answer counts them.
- * @property {number} [distinct] Distinct nodes on these walks.
+ * @property {any[]} [measure] Numbers over these walks, in the order of `measure`.
  */
 
 /** @typedef {{subject: string, predicate: string, object: string, metadata?: Record<string, any>}} Edge */
@@ -76,7 +76,7 @@ export class Graph {
       degree: known?.degree ?? 0,
       metadata,
       paths: node.paths ?? known?.paths,
-      distinct: node.distinct ?? known?.distinct,
+      measure: node.measure === undefined ? known?.measure : [node.measure].flat(),
     });
   }
 

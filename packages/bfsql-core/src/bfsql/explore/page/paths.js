@@ -1,5 +1,5 @@
 // @ts-check
-/** The form for paths: relations to follow, where the walks end, and what is counted and sorted. */
+/** The form for paths: where walks begin and end, relations to follow, what is counted, grouped and sorted. */
 
 import { combobox } from "./combobox.js";
 import { fill, h } from "./dom.js";
@@ -7,12 +7,14 @@ import { entityPicker, textList } from "./picker.js";
 import { schema } from "./schema.js";
 import { shown } from "./shown.js";
 import { set } from "./state.js";
-import { suggestConditions, suggestOrder, suggestSteps, typesAfter } from "./steps.js";
+import { suggestConditions, suggestFacets, suggestMeasures, suggestOrder, suggestSteps, typesAfter } from "./steps.js";
 
 /** @typedef {import("./state.js").State} State */
 
 const MOST_STEPS = 8;
 const MOST_CONDITIONS = 200;
+const MOST_MEASURES = 5;
+const MOST_FACETS = 20;
 
 /**
  * The form; every change makes a new call.
@@ -24,38 +26,33 @@ const MOST_CONDITIONS = 200;
 export function pathForm() {
   /** @type {State} */
   let now = {};
+  const seeds = ends("seeds", "Starts at", "A name, or Type[property=value]");
+  const to = ends("to", "Ends at", "Any node");
   const path = textList({
     legend: "Path: relations to follow, step by step",
     item: (at) => `Step ${at + 1}`,
     placeholder: "-PREDICATE-> Type",
     most: MOST_STEPS,
+    numbered: true,
     suggest: async (text, before) => {
       const known = await schema();
       return suggestSteps(text, typesAfter(before, seedTypes(), known), known);
     },
     onChange: (steps) => set({ path: steps, ...withSteps(steps.length, now) }),
   });
-  const to = entityPicker({
-    label: "Ends at",
-    placeholder: "Any node",
-    nameOf: (id) => shown().graph?.nameOf(id) ?? id,
-    onChange: (ids) => set({ to: ids }),
-  });
-  const where = textList({
-    legend: "Conditions",
-    item: (at) => `Condition ${at + 1}`,
-    placeholder: "year>=1990",
-    most: MOST_CONDITIONS,
-    suggest: async (text) => suggestConditions(text, await schema()),
-    onChange: (conditions) => set({ where: conditions }),
-  });
+  const along = texts("along", "Along: only these relations, in any order", "Relation", "-PREDICATE-", MOST_STEPS, (text, known) => suggestSteps(text, null, known));
+  const where = texts("where", "Conditions", "Condition", "year>=1990", MOST_CONDITIONS, suggestConditions);
+  const measure = texts("measure", "Measures of the shown nodes", "Measure", "count 1", MOST_MEASURES, (text, known) => suggestMeasures(text, now.path, seedTypes(), known));
+  const facets = texts("facets", "Groups by the values of properties", "Group", "year", MOST_FACETS, suggestFacets);
   const choices = h("div", { class: "row" });
   const order = h("div", { class: "order" });
   let sort = orderField("");
   const summary = h("span", { class: "hint" });
   const element = h("details", { class: "path-form" },
     h("summary", null, "Path, conditions, order ", summary),
-    h("div", { class: "path-fields" }, path.element, h("div", { class: "path-further" }, to.element, choices, where.element, order)));
+    h("div", { class: "path-fields" },
+      h("div", { class: "path-further" }, seeds.element, path.element, along.element, to.element),
+      h("div", { class: "path-further" }, where.element, choices, measure.element, facets.element, order)));
 
   /** @param {string} value */
   function orderField(value) {
@@ -73,24 +70,24 @@ export function pathForm() {
     const fresh = now.view === undefined;
     const before = now;
     now = state;
-    path.update(state.path);
-    to.update(state.to);
-    where.update(state.where);
-    fill(choices, stepChoice("Show", "show", state.show || "all", [["all", "the walks"], ["ends", "their ends alone"], ...steps(state, "nodes of ")]),
-      stepChoice("Count distinct", "count_distinct", String(state.count_distinct ?? ""), [["", "nothing"], ...steps(state, "")]));
+    const lists = { seeds, path, along, to, where, measure, facets };
+    for (const [key, field] of Object.entries(lists)) field.update(state[key]);
+    fill(choices, stepChoice("Show", "show", state.show || "all", [["all", "the walks"], ["ends", "their ends alone"], ["walks", "the walks as rows"], ...steps(state)]));
     choices.hidden = !state.path.length;
+    measure.element.hidden = (!state.path.length || state.show === "walks") && !state.measure.length;
+    along.element.hidden = state.path.length > 0 && !state.along.length;
     if (fresh || before.sort_by !== state.sort_by) {
       sort = orderField(state.sort_by);
       fill(order, sort.element);
     }
-    const used = [...state.path, ...(state.to.length ? ["to a target"] : []), ...state.where, ...(state.sort_by ? [`by ${state.sort_by}`] : [])];
+    const used = [...state.path, ...state.along.map((/** @type {string} */ step) => `along ${step}`), ...(state.to.length ? ["to a target"] : []), ...state.where, ...(state.sort_by ? [`by ${state.sort_by}`] : [])];
     summary.textContent = used.join("  ");
     if (fresh) element.open = used.length > 0;
   }
 
   /** @param {any} error */
   function problem(error) {
-    const fields = { path, to, where, sort_by: sort };
+    const fields = { seeds, path, along, to, where, measure, facets, sort_by: sort };
     const at = Object.hasOwn(fields, error?.argument ?? "") ? error.argument : "";
     for (const [name, field] of Object.entries(fields)) field.problem(name === at ? error.message : "");
     if (at) element.open = true;
@@ -99,24 +96,44 @@ export function pathForm() {
   return { element, update, problem };
 }
 
+/** The field for where walks begin or end. @param {string} key @param {string} label @param {string} placeholder */
+function ends(key, label, placeholder) {
+  const nameOf = (/** @type {string} */ id) => shown().graph?.nameOf(id) ?? id;
+  return entityPicker({ label, placeholder, patterns: true, nameOf, onChange: (ids) => set({ [key]: ids }) });
+}
+
+/**
+ * A list of texts that is an argument as it is.
+ *
+ * @param {string} key @param {string} legend @param {string} word @param {string} placeholder @param {number} most
+ * @param {(text: string, known: import("./schema.js").Schema) => import("./combobox.js").Offer} suggest
+ */
+function texts(key, legend, word, placeholder, most, suggest) {
+  return textList({
+    legend, placeholder, most,
+    item: (at) => `${word} ${at + 1}`,
+    suggest: async (text) => suggest(text, await schema()),
+    onChange: (list) => set({ [key]: list }),
+  });
+}
+
 /** The choices that are valid for this number of steps. @param {number} count @param {State} state */
-function withSteps(count, { show, count_distinct, sort_by }) {
+function withSteps(count, { show, measure, sort_by }) {
   return {
     show: count === 0 || Number(show) > count ? "" : show,
-    count_distinct: count === 0 || count_distinct > count ? null : count_distinct,
-    sort_by: count === 0 && /^-?(?:paths|distinct)$/.test(sort_by) ? "" : sort_by,
+    measure: count === 0 ? [] : measure,
+    sort_by: count === 0 && /^-?(?:paths|measure)$/.test(sort_by) ? "" : sort_by,
   };
 }
 
-/** @param {State} state @param {string} words @returns {string[][]} */
-function steps({ path }, words) {
-  return [["0", `${words}step 0: the seeds`], ...path.map((/** @type {string} */ text, /** @type {number} */ at) => [String(at + 1), `${words}step ${at + 1}: ${text.slice(0, 40)}`])];
+/** @param {State} state @returns {string[][]} */
+function steps({ path }) {
+  return [["0", "nodes of step 0: the seeds"], ...path.map((/** @type {string} */ text, /** @type {number} */ at) => [String(at + 1), `nodes of step ${at + 1}: ${text.slice(0, 40)}`])];
 }
 
-/** @param {string} label @param {"show" | "count_distinct"} key @param {string} value @param {string[][]} options */
+/** @param {string} label @param {string} key @param {string} value @param {string[][]} options */
 function stepChoice(label, key, value, options) {
-  const change = () => set({ [key]: key === "show" ? select.value.replace(/^all$/, "") : select.value === "" ? null : Number(select.value) });
-  const select = h("select", { onchange: change }, options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
+  const select = h("select", { onchange: () => set({ [key]: select.value.replace(/^all$/, "") }) }, options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
   return h("label", { class: "field" }, h("span", null, label), select);
 }
 

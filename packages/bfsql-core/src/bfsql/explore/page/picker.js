@@ -4,6 +4,8 @@
 import { call, latest } from "./api.js";
 import { combobox } from "./combobox.js";
 import { fill, h, name } from "./dom.js";
+import { schema } from "./schema.js";
+import { suggestPatterns } from "./steps.js";
 
 const HITS = 8;
 
@@ -26,12 +28,25 @@ export function entitySuggestions() {
 }
 
 /**
+ * Suggestions of patterns and of entities, with examples of patterns.
+ *
+ * @returns {(text: string) => Promise<import("./combobox.js").Offer>}
+ */
+function patternSuggestions() {
+  const entities = entitySuggestions();
+  return async (text) => {
+    const { suggestions, note } = suggestPatterns(text, await schema());
+    return { suggestions: [...(text.includes("[") ? [] : await entities(text)), ...suggestions], note };
+  };
+}
+
+/**
  * Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as
  * typed, which the tool resolves.
  *
- * @param {{label: string, placeholder?: string, nameOf?: (id: string) => string, onChange: (ids: string[]) => void}} how
+ * @param {{label: string, placeholder?: string, patterns?: boolean, nameOf?: (id: string) => string, onChange: (ids: string[]) => void}} how
  */
-export function entityPicker({ label, placeholder = "", nameOf = (id) => id, onChange }) {
+export function entityPicker({ label, placeholder = "", patterns = false, nameOf = (id) => id, onChange }) {
   /** @type {string[]} */
   let ids = [];
   /** @type {Map<string, string>} */
@@ -41,10 +56,10 @@ export function entityPicker({ label, placeholder = "", nameOf = (id) => id, onC
     label,
     placeholder,
     clears: true,
-    suggest: entitySuggestions(),
+    suggest: patterns ? patternSuggestions() : entitySuggestions(),
     onChange: (text, suggestion) => {
-      const id = suggestion?.of.id ?? text.trim();
-      if (suggestion) names.set(id, suggestion.text);
+      const id = suggestion?.of?.id ?? text.trim();
+      if (suggestion?.of) names.set(id, suggestion.text);
       if (id && !ids.includes(id)) onChange([...ids, id]);
     },
   });
@@ -67,11 +82,12 @@ export function chip(text, onRemove) {
 }
 
 /**
- * A list of text fields with suggestions, followed by an empty one.
+ * A list of text fields with suggestions, followed by an empty one. `numbered` says that messages
+ * call the texts steps.
  *
- * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Suggestion[] | Promise<import("./combobox.js").Suggestion[]>, most: number, onChange: (texts: string[]) => void}} how
+ * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer | Promise<import("./combobox.js").Offer>, numbered?: boolean, most: number, onChange: (texts: string[]) => void}} how
  */
-export function textList({ legend, item, placeholder, suggest, most, onChange }) {
+export function textList({ legend, item, placeholder, suggest, most, numbered = false, onChange }) {
   /** @type {string[]} */
   let texts = [];
   /** @type {ReturnType<typeof combobox>[]} */
@@ -118,9 +134,10 @@ export function textList({ legend, item, placeholder, suggest, most, onChange })
     update,
     /** Show a message at the field that it is about, or else at the last field. @param {string} sentence */
     problem: (sentence) => {
-      const named = Number(/\bstep (\d+)/.exec(sentence)?.[1] ?? NaN) - 1;
+      const named = numbered ? Number(/\bstep (\d+)/.exec(sentence)?.[1] ?? NaN) - 1 : -1;
       const repeated = texts.findIndex((text) => sentence.includes(JSON.stringify(text)));
-      const at = [named, repeated, texts.length - 1].find((one) => one >= 0 && one < texts.length) ?? 0;
+      const part = texts.findIndex((text) => text.includes(/"((?:[^"\\]|\\.)+)"/.exec(sentence)?.[1] ?? text + sentence));
+      const at = [named, repeated, part, texts.length - 1].find((one) => one >= 0 && one < texts.length) ?? 0;
       fields.forEach((field, nth) => field.problem(nth === at ? sentence : ""));
     },
   };

@@ -6,9 +6,12 @@
  * is omitted. Going back in the browser goes back in the walk.
  */
 
-const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", hub: "", connect: "yes" };
-const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, count_distinct: null };
-const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "to", "where", "open"];
+const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "", hub: "", connect: "yes" };
+const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, offset: 0 };
+const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open"];
+
+/** What can change while the answer remains on its page. */
+const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset"]);
 
 /** @typedef {Record<string, any>} State */
 
@@ -56,14 +59,15 @@ export function get() {
 }
 
 /**
- * Change the state.
+ * Change the state; another question begins at its first page.
  *
  * @param {Partial<State>} change
  * @param {{replace?: boolean}} [how] Whether the change replaces the previous step, so that
  *   going back skips it.
  */
 export function set(change, { replace = false } = {}) {
-  const fragment = format({ ...current, ...change });
+  const offset = Object.keys(change).every((key) => ON_PAGE.has(key)) ? current.offset : 0;
+  const fragment = format({ ...current, offset, ...change });
   if (fragment === format(current)) return;
   history[replace ? "replaceState" : "pushState"](null, "", fragment);
   changed();

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * Suggestions of what to write next: steps of a path, conditions and sort keys, from the schema.
+ * Suggestions of what to write next: steps of a path, patterns, conditions, measures, groups and
+ * sort keys, from the schema.
  *
  * Nothing is checked here: the tool reads the text, and its error is shown at the field.
  */
@@ -13,7 +14,7 @@
  * @property {Record<string, string[]>} properties
  */
 
-/** @typedef {{text: string, hint?: string}} Suggestion */
+/** @typedef {import("./combobox.js").Suggestion} Suggestion */
 /** @typedef {"out" | "in" | "both"} Direction */
 /** @typedef {Set<string> | null} Types Null for any. */
 
@@ -30,9 +31,7 @@ const ARROW = /^(<?)-(.*?)(->|-(?=[\s{]|$))\s*(.*)$/s;
 /**
  * A step whose arrow is complete; null for any other text.
  *
- * @param {string} text
- * @param {Schema} schema
- * @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null}
+ * @param {string} text @param {Schema} schema @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null}
  */
 export function readStep(text, schema) {
   const known = [...schema.predicates].sort((a, b) => b.length - a.length);
@@ -57,14 +56,7 @@ export function readStep(text, schema) {
   return { arrow, direction, predicates, rest: text.slice(at + tail[0].length).trimStart() };
 }
 
-/**
- * The types that a walk has reached after some steps.
- *
- * @param {string[]} steps
- * @param {Types} seeds
- * @param {Schema} schema
- * @returns {Types}
- */
+/** The types that a walk has reached after some steps. @param {string[]} steps @param {Types} seeds @param {Schema} schema @returns {Types} */
 export function typesAfter(steps, seeds, schema) {
   return steps.reduce((at, text) => typesBehind(text, at, schema), seeds);
 }
@@ -83,9 +75,7 @@ function typesBehind(text, at, schema) {
 /**
  * The types at the other end of a step, with the number of edges that lead there.
  *
- * @param {{direction: Direction, predicates: string[]}} step
- * @param {Types} at
- * @param {Schema} schema
+ * @param {{direction: Direction, predicates: string[]}} step @param {Types} at @param {Schema} schema
  */
 function ends({ direction, predicates }, at, schema) {
   /** @type {Map<string, number>} */
@@ -102,10 +92,7 @@ function ends({ direction, predicates }, at, schema) {
 /**
  * The completions of a step.
  *
- * @param {string} text The text so far.
- * @param {Types} at The types at which the step begins.
- * @param {Schema} schema
- * @returns {Suggestion[]}
+ * @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]}
  */
 export function suggestSteps(text, at, schema) {
   const alternative = /^(\s*<?-.*\|)([^|]*)$/s.exec(text);
@@ -117,6 +104,8 @@ export function suggestSteps(text, at, schema) {
 
 /** The types after a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
 function behindArrow({ arrow, direction, predicates, rest }, at, schema) {
+  const open = /^[^[]*\[/.test(rest) && inBrackets(rest, schema);
+  if (open) return open.map((one) => ({ ...one, text: `${arrow} ${one.text}` }));
   const [before, fragment] = split(rest);
   const known = ends({ direction, predicates }, at, schema);
   const further = known.length ? [] : schema.types.map((type) => ({ type, count: 0 }));
@@ -185,19 +174,59 @@ function add(counts, text, count) {
 const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
 
 /**
- * The completions of a condition: a property, then an operator, then one of its values.
+ * The completions of a condition, with examples for the first one.
  *
- * @param {string} text
- * @param {Schema} schema
- * @returns {Suggestion[]}
+ * @param {string} text @param {Schema} schema @returns {{suggestions: Suggestion[], note: string}}
  */
 export function suggestConditions(text, schema) {
-  const known = properties(schema);
+  const [relation] = schema.relations;
+  const example = relation ? `<-${relation.predicate}- ${relation.subject}` : "<-predicate- Type";
+  const note = text ? "" : `By a property: "year>=1990", "name~part". By relations: "no ${example}", "${example} >= 3". By steps of a path: "2 != 0".`;
+  const [, before, arrow] = /^((?:[^=<>!~]*\s)?)(<?-.*)$/s.exec(text) ?? [];
+  if (arrow === undefined) return { suggestions: propertyConditions(text, properties(schema)), note };
+  const scope = before.replace(/^\s*no\s/i, "").trim();
+  const steps = suggestSteps(arrow, schema.types.includes(scope) ? new Set([scope]) : null, schema);
+  return { suggestions: steps.map((one) => ({ ...one, text: before + one.text })), note };
+}
+
+/** The completions of a pattern, with examples. @param {string} text @param {Schema} schema @returns {{suggestions: Suggestion[], note: string}} */
+export function suggestPatterns(text, schema) {
+  const open = inBrackets(text, schema);
+  if (open) return { suggestions: open, note: "" };
+  const type = schema.types.find((one) => contains(one, text)) ?? "Type";
+  const found = schema.types.filter((one) => contains(one, text)).slice(0, MOST / 2).flatMap((one) => [
+    { text: `${one}:*`, hint: "all of this type" },
+    { text: `${one}[`, hint: "those that meet a condition", partial: true },
+  ]);
+  const { name: key = "name" } = propertiesOf([type], schema).find(({ range }) => range) ?? {};
+  return { suggestions: found, note: `Entities by name, or patterns: "${type}:*", "${type}[${key}=value]", "${type}[no ${key}]", "*[name~part]".` };
+}
+
+/**
+ * The completions of a condition whose bracket is open, with the text in front of it; null if none
+ * is. Only what can be left as it is ends with a bracket.
+ *
+ * @param {string} text @param {Schema} schema @returns {Suggestion[] | null}
+ */
+function inBrackets(text, schema) {
+  const [, before, types, inner] = /^(([^[\]]*)(?:\[[^[\]]*\])*\[)([^[\]]*)$/s.exec(text) ?? [];
+  if (inner === undefined) return null;
+  const named = types.split("|").map((type) => type.trim());
+  const known = propertiesOf(named.some((type) => schema.types.includes(type)) ? named : schema.types, schema);
+  return propertyConditions(inner, known).map((one) => ({ ...one, text: before + one.text + (one.partial ? "" : "]") }));
+}
+
+/**
+ * The completions of a condition by a property: the property, an operator, then one of the values.
+ *
+ * @param {string} text @param {Property[]} known @returns {Suggestion[]}
+ */
+function propertyConditions(text, known) {
   const written = /^(.*?)(!=|<=|>=|[=<>~])(.*)$/s.exec(text);
   if (!written) {
     const exact = known.find(({ name }) => name === text);
-    if (exact) return OPERATORS.map((sign) => ({ text: `${text}${sign}`, hint: exact.range }));
-    return known.filter(({ name }) => contains(name, text)).slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range }));
+    if (exact) return OPERATORS.map((sign) => ({ text: `${text}${sign}`, hint: exact.range, partial: true }));
+    return known.filter(({ name }) => contains(name, text)).slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range, partial: true }));
   }
   const [, left, sign, right] = written;
   const [before, fragment] = split(right.trimStart());
@@ -212,7 +241,7 @@ export function suggestConditions(text, schema) {
  * @returns {Suggestion[]}
  */
 export function suggestOrder(text, schema, path) {
-  const own = [{ name: "degree", hint: "edges in the answer" }, ...(path ? [{ name: "paths", hint: "walks through the node" }, { name: "distinct", hint: "with a count of distinct nodes" }] : [])];
+  const own = [{ name: "degree", hint: "edges in the answer" }, ...(path ? [{ name: "paths", hint: "walks through the node" }, { name: "measure", hint: "the first measure" }] : [])];
   const names = properties(schema).filter(({ name }) => !name.includes(".")).map(({ name, range }) => ({ name, hint: range }));
   return [...own, ...names]
     .flatMap(({ name, hint }) => [{ text: `-${name}`, hint: `descending; ${hint}` }, { text: name, hint }])
@@ -220,18 +249,47 @@ export function suggestOrder(text, schema, path) {
     .slice(0, MOST);
 }
 
+/** The completions of a measure of a path. @param {string} text @param {string[]} path @param {Types} seeds @param {Schema} schema @returns {Suggestion[]} */
+export function suggestMeasures(text, path, seeds, schema) {
+  const steps = [...path.keys(), path.length];
+  const values = steps.flatMap((at) => {
+    const types = typesAfter(path.slice(0, at), seeds, schema);
+    const numbers = propertiesOf([...(types ?? schema.types)], schema).filter(({ range }) => range.includes(".."));
+    return numbers.flatMap(({ name, range }) => ["max", "min", "mean", "sum"].map((kind) => ({ text: `${kind} ${at}.${name}`, hint: range })));
+  });
+  const counts = steps.map((at) => ({ text: `count ${at}`, hint: at ? `different nodes of ${path[at - 1]}` : "different seeds" }));
+  return [...counts, ...values].filter((one) => contains(one.text, text)).slice(0, MOST);
+}
+
+/** The completions of a group. @param {string} text @param {Schema} schema @returns {Suggestion[]} */
+export function suggestFacets(text, schema) {
+  const found = properties(schema).filter(({ name }) => contains(name, text));
+  return found.slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range }));
+}
+
+/** @typedef {{name: string, range: string, values: string[]}} Property */
+
+/** The properties of types. @param {string[]} types @param {Schema} schema @returns {Property[]} */
+export function propertiesOf(types, schema) {
+  /** @type {Map<string, Property>} */
+  const found = new Map();
+  for (const text of types.flatMap((type) => schema.properties[type] ?? [])) {
+    const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
+    const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
+    if (name && !found.has(name)) found.set(name, { name, range, values });
+  }
+  return [...found.values()];
+}
+
 /** Properties, with and without their type or predicate in front. @param {Schema} schema */
 function properties(schema) {
-  /** @type {Map<string, {name: string, range: string, values: string[]}>} */
+  /** @type {Map<string, Property>} */
   const found = new Map();
-  for (const [owner, described] of Object.entries(schema.properties)) {
-    for (const text of described) {
-      const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
-      if (!name) continue;
-      const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
-      if (!found.has(name)) found.set(name, { name, range, values });
-      const scoped = `${owner.replace(/^-(.*)->$/s, "$1")}.${name}`;
-      found.set(scoped, { name: scoped, range, values });
+  for (const owner of Object.keys(schema.properties)) {
+    for (const own of propertiesOf([owner], schema)) {
+      if (!found.has(own.name)) found.set(own.name, own);
+      const scoped = `${owner.replace(/^-(.*)->$/s, "$1")}.${own.name}`;
+      found.set(scoped, { ...own, name: scoped });
     }
   }
   return [...found.values()].sort((a, b) => Number(a.name.includes(".")) - Number(b.name.includes(".")));

@@ -11,7 +11,7 @@ import { Graph } from "./graph.js";
 /** @typedef {import("./state.js").State} State */
 
 /** What an answer can be ordered by besides properties. */
-const NUMBERS = new Set(["degree", "paths", "distinct"]);
+const NUMBERS = new Set(["degree", "paths", "measure"]);
 
 /**
  * The arguments of the main call.
@@ -22,34 +22,57 @@ const NUMBERS = new Set(["degree", "paths", "distinct"]);
  * @param {State} state
  */
 export function walkArguments(state) {
-  const path = state.path.length ? state.path : followed(state);
+  const path = stepsOf(state);
+  const far = path.length || ((state.to.length || state.along.length) && state.hops === 1);
   return {
     seeds: state.seeds,
-    max_hops: path.length || (state.to.length && state.hops === 1) ? null : state.hops,
+    max_hops: far ? null : state.hops || (isSet(state) ? null : 1),
     path,
+    along: state.along,
     to: state.to,
     show: path.length ? state.show : "",
-    count_distinct: path.length ? state.count_distinct : null,
+    measure: path.length ? state.measure : [],
     node_types: state.types,
     exclude_node_types: state.exclude,
     where: state.where,
     sort_by: state.sort_by,
+    facets: state.offset ? [] : state.facets,
     ...detail(state),
     limit: state.limit,
+    offset: state.offset || null,
     max_tokens: state.max_tokens,
   };
 }
 
+/** The path that a state follows. @param {State} state */
+function stepsOf(state) {
+  return state.path.length || state.along.length ? state.path : followed(state);
+}
+
 /** Whether only some relations are followed. @param {State} state */
 export function isRestricted(state) {
-  return state.path.length > 0 || state.to.length > 0 || followed(state).length > 0;
+  return isSet(state) || state.to.length > 0 || state.along.length > 0 || stepsOf(state).length > 0;
+}
+
+/** Whether a seed is a pattern. @param {State} state */
+export function isSet({ seeds }) {
+  return seeds.some(isPattern);
+}
+
+/**
+ * Whether a text is written as a pattern: a type with an asterisk or brackets behind it.
+ *
+ * @param {string} text
+ */
+export function isPattern(text) {
+  return /^[^[\]]+(?::\*|\[.*\])$/s.test(text.trim());
 }
 
 /** @param {State} state */
 function detail(state) {
   if (state.details === "none") return { topology_only: true };
   if (state.details === "all") return {};
-  const { key } = orderOf(state.sort_by);
+  const key = orderOf(state.sort_by).key.replace(/^\d+\./, "");
   return { fields: key && !NUMBERS.has(key) ? [...new Set(["name", key])] : ["name"] };
 }
 

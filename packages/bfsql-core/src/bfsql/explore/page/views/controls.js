@@ -4,11 +4,12 @@
 import { count, fill, h, link, name, plural } from "../dom.js";
 import { schema } from "../schema.js";
 import { go, href, set } from "../state.js";
+import { isPattern, isSet } from "../walking.js";
 import { mark } from "./parts.js";
 
 /** @typedef {import("../state.js").State} State */
 
-const HOPS = ["1", "2", "3", "4", "5"].map((n) => [n, n]);
+const HOPS = ["1", "2", "3", "4", "5"];
 const DIRECTIONS = [["both", "either way"], ["out", "leaving"], ["in", "entering"]];
 const DETAILS = [["name", "names"], ["all", "whole records"], ["none", "ids alone"]];
 const LIMITS = [50, 100, 300, 1000, 5000];
@@ -20,16 +21,25 @@ let opened = false;
 /** @param {HTMLElement} container @param {State} state @param {(id: string) => string} nameOf */
 export function controls(container, state, nameOf) {
   const focused = document.activeElement?.id;
-  const along = state.path.length > 0;
+  const path = state.path.length > 0;
+  const fixed = path || state.along.length > 0;
   fill(container,
     h("div", { class: "seeds", role: "group", "aria-label": "Where the walk starts" }, state.seeds.map((/** @type {string} */ id) => seedChip(id, state, nameOf(id)))),
-    choice("Hops", "hops", String(state.hops), HOPS, (value) => set({ hops: Number(value) }), along),
-    choice("Direction", "direction", state.direction, DIRECTIONS, (value) => set({ direction: value }), along),
+    choice("Hops", "hops", String(state.hops), hops(state), (value) => set({ hops: Number(value) }), path),
+    choice("Direction", "direction", state.direction, DIRECTIONS, (value) => set({ direction: value }), fixed),
     choice("Details", "details", state.details, DETAILS, (value) => set({ details: value })),
-    choice("Nodes, at most", "limit", String(state.limit), limits(state.limit), (value) => set({ limit: Number(value) })),
+    choice(state.show === "walks" ? "Rows, at most" : "Nodes, at most", "limit", String(state.limit), limits(state.limit), (value) => set({ limit: Number(value) })),
     choice("Budget", "max_tokens", String(state.max_tokens ?? ""), budgets(state.max_tokens), (value) => set({ max_tokens: value === "" ? null : Number(value) })),
-    filters(state, along));
+    filters(state, fixed));
   if (focused?.startsWith("control-")) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** How far a walk may go: a set may stay where it is, and what is named may be farther away. @param {State} state */
+function hops(state) {
+  const far = state.along.length || state.to.length;
+  const listed = [...(isSet(state) && !far ? ["0"] : []), ...HOPS, ...(state.along.length ? ["10", "20"] : [])];
+  const text = (/** @type {string} */ n) => (n === "0" ? "none: the set" : n === "1" && far ? "as needed" : n);
+  return [...new Set([...listed, String(state.hops)])].map((n) => [n, text(n)]);
 }
 
 /** @param {number} now */
@@ -46,7 +56,7 @@ function budgets(now) {
 /** @param {string} id @param {State} state @param {string} title */
 function seedChip(id, state, title) {
   const rest = state.seeds.filter((/** @type {string} */ other) => other !== id);
-  return h("span", { class: "chip" }, link(href({ view: "entity", id }), null, name(title)),
+  return h("span", { class: "chip" }, link(href(isPattern(id) ? { view: "walk", seeds: [id], hops: 0 } : { view: "entity", id }), null, name(title)),
     h("button", { type: "button", "aria-label": `Leave out ${title.slice(0, 80)}`, onclick: () => (rest.length ? set({ seeds: rest }) : go({ view: "start" })) }, "×"));
 }
 
@@ -60,9 +70,9 @@ function choice(label, key, value, options, onChange, disabled = false) {
   return h("label", { class: "field" }, h("span", null, label), select);
 }
 
-/** Predicates to follow, types to leave out, types in full. @param {State} state @param {boolean} along */
-function filters(state, along) {
-  const used = (along ? 0 : state.predicates.length) + state.types.length + state.exclude.length;
+/** Predicates to follow, types to leave out, types in full. @param {State} state @param {boolean} fixed Whether a path or `along` names the relations. */
+function filters(state, fixed) {
+  const used = (fixed ? 0 : state.predicates.length) + state.types.length + state.exclude.length;
   const body = h("div", { class: "filters-body" });
   const element = h("details", { class: "filters", open: opened, ontoggle: () => (opened = element.open) && draw() },
     h("summary", { class: "button", id: "control-filters" }, "Filters", used > 0 && h("span", { class: "tag" }, count(used))), body);
@@ -75,7 +85,7 @@ function filters(state, along) {
     const known = await schema().catch(() => null);
     if (!known) return fill(body, h("p", { class: "muted" }, "The schema could not be read. Try again in a moment."));
     fill(body,
-      !along && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
+      !fixed && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
       boxes("Leave out", "exclude", [...new Set([...known.types, ...state.exclude])], state, true),
       boxes("In full only, others as stubs", "types", [...new Set([...known.types, ...state.types])], state, true));
   }

@@ -4,9 +4,11 @@
 import { call, isAbort, latest } from "../api.js";
 import { combobox } from "../combobox.js";
 import { announce, fill, h, link, name, plural } from "../dom.js";
-import { schemaOrNull } from "../schema.js";
+import { schema, schemaOrNull } from "../schema.js";
+import { suggestPatterns } from "../steps.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
+import { isPattern } from "../walking.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const WAIT_MS = 120;
@@ -32,6 +34,7 @@ export function searchField(container) {
         one.stop();
         return [];
       }
+      if (text.includes("[")) return suggestPatterns(text, await schema());
       const { answer, notes } = await one.run((signal) => call("search_entities", { query: text }, signal));
       await schemaOrNull();
       return {
@@ -40,9 +43,9 @@ export function searchField(container) {
       };
     },
     onChange: (text, chosen) => {
-      if (chosen) {
+      if (chosen || isPattern(text)) {
         input.blur();
-        return go(walkFrom(chosen.of));
+        return go(chosen?.of ? walkFrom(chosen.of) : { view: "walk", seeds: [text.trim()], hops: 0 });
       }
       input.value = text; // to be refined
       if (text.trim()) go({ view: "search", q: text.trim() });

@@ -1,10 +1,11 @@
 // @ts-check
 /** The start: the schema as a picture and a table, and the description of the graph. */
 
-import { fill, h, count, name, plural } from "../dom.js";
+import { fill, h, count, link, name, plural } from "../dom.js";
 import { createPicture } from "../picture.js";
 import { schema } from "../schema.js";
 import { show } from "../shown.js";
+import { href } from "../state.js";
 import { failure, notesLine, typeName } from "./parts.js";
 
 /** The number of types above which they are drawn smaller. */
@@ -87,7 +88,7 @@ function summary(known) {
 function lengths(known) {
   const ordered = [...known.types].sort((a, b) => (known.nodeCounts.get(b) ?? 0) - (known.nodeCounts.get(a) ?? 0));
   const number = (/** @type {number | null | undefined} */ n) => h("td", { class: "number" }, typeof n === "number" ? count(n) : "");
-  const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), number(known.nodeCounts.get(type))));
+  const types = ordered.map((type) => h("tr", null, h("td", null, link(href({ view: "walk", seeds: [`${type}:*`], hops: 0 }), null, typeName(type))), number(known.nodeCounts.get(type))));
   const relations = known.relations.map(({ subject, predicate, object, count: n }) =>
     h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), number(n)));
   return [

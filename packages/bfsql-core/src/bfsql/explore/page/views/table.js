@@ -5,7 +5,9 @@ import { count, fill, h, icon, link, name } from "../dom.js";
 import { pickButton } from "../picked.js";
 import { href, set } from "../state.js";
 import { orderOf } from "../walking.js";
+import { bars, firstGroups } from "./facets.js";
 import { typeName } from "./parts.js";
+import { rowTable } from "./rows.js";
 
 const ROWS = 200;
 
@@ -18,6 +20,7 @@ const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 /**
  * @typedef {object} TableHow
  * @property {import("../graph.js").Graph} graph
+ * @property {any} [answer] The main answer, with its rows and groups.
  * @property {import("../state.js").State} state
  * @property {Set<string>} hidden Types that are not shown.
  * @property {(id: string) => void} onExpand
@@ -26,16 +29,27 @@ const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 
 /** @param {HTMLElement} container @param {TableHow} how */
 export function table(container, how) {
-  const { state, graph } = how;
-  const tab = state.tab === "edges" ? "edges" : "nodes";
-  const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
-    tabButton("nodes", `Nodes (${count(graph.nodes.length)})`, tab), tabButton("edges", `Edges (${count(graph.edges.length)})`, tab));
-  fill(container, tabs, tab === "nodes" ? nodeTable(how) : edgeTable(how));
+  const { state, graph, answer } = how;
+  const rows = answer?.walks;
+  /** @type {Record<string, () => any>} */
+  const tables = {
+    ...(rows && { walks: () => rowTable(answer, graph, state) }),
+    nodes: () => nodeTable(how),
+    edges: () => edgeTable(how),
+    ...(answer && { groups: () => bars(answer, state) }),
+  };
+  const tab = Object.hasOwn(tables, state.tab) ? state.tab : Object.keys(tables)[0];
+  const group = async () => set({ tab: "groups", sort: "", ...(state.facets.length ? {} : { facets: await firstGroups(answer) }) });
+  fill(container, h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
+    rows && tabButton("walks", `Walks (${count(rows.length)})`, tab),
+    tabButton("nodes", `Nodes (${count(graph.nodes.length)})`, tab),
+    tabButton("edges", `Edges (${count(graph.edges.length)})`, tab),
+    answer && tabButton("groups", "Groups", tab, group)), tables[tab]());
 }
 
-/** @param {string} tab @param {string} text @param {string} now */
-function tabButton(tab, text, now) {
-  return h("button", { type: "button", "aria-pressed": String(tab === now), onclick: () => set({ tab, sort: "" }, { replace: true }) }, text);
+/** @param {string} tab @param {string} text @param {string} now @param {() => void} [open] */
+function tabButton(tab, text, now, open = () => set({ tab, sort: "" }, { replace: true })) {
+  return h("button", { type: "button", "aria-pressed": String(tab === now), onclick: open }, text);
 }
 
 /** @param {TableHow} how */
@@ -50,7 +64,7 @@ function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
     { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
     graph.edges.length > 0 && countColumn("degree", "Edges"),
     graph.nodes.some((n) => n.paths !== undefined) && countColumn("paths", "Paths"),
-    graph.nodes.some((n) => n.distinct !== undefined) && countColumn("distinct", "Distinct"),
+    ...measureColumns(state, graph.nodes),
   ].filter(Boolean);
   const own = columns.some(({ key }) => key !== "type" && key === order.key);
   if (!own && graph.nodes.some((n) => valueIn(n, order.key) !== undefined)) columns.push(propertyColumn(order.key, graph.nodes));
@@ -89,9 +103,19 @@ function recordText({ metadata }) {
     .join("; ");
 }
 
-/** A column of numbers. @param {"degree" | "paths" | "distinct"} key @param {string} title */
+/** A column of numbers. @param {"degree" | "paths"} key @param {string} title */
 function countColumn(key, title) {
   return { key, title, number: true, of: (/** @type {any} */ n) => n[key] ?? -1, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
+}
+
+/** A column for each measure; the first can be what orders the answer. @param {import("../state.js").State} state @param {any[]} nodes */
+function measureColumns({ measure }, nodes) {
+  if (!nodes.some((n) => n.measure)) return [];
+  return measure.map((/** @type {string} */ title, /** @type {number} */ at) => ({
+    key: at ? `measure-${at}` : "measure", title, number: true,
+    of: (/** @type {any} */ n) => n.measure?.[at] ?? -Infinity,
+    cell: (/** @type {any} */ n) => h("td", { class: "number" }, textOf(n.measure?.[at] ?? "")),
+  }));
 }
 
 /** The column of the property that orders the answer. @param {string} property @param {any[]} nodes */

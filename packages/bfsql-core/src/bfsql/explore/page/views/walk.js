@@ -9,11 +9,12 @@ import { createPicture } from "../picture.js";
 import { schemaOrNull } from "../schema.js";
 import { get, go, set } from "../state.js";
 import { show } from "../shown.js";
-import { isRestricted, opening, openingOf, walk as ask } from "../walking.js";
+import { isRestricted, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
 import { controls } from "./controls.js";
 import { hoverCard } from "./hover.js";
 import { hubAt, hubChoice } from "./hub.js";
 import { cost, failure, legendButton, notesLine, sizes } from "./parts.js";
+import { pager } from "./rows.js";
 import { table } from "./table.js";
 
 /** @typedef {import("../state.js").State} State */
@@ -73,8 +74,7 @@ export function walk(container, state) {
   async function update(now) {
     controls(parts.bar, now, (id) => answer?.graph.nameOf(id) ?? id);
     path.update(now);
-    const { hide, tab, sort, ...question } = now;
-    const key = JSON.stringify(question);
+    const key = questionOf(now);
     if (key === asked && answer) return draw(now, answer, false);
     asked = key;
     await load(now);
@@ -93,6 +93,7 @@ export function walk(container, state) {
         if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
         answer = await ask(now, signal, known);
         path.problem(null);
+        now = canonical(now, answer);
         draw(now, answer, true);
         announce(`The answer has ${sizes(answer.graph.nodes.length, answer.graph.edges.length)}.`);
       });
@@ -105,22 +106,38 @@ export function walk(container, state) {
     parts.left.removeAttribute("aria-busy");
   }
 
+  /**
+   * Put the answer's spelling of patterns into the address, without another call.
+   *
+   * @param {State} now @param {Walked} walked @returns {State}
+   */
+  function canonical(now, { calls }) {
+    const { seeds, seed_count } = calls[0].answer;
+    const spelt = { ...now, seeds };
+    if (seed_count === undefined || JSON.stringify(seeds) === JSON.stringify(now.seeds)) return now;
+    known.set(JSON.stringify(walkArguments(spelt)), calls[0]);
+    asked = questionOf(spelt);
+    set({ seeds, offset: now.offset }, { replace: true });
+    return get();
+  }
+
   /** @param {State} now @param {Walked} walked @param {boolean} fresh */
   function draw(now, walked, fresh) {
     const { graph, calls } = walked;
     const hidden = new Set(now.hide);
-    const drawable = !now.show || graph.edges.length > 0;
+    const [{ answer: first }] = calls;
+    const drawable = graph.edges.length > 0 || (!now.show && first.max_hops !== 0);
     if (fresh) {
       point(undefined);
       parts.split.classList.toggle("table-alone", !drawable);
       picture.show(drawable ? graph : new Graph(), { hidden });
       fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk came."));
-      fill(parts.status, statusOf(walked), undo(now));
+      fill(parts.status, statusOf(walked), pager(first, now), undo(now));
       fill(parts.notes, notesLine([...new Set(calls.flatMap((made) => made.notes))]));
       controls(parts.bar, now, (id) => graph.nameOf(id));
     } else picture.hide(hidden);
     fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
-    table(parts.list, { graph, state: now, hidden, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    table(parts.list, { graph, state: now, hidden, answer: first, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
     if (!fresh) return;
     const seed = graph.nodes.find((n) => n.seed);
     show({ graph, picture: drawable ? picture : null, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
@@ -134,6 +151,11 @@ export function walk(container, state) {
     },
     { update },
   );
+}
+
+/** The part of a state that decides the answer. @param {State} state */
+function questionOf({ hide, tab, sort, ...question }) {
+  return JSON.stringify(question);
 }
 
 /** @param {HTMLElement} container @param {HTMLElement} path */

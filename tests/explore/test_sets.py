@@ -1,0 +1,199 @@
+"""Sets, groups, measures, rows of walks and relation conditions on the page."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.servers.serve_process import Served
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HANKS = "Person:TomHanks"
+COSTARS = ["-ACTED_IN->", "<-ACTED_IN- Person"]
+REFUSED = r"console: Failed to load resource: .*status of 400"
+
+
+def status(page: Page) -> Locator:
+    return page.locator(".status")
+
+
+def field(page: Page, name: str) -> Locator:
+    return page.get_by_role("combobox", name=name, exact=True)
+
+
+def state(page: Page) -> dict[str, list[str]]:
+    """The state of the page in its address."""
+    return parse_qs(urlsplit(page.url).fragment)
+
+
+async def test_a_type_of_the_overview_leads_to_its_entities(visit: Visit, films: Served) -> None:
+    page = await visit.open(films.url, view="start")
+    await page.get_by_role("table", name="Types").get_by_role("link", name="Movie").click()
+    await expect(status(page)).to_contain_text("103 nodes, 0 edges")
+    await expect(page.locator(".stage")).to_be_hidden()
+    await expect(page.get_by_label("Hops")).to_have_value("0")
+
+
+async def test_a_pattern_is_completed_by_the_keyboard_and_shown_as_the_answer_spells_it(
+    visit: Visit, films: Served
+) -> None:
+    page = await visit.open(films.url, view="walk", seeds="Movie:*", hops=0)
+    await page.get_by_text("Path, conditions, order").click()
+    await page.get_by_role("button", name="Remove Movie:*").focus()
+    await field(page, "Starts at").focus()
+    await page.keyboard.type("perso")
+    await expect(page.locator(".suggestions-note:visible")).to_contain_text('"Person:*"')
+    option = page.get_by_role("option", name="Person[ those that meet a condition")
+    await option.click()
+    await page.keyboard.type("bor")
+    await expect(page.get_by_role("option", name="Person[born")).to_be_visible()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("option", name="Person[born>=")).to_be_visible()
+    await page.get_by_role("option", name="Person[born>=").click()
+    await expect(field(page, "Starts at")).to_have_value("Person[born>=")
+    await page.keyboard.type("1990 ]")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Remove Movie:*").click()
+    await expect(page.get_by_role("button", name="Remove Person[born>=1990]")).to_be_visible()
+    assert state(page)["seeds"] == ["Person[born>=1990]"]
+    await expect(page.get_by_role("link", name="Person[born>=1990]")).to_be_visible()
+
+
+async def test_an_error_of_a_pattern_is_shown_at_its_field(visit: Visit, films: Served) -> None:
+    visit.expect_incident(REFUSED)
+    page = await visit.open(films.url, view="walk", seeds=HANKS, to="Movie[released>1990")
+    problem = page.locator(".problem:visible")
+    await expect(problem).to_contain_text("is not closed")
+    await expect(field(page, "Ends at")).to_have_attribute("aria-invalid", "true")
+    await visit.open(films.url, view="walk", seeds="Movi[released>1990]", hops=0)
+    await expect(problem).to_contain_text("The nearest: Movie")
+    await expect(field(page, "Starts at")).to_have_attribute("aria-invalid", "true")
+
+
+async def test_a_search_for_a_pattern_shows_its_entities(visit: Visit, films: Served) -> None:
+    page = await visit.open(films.url, view="start")
+    await page.keyboard.type("movie{released=1995}")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile("view=search"))
+    await page.keyboard.press("/")
+    await page.keyboard.type("movie[released=1995]")
+    await page.keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("7 nodes, 0 edges")
+    assert state(page)["seeds"] == ["Movie[released=1995]"]
+
+
+async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
+    visit: Visit, films: Served
+) -> None:
+    page = await visit.open(films.url, view="walk", seeds="Movie:*", hops=0)
+    await page.get_by_role("button", name="Groups").click()
+    group = page.get_by_role("region", name="Group released")
+    await expect(group).to_contain_text("103 have it")
+    bar = group.get_by_role("button", name="1995 7")
+    await visit.tab_to(bar)
+    await page.keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("7 nodes, 0 edges")
+    assert state(page)["seeds"] == ["Movie[released=1995]"]
+    await expect(bar).to_have_attribute("aria-pressed", "true")
+    await bar.click()
+    await expect(status(page)).to_contain_text("103 nodes, 0 edges")
+    assert state(page)["seeds"] == ["Movie:*"]
+
+
+async def test_bars_of_a_path_add_conditions(visit: Visit, films: Served) -> None:
+    facets = {"facets": ["born", "1.released"], "tab": "groups"}
+    page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
+    group = page.get_by_role("region", name="Group 1.released")
+    await group.get_by_role("button", name="1995 1").click()
+    await expect(field(page, "Condition 1")).to_have_value("1.released=1995")
+    await expect(group.get_by_role("button")).to_have_count(1)
+    await expect(group.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+
+
+async def test_relation_conditions_are_explained_completed_and_their_errors_at_their_field(
+    visit: Visit, films: Served
+) -> None:
+    visit.expect_incident(REFUSED)
+    page = await visit.open(
+        films.url, view="walk", seeds="Person:*", hops=0, where="no -DIRECTED->"
+    )
+    everyone = 287
+    directors = await count_of(page)
+    assert 0 < directors < everyone
+    await field(page, "Condition 2").focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.locator(".suggestions-note:visible")).to_contain_text("By relations: \"no <-")
+    await page.keyboard.type("no -WRO")
+    await page.get_by_role("option", name="no -WROTE-> Movie").click()
+    await expect(field(page, "Condition 2")).to_have_value("no -WROTE-> Movie")
+    await visit.settled()
+    assert 0 < await count_of(page) <= directors
+    await field(page, "Condition 2").fill("no -WRITES-> Movie")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".problem:visible")).to_contain_text('"WRITES"')
+    await expect(field(page, "Condition 2")).to_have_attribute("aria-invalid", "true")
+    await expect(field(page, "Condition 1")).not_to_have_attribute("aria-invalid", "true")
+
+
+async def count_of(page: Page) -> int:
+    """The number of nodes that the status names."""
+    await expect(status(page)).to_contain_text("nodes")
+    return int(re.findall(r"\d+", await status(page).inner_text())[0])
+
+
+async def test_walks_are_rows_with_pages(visit: Visit, films: Served) -> None:
+    path = ["<-ACTED_IN- Person", "-ACTED_IN|DIRECTED-> Movie"]
+    page = await visit.open(films.url, view="walk", seeds="Movie[released>2000]", path=path)
+    await page.get_by_label("Show", exact=True).select_option("walks")
+    await page.get_by_label("Rows, at most").select_option("50")
+    pages = page.get_by_role("group", name="Pages")
+    await expect(pages).to_contain_text("1 to 50 of 749")
+    for name in ("Start", *path):
+        await expect(page.get_by_role("columnheader", name=name)).to_be_visible()
+    rows = page.get_by_role("row")
+    await expect(rows.nth(1)).to_contain_text("A Beautiful Mind")
+    await expect(rows.nth(1)).to_contain_text("ACTED_IN")
+    await visit.tab_to(pages.get_by_role("button", name="Next"))
+    await page.keyboard.press("Enter")
+    await expect(pages).to_contain_text("51 to 100 of 749")
+    await expect(rows.nth(1)).to_contain_text("51")
+    await field(page, "Condition 1").fill("0.released=2001")
+    await page.keyboard.press("Enter")
+    await expect(pages).not_to_contain_text("51 to")
+    assert "offset" not in state(page)
+
+
+async def test_measures_are_columns(visit: Visit, films: Served) -> None:
+    page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, show="ends")
+    await field(page, "Measure 1").fill("count")
+    await page.get_by_role("option", name="count 1").click()
+    await field(page, "Measure 2").fill("max 1.")
+    await page.get_by_role("option", name="max 1.released").click()
+    await field(page, "Sort by").fill("-measure")
+    await page.keyboard.press("Enter")
+    for name in ("count 1", "max 1.released"):
+        await expect(page.get_by_role("columnheader", name=name)).to_be_visible()
+    await expect(page.get_by_role("row").nth(2)).to_contain_text("Meg Ryan")
+    await expect(page.get_by_role("columnheader").nth(1)).to_contain_text("count 1")
+
+
+async def test_along_follows_its_relations_to_a_pattern(visit: Visit, films: Served) -> None:
+    page = await visit.open(films.url, view="walk", seeds=HANKS, to="Person[born<1931]")
+    await field(page, "Relation 1").fill("ACTED")
+    await page.get_by_role("option", name="-ACTED_IN-> Movie").click()
+    await expect(field(page, "Relation 1")).to_have_value("-ACTED_IN-> Movie")
+    await field(page, "Relation 1").fill("-ACTED_IN-")
+    await page.keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("21 nodes, 22 edges")
+    await expect(page.get_by_label("Hops")).to_contain_text("as needed")
+    await field(page, "Step 1").fill("-ACTED_IN->")
+    visit.expect_incident(REFUSED)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".problem:visible")).to_contain_text("along goes without path")
+    await expect(field(page, "Relation 1")).to_have_attribute("aria-invalid", "true")
