@@ -110,7 +110,7 @@ async def test_bars_of_a_path_add_conditions(visit: Visit, films: Served) -> Non
     facets = {"facets": ["born", "1.released"], "tab": "groups"}
     page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
     group = page.get_by_role("region", name="Group 1.released")
-    await group.get_by_role("button", name="1995 1").click()
+    await group.get_by_role("button", name="1995").click()
     await expect(field(page, "Condition 1")).to_have_value("1.released=1995")
     await expect(group.get_by_role("button")).to_have_count(1)
     await expect(group.get_by_role("button")).to_have_attribute("aria-pressed", "true")
@@ -128,7 +128,7 @@ async def test_relation_conditions_are_explained_completed_and_their_errors_at_t
     assert 0 < directors < everyone
     await field(page, "Condition 2").focus()
     await page.keyboard.press("ArrowDown")
-    await expect(page.locator(".suggestions-note:visible")).to_contain_text("By relations: \"no <-")
+    await expect(page.locator(".suggestions-note:visible")).to_contain_text('By relations: "no <-')
     await page.keyboard.type("no -WRO")
     await page.get_by_role("option", name="no -WROTE-> Movie").click()
     await expect(field(page, "Condition 2")).to_have_value("no -WROTE-> Movie")
@@ -150,7 +150,7 @@ async def count_of(page: Page) -> int:
 async def test_walks_are_rows_with_pages(visit: Visit, films: Served) -> None:
     path = ["<-ACTED_IN- Person", "-ACTED_IN|DIRECTED-> Movie"]
     page = await visit.open(films.url, view="walk", seeds="Movie[released>2000]", path=path)
-    await page.get_by_label("Show", exact=True).select_option("walks")
+    await page.get_by_role("combobox", name="Show", exact=True).select_option("walks")
     await page.get_by_label("Rows, at most").select_option("50")
     pages = page.get_by_role("group", name="Pages")
     await expect(pages).to_contain_text("1 to 50 of 749")
@@ -179,7 +179,7 @@ async def test_measures_are_columns(visit: Visit, films: Served) -> None:
     await page.keyboard.press("Enter")
     for name in ("count 1", "max 1.released"):
         await expect(page.get_by_role("columnheader", name=name)).to_be_visible()
-    await expect(page.get_by_role("row").nth(2)).to_contain_text("Meg Ryan")
+    await expect(page.get_by_role("row").nth(1)).to_contain_text("Meg Ryan")
     await expect(page.get_by_role("columnheader").nth(1)).to_contain_text("count 1")
 
 

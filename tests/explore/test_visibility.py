@@ -112,8 +112,8 @@ async def covered(elements: Locator) -> list[str]:
         ("Type", {"sort": "type"}),
         ("Paths", {"path": ACTED, "sort_by": "paths"}),
         (
-            "Distinct",
-            {"path": [ACTED, "<-ACTED_IN- Person"], "count_distinct": 1, "sort": "-distinct"},
+            "count 1",
+            {"path": [ACTED, "<-ACTED_IN- Person"], "measure": "count 1", "sort": "-measure"},
         ),
         ("released", {"path": ACTED, "sort_by": "-released"}),
         ("released", {"path": ACTED, "sort_by": "released desc", "details": "all"}),
@@ -164,9 +164,9 @@ async def test_whole_records_show_their_values(window: Visit, films: Served) -> 
 
 
 async def test_ends_without_their_edges_are_a_table_alone(window: Visit, films: Served) -> None:
-    directed = {"path": [ACTED, "<-DIRECTED- Person"], "show": "ends", "count_distinct": 1}
+    directed = {"path": [ACTED, "<-DIRECTED- Person"], "show": "ends", "measure": "count 1"}
     page = await window.open(films.url, view="walk", seeds=HANKS, **directed)
-    await expect(page.get_by_role("columnheader", name="Distinct")).to_be_visible()
+    await expect(page.get_by_role("columnheader", name="count 1")).to_be_visible()
     await expect(page.get_by_role("columnheader", name="Edges")).to_have_count(0)
     await expect(page.locator(".stage")).to_be_hidden()
     assert await covered(page.locator("thead button, tbody td:not(:first-child)")) == []

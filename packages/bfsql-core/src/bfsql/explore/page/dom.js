@@ -77,12 +77,7 @@ export function isWebAddress(text) {
   return URL.canParse(text);
 }
 
-/**
- * Replace the children of an element.
- *
- * @param {Element} element
- * @param {...any} children
- */
+/** Replace the children of an element. @param {Element} element @param {...any} children */
 export function fill(element, ...children) {
   element.replaceChildren(
     ...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false),

@@ -77,12 +77,7 @@ function has({ graph, picture, calls }, part) {
   return Boolean(graph?.size) && (part === "graph" || Boolean(picture?.works));
 }
 
-/**
- * A file name from the title of a view: letters, digits and dashes, at most 60 characters.
- *
- * @param {string} title
- * @param {string} ending
- */
+/** A file name from the title of a view: letters, digits and dashes, at most 60 characters. @param {string} title @param {string} ending */
 export function fileName(title, ending) {
   const words = title.normalize("NFKC").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
   const cut = Array.from(words).slice(0, 60).join("").replace(/-+$/, "");

@@ -31,13 +31,7 @@ const OPTIONS = new Map([["path", "step"]]);
 const IDENTIFIER = /^[a-z_][a-z0-9_]*$/;
 const LINE = 80;
 
-/**
- * The message of a client that has a session: one line, as it is sent on stdio and over HTTP.
- *
- * @param {string} tool
- * @param {Arguments} args
- * @returns {Written}
- */
+/** The message of a client that has a session: one line, as it is sent on stdio and over HTTP. @param {string} tool @param {Arguments} args @returns {Written} */
 export function asMcp(tool, args) {
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } };
   return { text: json(message) };
@@ -148,11 +142,7 @@ function optionsOf(name, value) {
   return list(value).map((item) => `${option}=${quoted(item)}`);
 }
 
-/**
- * A word of a POSIX shell. Line ends and hidden characters are written in `$'...'` as their bytes.
- *
- * @param {string} text
- */
+/** A word of a POSIX shell. Line ends and hidden characters are written in `$'...'` as their bytes. @param {string} text */
 function quoted(text) {
   if (/^[\w@%+:,./][\w@%+:,./-]*$/.test(text)) return text;
   if (!hasHidden(text) && !/[\n\t]/.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;

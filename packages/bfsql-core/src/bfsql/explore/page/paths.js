@@ -105,8 +105,7 @@ function ends(key, label, placeholder) {
 /**
  * A list of texts that is an argument as it is.
  *
- * @param {string} key @param {string} legend @param {string} word @param {string} placeholder @param {number} most
- * @param {(text: string, known: import("./schema.js").Schema) => import("./combobox.js").Offer} suggest
+ * @param {string} key @param {string} legend @param {string} word @param {string} placeholder @param {number} most @param {(text: string, known: import("./schema.js").Schema) => import("./combobox.js").Offer} suggest
  */
 function texts(key, legend, word, placeholder, most, suggest) {
   return textList({

@@ -22,12 +22,7 @@ function changed() {
   for (const f of [...subscribers]) f();
 }
 
-/**
- * A button that picks a node.
- *
- * @param {string} id
- * @param {string} name
- */
+/** A button that picks a node. @param {string} id @param {string} name */
 export function pickButton(id, name) {
   const button = h("button", { type: "button", class: "small pick", "aria-pressed": String(picked.has(id)), title: "Pick, to walk from several or see what they have in common", "aria-label": `Pick ${name.slice(0, 80)}`, onclick: () => toggle(id, name) }, sign(id));
   const follow = () => {

@@ -9,11 +9,7 @@ import { suggestPatterns } from "./steps.js";
 
 const HITS = 8;
 
-/**
- * Suggestions of entities, from a search.
- *
- * @returns {(text: string) => Promise<import("./combobox.js").Suggestion[]>}
- */
+/** Suggestions of entities, from a search. @returns {(text: string) => Promise<import("./combobox.js").Suggestion[]>} */
 export function entitySuggestions() {
   const one = latest();
   return async (text) => {
@@ -27,11 +23,7 @@ export function entitySuggestions() {
   };
 }
 
-/**
- * Suggestions of patterns and of entities, with examples of patterns.
- *
- * @returns {(text: string) => Promise<import("./combobox.js").Offer>}
- */
+/** Suggestions of patterns and of entities, with examples of patterns. @returns {(text: string) => Promise<import("./combobox.js").Offer>} */
 function patternSuggestions() {
   const entities = entitySuggestions();
   return async (text) => {

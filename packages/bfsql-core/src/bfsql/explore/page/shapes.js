@@ -77,11 +77,7 @@ void main(void) {
   #endif
 }`;
 
-/**
- * The program for sigma, created once sigma is loaded.
- *
- * @param {() => string} ringColour
- */
+/** The program for sigma, created once sigma is loaded. @param {() => string} ringColour */
 export function shapeProgram(ringColour) {
   const { rendering, utils } = /** @type {any} */ (globalThis).Sigma;
   const { FLOAT, UNSIGNED_BYTE, TRIANGLES } = WebGLRenderingContext;

@@ -20,12 +20,7 @@ const subscribers = new Set();
 
 let current = parse(location.hash);
 
-/**
- * Read a fragment; values that cannot be read get their defaults.
- *
- * @param {string} fragment
- * @returns {State}
- */
+/** Read a fragment; values that cannot be read get their defaults. @param {string} fragment @returns {State} */
 export function parse(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   /** @type {State} */

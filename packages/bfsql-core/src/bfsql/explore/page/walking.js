@@ -59,11 +59,7 @@ export function isSet({ seeds }) {
   return seeds.some(isPattern);
 }
 
-/**
- * Whether a text is written as a pattern: a type with an asterisk or brackets behind it.
- *
- * @param {string} text
- */
+/** Whether a text is written as a pattern: a type with an asterisk or brackets behind it. @param {string} text */
 export function isPattern(text) {
   return /^[^[\]]+(?::\*|\[.*\])$/s.test(text.trim());
 }
@@ -91,11 +87,7 @@ function followed({ predicates, direction, hops }) {
   return [hops > 1 ? `${arrow}{1,${hops}}` : arrow];
 }
 
-/**
- * An expansion as it is written in the state: an id, and the step to follow if one was chosen.
- *
- * @param {string} id @param {string} [step]
- */
+/** An expansion as it is written in the state: an id, and the step to follow if one was chosen. @param {string} id @param {string} [step] */
 export function opening(id, step) {
   return step ? JSON.stringify([id, step]) : id;
 }
@@ -130,10 +122,7 @@ export function openingArguments(text, state) {
 /**
  * Make the calls of a state, the main one first.
  *
- * @param {State} state
- * @param {AbortSignal} signal
- * @param {Map<string, import("./api.js").Call>} known Answers of previous expansions; new ones are added.
- * @returns {Promise<Walked>}
+ * @param {State} state @param {AbortSignal} signal @param {Map<string, import("./api.js").Call>} known Answers of previous expansions; new ones are added. @returns {Promise<Walked>}
  */
 export async function walk(state, signal, known) {
   const key = (/** @type {any} */ args) => JSON.stringify(args);

@@ -18,8 +18,7 @@ import { notesList } from "./parts.js";
 /**
  * Check whether an entity has more relations than a picture shows.
  *
- * @param {string} id @param {number} most @param {AbortSignal} [signal]
- * @returns {Promise<Hub | null>} Null if it has no more than that.
+ * @param {string} id @param {number} most @param {AbortSignal} [signal] @returns {Promise<Hub | null>} Null if it has no more than that.
  */
 export async function hubAt(id, most, signal) {
   const { answer, notes } = await call("describe_entity", { id }, signal);
@@ -32,10 +31,7 @@ export async function hubAt(id, most, signal) {
 /**
  * The choice of relations to open.
  *
- * @param {Hub} hub
- * @param {number} limit The maximum number of nodes in an answer.
- * @param {(step: string) => void} choose Called with a step, or with an empty one for all relations.
- * @param {() => void} [cancel]
+ * @param {Hub} hub @param {number} limit The maximum number of nodes in an answer. @param {(step: string) => void} choose Called with a step, or with an empty one for all relations. @param {() => void} [cancel]
  */
 export function hubChoice({ name: title, relations, total, notes }, limit, choose, cancel) {
   const rows = relations.map(([step, n]) =>
