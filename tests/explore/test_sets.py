@@ -106,6 +106,19 @@ async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
     assert state(page)["seeds"] == ["Movie:*"]
 
 
+@pytest.mark.parametrize("name", ["You've Got Mail", "Charlie Wilson's War"])
+async def test_a_bar_of_any_text_filters_and_is_pressed(
+    visit: Visit, films: Served, name: str
+) -> None:
+    seeds = f'Movie[name="{name}"]'
+    groups = {"hops": 0, "tab": "groups", "facets": "name"}
+    page = await visit.open(films.url, view="walk", seeds=seeds, **groups)
+    bar = page.get_by_role("region", name="Group name").get_by_role("button", name=name)
+    await expect(bar).to_have_attribute("aria-pressed", "true")
+    await bar.click()
+    await expect(status(page)).to_contain_text("103 nodes")
+
+
 async def test_bars_of_a_path_add_conditions(visit: Visit, films: Served) -> None:
     facets = {"facets": ["born", "1.released"], "tab": "groups"}
     page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
