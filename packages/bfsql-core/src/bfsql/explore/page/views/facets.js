@@ -58,9 +58,9 @@ function filter(key, value, { seeds, path, along, to, hops, where }) {
   return { now, change: { seeds: [now ? (rest.endsWith("]") ? rest : `${rest}:*`) : `${rest}[${condition}]`] } };
 }
 
-/** A value of a condition, in quotes where answers write it so. @param {string} value */
+/** A value of a condition, in quotes where answers write it so (`models/condition.py`). @param {string} value */
 function quoted(value) {
-  if (value && value === value.trim() && !/^["'`=<>~]|[[\]|{}]|\s(and|or)\s|&&|[=<>~|(,:]\s*["'`]/i.test(value)) return value;
+  if (value && value === value.trim() && !/^["'`=<>~]|[[\]|{}]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*["'`]/is.test(value)) return value;
   const quote = [..."\"'`"].find((one) => !value.includes(one)) ?? "";
   return quote + value + quote;
 }
