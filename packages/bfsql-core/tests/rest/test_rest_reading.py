@@ -445,3 +445,36 @@ async def test_who_has_the_bytes_already_is_told_so(web: httpx2.AsyncClient) -> 
     assert other.headers["etag"] != tag
     batch = await web.post("/entities/batch", json={"ids": []}, headers={"If-None-Match": "*"})
     assert (batch.status_code, batch.headers["cache-control"]) == (200, "no-store")
+
+
+async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.AsyncClient) -> None:
+    document = await read(web, "/entities?type=Film&where=name~e&limit=1")
+    assert document["count"] == 2
+    seen = [*document["results"]]
+    while following := document.get("next"):
+        document = await read(web, urljoin("/entities", following))
+        seen += document["results"]
+    assert seen == [{"id": "film:1", "@type": "Film"}, {"id": "film:2", "@type": "Film"}]
+    alone = await read(web, "/entities?where=year%3D1993")
+    assert alone["results"] == [{"id": "film:1", "@type": "Film"}]
+    none = await read(web, "/entities?type=Film&where=year%3D1800")
+    assert (none["count"], none["results"]) == (0, [])
+    assert none["notes"][0].startswith('Nothing is "Film[year=1800]".')
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "The parameter q is missing. Give q for a search by name, or type and where"),
+        ("q=x&where=year%3D1", "type, where and offset are for a list of entities"),
+        ("type=Flim", 'this graph has no type "Flim". The nearest: Film'),
+        ("type=Film&where=year%3D", "has no value behind ="),
+        ("type=Film&limit=0", "limit must be a whole number from 1 to 100"),
+    ],
+)
+async def test_what_cannot_be_listed_is_one_sentence(
+    web: httpx2.AsyncClient, query: str, message: str
+) -> None:
+    answer = await web.get(f"/entities?{query}")
+    assert answer.status_code == 400
+    assert message in answer.json()["detail"]

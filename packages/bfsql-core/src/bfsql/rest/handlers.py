@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text, excerpt
+from bfsql.answers.notes import NextPage
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
 from bfsql.models import Edge, Metadata, Property, Triple
@@ -127,14 +128,55 @@ async def tool(request: ApiRequest) -> Reply:
 
 
 async def search(request: ApiRequest) -> Reply:
-    """Find entities by name."""
+    """Find entities by name, or list those of some types that meet conditions."""
     query: SearchQuery = request.parameters
+    if query.q is None:
+        return await _listed(request, query)
+    if query.type or query.where or query.offset:
+        raise ToolError(
+            "type, where and offset are for a list of entities, which has no q. A search by name "
+            "takes types.",
+            kind="bad_value",
+            argument="q",
+        )
     db = request.api.db
     types = await _types(request.api, query.types)
     hits = (await classified_search(db, query.q, types, query.limit)).hits
     facts = await contexts(db, namesakes(hit.stub for hit in hits))
     results = [_hit(hit, facts.get(hit.stub.id)) for hit in hits]
     return reply({"@context": context("./"), "results": results})
+
+
+async def _listed(request: ApiRequest, query: SearchQuery) -> Reply:
+    """A page of the entities of some types that meet conditions, sorted by id."""
+    types = [*query.type, *await _types(request.api, query.types)]
+    if not types and not query.where:
+        raise ToolError(
+            "The parameter q is missing. Give q for a search by name, or type and where for a list "
+            "of entities.",
+            kind="missing_argument",
+            argument="q",
+        )
+    brackets = "".join(f"[{text}]" for text in query.where) or ":*"
+    arguments = {
+        "seeds": [f"{'|'.join(types) or '*'}{brackets}"],
+        "limit": query.limit,
+        "offset": query.offset,
+        "topology_only": True,
+    }
+    answer = await request.api.graph.call("bfs_query", arguments, caller=request.caller)
+    nodes, total = answer.content["nodes"], answer.content["node_count"]
+    results = [{"id": node["id"], "@type": node["entity_type"]} for node in nodes]
+    document: dict[str, Any] = {"@context": context("./"), "count": total, "results": results}
+    pages = {str(one) for one in answer.note_data if isinstance(one, NextPage)}
+    if notes := [text for text in answer.notes if text not in pages]:
+        document["notes"] = notes
+    end = query.offset + len(nodes)
+    if end >= total or not nodes:
+        return reply(document)
+    of = [("type", name) for name in types] + [("where", text) for text in query.where]
+    link = "?" + urlencode([*of, ("limit", query.limit), ("offset", end)])
+    return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
 
 
 async def _types(api: Api, given: Sequence[str]) -> list[str]:

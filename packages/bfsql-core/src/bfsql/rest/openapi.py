@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -153,7 +153,8 @@ def _tool_paths(tools: Iterable[ToolDefinition], route: ApiRoute) -> JsonSchema:
 
 def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = None) -> JsonSchema:
     """What a route accepts and returns."""
-    fields = getattr(route.answer, "model_fields", {})
+    models = get_args(route.answer) or (route.answer,)
+    fields = {name for model in models for name in getattr(model, "model_fields", ())}
     media_type = JSON_LD if "context" in fields else HTML if route.answer is str else JSON
     ok: JsonSchema = {
         "description": "The requested document.",

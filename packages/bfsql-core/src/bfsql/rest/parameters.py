@@ -54,12 +54,24 @@ _MAXIMUM = "The maximum number."
 
 
 class SearchQuery(StrictModel):
-    """Parameters of a search."""
+    """Parameters of a search, or of a list of entities."""
 
-    q: str = Field(description="A name, an alias, a part of a name, or an id.")
+    q: str | SkipJsonSchema[None] = optional(
+        "A name, an alias, a part of a name, or an id; without it, entities are listed."
+    )
     types: _Repeated = Field(
         default_factory=list,
         description="Entity types to keep: repeated, or one text separated by commas.",
+    )
+    type: _Repeated = Field(
+        default_factory=list, description="Of a list: types of the entities, repeated."
+    )
+    where: _Repeated = Field(
+        default_factory=list,
+        description="Of a list: conditions that all hold, such as year>=2010, repeated.",
+    )
+    offset: Annotated[int, Field(ge=0), _WHOLE] = Field(
+        0, description="Of a list: entities to skip; `next` of the previous page has it."
     )
     limit: Annotated[int, Field(ge=1, le=100), _WHOLE] = Field(20, description=_MAXIMUM)
 

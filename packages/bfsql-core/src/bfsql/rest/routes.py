@@ -191,6 +191,27 @@ def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
 
 Entities = _answer("Entities", _Document, results=list[EntityInBatch])
 Hits = _answer("Hits", _JsonLd, results=list[Hit])
+
+
+class EntityStub(StrictModel):
+    """An entity of a list."""
+
+    id: str
+    type: _Type
+
+
+class EntityList(_JsonLd):
+    """A page of the entities of some types that meet conditions."""
+
+    count: int = Field(description="Number of all of them.")
+    results: list[EntityStub] = Field(description="Sorted by id.")
+    notes: list[str] = optional("What is missing, and what was taken for what was written.")
+    next: str = optional(
+        "The next page, relative to this one; absent on the last.",
+        json_schema_extra={"format": "uri-reference"},
+    )
+
+
 Ring = _answer("Ring", _Document, relations=list[Triple])
 RelationsWithMetadata = _answer("RelationsWithMetadata", _Document, results=list[RelationInBatch])
 Context = _answer("Context", _Document, context=Annotated[dict[str, Any], Field(alias="@context")])
@@ -202,7 +223,7 @@ ROUTES = (
     _get("/schema", handlers.schema, "The schema", Schema),
     _get("/outline", handlers.outline, "The outline", Outline),
     _get("/context", handlers.json_ld_context, "The context", Context),
-    _get("/entities", handlers.search, "A search", Hits, SearchQuery),
+    _get("/entities", handlers.search, "A search", Hits | EntityList, SearchQuery),
     _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
     _one("/entities/{id}", handlers.entity, "An entity", Entity, EntityQuery),
     _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
