@@ -255,3 +255,18 @@ async def test_what_the_store_leaves_out_makes_nodes_undecided_and_counts_bounds
     assert {node["id"] for node in answer["nodes"]} == {"b", "c"}
     answer = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], where=["-to-> >= 1"])
     assert {node["id"]: node.get("undecided") for node in answer["nodes"]} == {"a": None, "b": True}
+
+
+async def test_presence_is_a_condition_of_where_with_a_type_or_a_step():
+    records = [
+        NodeRecord("a", "A", {"year": 1}),
+        NodeRecord("b", "A", {}),
+        NodeRecord("c", "B", {}),
+    ]
+    records += [EdgeRecord("c", "to", "a"), EdgeRecord("c", "to", "b")]
+    for where, wanted in (("A.year", {"a"}), ("no A.year", {"b"})):
+        answer = await same(records, seeds=["A:*"], where=[where])
+        assert {node["id"] for node in answer["nodes"]} == wanted
+    for where, wanted in (("1.year", {"a"}), ("no 1.year", {"b"})):
+        answer = await same(records, seeds=["c"], path=["-to->"], where=[where], show="ends")
+        assert {node["id"] for node in answer["nodes"]} == wanted

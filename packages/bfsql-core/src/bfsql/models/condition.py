@@ -199,8 +199,8 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
     Raises:
         ToolError: The text is not a condition.
     """
-    step, rest = _step(text, names, steps)
-    absent, rest = _without_no(rest)
+    absent, rest = _without_no(text)
+    step, rest = _step(rest, names, steps)
     scope, written_scope, rest = _scope(rest, names)
     one = property_condition(f"no {rest}" if absent else rest, "where", whole=text)
     if one.operator == "has" and scope is None and step is None:
