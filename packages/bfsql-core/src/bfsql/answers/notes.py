@@ -272,13 +272,23 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield (
             f"Step {end.step} ({plain(end.text)}) found nothing from {counted(end.nodes, 'node')}."
         )
-    if end is not None and end.step and end.nodes and end.removed:
-        yield "What it found was removed by exclude_node_types, min_mentions or where."
-    if end is not None and end.turned is not None:
-        yield f"The other direction would have found something: {plain(end.turned)}."
+    if end is not None:
+        yield from _why_it_ended(end)
     under_way = call.current()
     if result.facts.omissions or (under_way is not None and under_way.omissions):
         yield "The store left out edges, so this is no proof that there is nothing."
+
+
+def _why_it_ended(end: DeadEnd) -> Iterator[str]:
+    if end.step and end.nodes and end.removed:
+        yield "What it found was removed by exclude_node_types, min_mentions or where."
+    if end.turned_back:
+        yield (
+            "It found only the edges by which the walks had come, and two consecutive edges of a "
+            "walk are never the same edge."
+        )
+    if end.turned is not None:
+        yield f"The other direction would have found something: {plain(end.turned)}."
 
 
 def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:

@@ -59,6 +59,8 @@ class DeadEnd:
     """The step in the other direction, if that would have found something."""
     backwards: bool = False
     """Whether it was walked from the nodes of `to`."""
+    turned_back: bool = False
+    """Whether it found only the edges by which walks had come, which they may not take again."""
     compared: bool = False
     """Whether complete walks were found, and none met the comparisons of steps."""
     astray: bool = False

@@ -176,7 +176,7 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
         layer, astray = len(walked.layers) - 1, True
         if walked.frontiers[layer].backwards:
             return None
-    nodes, backwards, removed = walked.frontiers[layer]
+    nodes, backwards, removed, turned_back = walked.frontiers[layer]
     number = walked.layers[layer].step
     step = walked.path.steps[number]
     turned = None
@@ -191,6 +191,7 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
         removed=removed,
         turned=turned,
         backwards=backwards,
+        turned_back=turned_back,
         astray=astray,
     )
 
@@ -198,7 +199,7 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
 async def _finds(walked: Walked, layer: int, step: Step) -> bool:
     """Whether another step, in place of one that found nothing, leads to the required nodes."""
     columns, layers = walked.columns, walked.layers
-    nodes, backwards, _ = walked.frontiers[layer]
+    nodes, backwards, *_ = walked.frontiers[layer]
     direction = FLIPPED[step.direction] if backwards else step.direction
     types, among = step.types, walked.targets if layer == len(layers) - 1 else None
     if backwards:

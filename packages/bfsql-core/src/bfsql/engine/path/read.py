@@ -63,6 +63,8 @@ class Frontier(NamedTuple):
     """Whether the nodes are those that the layer has to reach."""
     removed: bool
     """Whether conditions removed something that was found from these nodes."""
+    turned_back: bool = False
+    """Whether every edge that was found is the one by which walks had come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class PathReader:
     async def _read_layer(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
         """Read the arcs of a layer at some nodes and apply the conditions."""
         layer = self._layers[number]
-        self._removed = False
+        self._removed = self._turned_back = False
         if len(frontier):
             try:
                 async with call.time_limit(RING_SHARE):
@@ -236,7 +238,7 @@ class PathReader:
                 raise self._unfinished(layer, frontier, met) from None
             self._room -= len(arcs)
             self._arcs[number] = arcs
-        self._frontiers[number] = Frontier(frontier, backwards, self._removed)
+        self._frontiers[number] = Frontier(frontier, backwards, self._removed, self._turned_back)
 
     def _unfinished(self, layer: Layer, frontier: IntArray, met: BoundMet | None) -> StepUnfinished:
         return StepUnfinished(
@@ -266,7 +268,9 @@ class PathReader:
     async def _continuing_arcs(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that join those read before and that the conditions keep."""
         layer = self._layers[number]
-        arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
+        fresh = len(arcs)
+        arcs = await off_loop(fresh, lambda: self._joined(number, arcs, backwards=backwards))
+        self._turned_back = bool(fresh) and not len(arcs)
         if len(arcs):
             self._conditions.learn(NO_HANDLES, arcs.predicates)
             stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
