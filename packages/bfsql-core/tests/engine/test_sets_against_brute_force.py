@@ -275,8 +275,5 @@ async def test_presence_is_a_condition_of_where_with_a_type_or_a_step():
 async def test_walks_that_end_since_no_edge_is_taken_twice_in_a_row_say_so():
     records = [NodeRecord(i, "A", {}) for i in "ab"] + [EdgeRecord("a", "to", "b", {})]
     answer = await same(records, seeds=["a"], path=["-to->", "<-to-"])
-    assert answer["notes"] == [
-        "Step 2 (<-to-) found nothing from 1 node.",
-        "It found only the edges by which the walks had come, and two consecutive edges of a walk "
-        "are never the same edge.",
-    ]
+    assert answer["notes"][0] == "Step 2 (<-to-) found nothing from 1 node."
+    assert answer["notes"][1].startswith("It found only the edges by which the walks had come")
