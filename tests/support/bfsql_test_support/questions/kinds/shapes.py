@@ -1,0 +1,265 @@
+"""Questions whose relations form a chain, a cycle or a fork, and walks as rows."""
+
+from __future__ import annotations
+
+import re
+
+import networkx as nx
+
+from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+
+FAR = 5
+"""Most papers on a chain of coauthors, where a plan has to set a bound."""
+
+
+class PeopleBetweenTwoAuthors(Kind):
+    text = "How many people stand between {one} and {other} on a shortest chain of coauthors?"
+    form = Form.NUMBER
+
+    def draw(self, world: Drawing) -> Drawn:
+        edges = [(s, o) for s, o, p in world.graph.edges(keys=True) if p == "authored"]
+        authored = nx.Graph(edges)
+
+        def chosen() -> Drawn | None:
+            one = world.one("Person", authored.has_node)
+            other = world.one("Person", authored.has_node)
+            if one == other or not nx.has_path(authored, one, other):
+                return None
+            papers = nx.shortest_path_length(authored, one, other) // 2
+            about = {"one": world.name(one), "other": world.name(other)}
+            return (about, papers - 1) if 2 <= papers <= FAR else None
+
+        return world.until(chosen)
+
+    async def six_tools(self, ask: SixTools, one: str, other: str) -> int:
+        answer = await ask.bfs(one, to=[other], along=["-authored-"], limit=0)
+        [edges] = [int(n) for note in answer["notes"] for n in re.findall(r"(\d+) edge", note)]
+        return edges // 2 - 1
+
+    async def cypher(self, ask: CypherTools, one: str, other: str) -> int:
+        edges = await ask.value(
+            "MATCH p = shortestPath((:Person {name: $one})-[:authored*..10]-"
+            "(:Person {name: $other})) RETURN length(p) AS n",
+            one=one,
+            other=other,
+        )
+        return int(edges) // 2 - 1
+
+    async def sparql(self, ask: SparqlTools, one: str, other: str) -> int:
+        for papers in range(1, FAR + 1):
+            chain = "/".join([":authored/^:authored"] * papers)
+            query = (
+                f"SELECT ?a {{ ?a rdfs:label $one ; {chain} ?b . ?b rdfs:label $other }} LIMIT 1"
+            )
+            if await ask.rows(query, one=one, other=other):
+                return papers - 1
+        raise ValueError(f"{one} and {other} are not connected")
+
+
+class EverythingAboveADisease(Kind):
+    text = "Of which diseases is {disease} a kind, directly or through any number of others?"
+
+    def draw(self, world: Drawing) -> Drawn:
+        far = len(world.world.of("Disease"))
+        found = world.one("Disease", lambda d: len(world.within(d, "is_a", far)) > 1)
+        return {"disease": world.name(found)}, world.names(world.within(found, "is_a", far))
+
+    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
+        answer = await ask.bfs(disease, along=["-is_a->"], fields=["name"])
+        return [name for name in names(answer["nodes"]) if name != disease]
+
+    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
+        return await ask.column(
+            "MATCH (:Disease {name: $disease})-[:is_a*]->(d) RETURN DISTINCT d.name AS name",
+            disease=disease,
+        )
+
+    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
+        return await ask.column(
+            "SELECT DISTINCT ?name { ?a a :Disease ; rdfs:label $disease ; :is_a+ ?d . "
+            "?d rdfs:label ?name }",
+            disease=disease,
+        )
+
+
+class TrianglesOfAProtein(Kind):
+    text = "Which proteins interact with {protein} and with another protein that does so, too?"
+
+    def draw(self, world: Drawing) -> Drawn:
+        edges = [(s, o) for s, o, p in world.graph.edges(keys=True) if p == "interacts_with"]
+        near = nx.Graph(edges)
+
+        def corners(protein: str) -> set[str]:
+            around = set(near[protein]) if protein in near else set()
+            return {p for p in around if set(near[p]) & around}
+
+        found = world.one("Protein", lambda p: 1 < len(corners(p)) <= 20)
+        return {"protein": world.name(found)}, world.names(corners(found))
+
+    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
+        steps = ["-interacts_with- Protein"] * 3
+        return names(await ask.walk(protein, *steps, where=["3 = 0"], show="1"))
+
+    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
+        return await ask.column(
+            "MATCH (a:Protein {name: $protein})-[:interacts_with]-(p)-[:interacts_with]-()"
+            "-[:interacts_with]-(a) RETURN DISTINCT p.name AS name",
+            protein=protein,
+        )
+
+    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
+        both = "(:interacts_with|^:interacts_with)"
+        return await ask.column(
+            f"SELECT DISTINCT ?name {{ ?a a :Protein ; rdfs:label $protein ; {both} ?p . "
+            f"?p {both} ?q ; rdfs:label ?name . ?q {both} ?a }}",
+            protein=protein,
+        )
+
+
+class PapersThatTheirAuthorCites(Kind):
+    text = "Which of their own papers does {person} cite?"
+
+    def draw(self, world: Drawing) -> Drawn:
+        def own(person: str) -> set[str]:
+            papers = set(world.out(person, "authored"))
+            return {cited for paper in papers for cited in world.out(paper, "cites")} & papers
+
+        found = world.one("Person", lambda p: len(own(p)) > 1)
+        return {"person": world.name(found)}, world.names(own(found))
+
+    async def six_tools(self, ask: SixTools, person: str) -> list[str]:
+        steps = ("-authored-> Paper", "-cites-> Paper", "<-authored- Person")
+        return names(await ask.walk(person, *steps, where=["3 = 0"], show="2"))
+
+    async def cypher(self, ask: CypherTools, person: str) -> list[str]:
+        return await ask.column(
+            "MATCH (a:Person {name: $person})-[:authored]->(:Paper)-[:cites]->(p:Paper)"
+            "<-[:authored]-(a) RETURN DISTINCT p.name AS name",
+            person=person,
+        )
+
+    async def sparql(self, ask: SparqlTools, person: str) -> list[str]:
+        return await ask.column(
+            "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?q , ?p . ?q :cites ?p . "
+            "?p rdfs:label ?name }",
+            person=person,
+        )
+
+
+class CompoundsThatTreatAndInhibit(Kind):
+    text = "Which compounds treat {disease} and inhibit {protein}?"
+
+    def draw(self, world: Drawing) -> Drawn:
+        def chosen() -> Drawn | None:
+            protein = world.one("Protein", lambda p: len(world.into(p, "inhibits")) > 2)
+            disease = world.one("Disease")
+            treating, hitting = world.into(disease, "treats"), world.into(protein, "inhibits")
+            both = set(treating) & set(hitting)
+            if len(both) < 2 or len(both) == len(treating):
+                return None
+            return {"disease": world.name(disease), "protein": world.name(protein)}, world.names(
+                both
+            )
+
+        return world.until(chosen)
+
+    async def six_tools(self, ask: SixTools, disease: str, protein: str) -> list[str]:
+        return names(await ask.walk(disease, f"<-treats- Compound[-inhibits-> {protein}]"))
+
+    async def cypher(self, ask: CypherTools, disease: str, protein: str) -> list[str]:
+        return await ask.column(
+            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound)-[:inhibits]->"
+            "(:Protein {name: $protein}) RETURN c.name AS name",
+            disease=disease,
+            protein=protein,
+        )
+
+    async def sparql(self, ask: SparqlTools, disease: str, protein: str) -> list[str]:
+        return await ask.column(
+            "SELECT ?name { ?d rdfs:label $disease . ?p rdfs:label $protein . "
+            "?c :treats ?d ; :inhibits ?p ; rdfs:label ?name }",
+            disease=disease,
+            protein=protein,
+        )
+
+
+class RivalsOfACompound(Kind):
+    text = (
+        "Which compounds other than {compound} are tested in a trial of a disease that another "
+        "trial, of {compound}, studies?"
+    )
+
+    def draw(self, world: Drawing) -> Drawn:
+        def rivals(compound: str) -> set[str]:
+            trials = world.into(compound, "tests")
+            pairs = ((t, d) for t in trials for d in world.out(t, "studies"))
+            others = {u for t, d in pairs for u in world.into(d, "studies") if u != t}
+            return {c for u in others for c in world.out(u, "tests")} - {compound}
+
+        found = world.one("Compound", lambda c: 1 < len(rivals(c)) <= 40)
+        return {"compound": world.name(found)}, world.names(rivals(found))
+
+    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
+        steps = ("<-tests- Trial", "-studies-> Disease", "<-studies- Trial", "-tests-> Compound")
+        return names(await ask.walk(compound, *steps, where=["4 != 0"]))
+
+    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
+        return await ask.column(
+            "MATCH (a:Compound {name: $compound})<-[:tests]-(:Trial)-[:studies]->(:Disease)"
+            "<-[:studies]-(:Trial)-[:tests]->(c:Compound) WHERE c <> a "
+            "RETURN DISTINCT c.name AS name",
+            compound=compound,
+        )
+
+    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
+        return await ask.column(
+            "SELECT DISTINCT ?name { ?a rdfs:label $compound . ?t :tests ?a ; :studies ?d . "
+            "?u :studies ?d ; :tests ?c . ?c rdfs:label ?name FILTER(?t != ?u && ?c != ?a) }",
+            compound=compound,
+        )
+
+
+class SponsorsOfEachTrial(Kind):
+    text = "Which trials test {compound}, and which companies sponsor each of them?"
+    form = Form.TABLE
+    hint = "from trial to the list of its companies"
+
+    def draw(self, world: Drawing) -> Drawn:
+        def sponsors(compound: str) -> dict[str, list[str]]:
+            trials = world.into(compound, "tests")
+            return {world.name(t): world.names(world.into(t, "sponsors")) for t in trials}
+
+        found = world.one("Compound", lambda c: 3 <= len(sponsors(c)) <= 20)
+        return {"compound": world.name(found)}, sponsors(found)
+
+    async def six_tools(self, ask: SixTools, compound: str) -> dict[str, list[str]]:
+        steps = ["<-tests- Trial", "<-sponsors- Company"]
+        answer = await ask.bfs(compound, path=steps, show="walks", fields=["name"])
+        called = {node["id"]: node["metadata"]["name"] for node in answer["nodes"]}
+        rows = [[called[node] for node in walk["nodes"]] for walk in answer["walks"]]
+        return _grouped([(trial, company) for _, trial, company in rows])
+
+    async def cypher(self, ask: CypherTools, compound: str) -> dict[str, list[str]]:
+        rows = await ask.rows(
+            "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial)<-[:sponsors]-(c:Company) "
+            "RETURN t.name AS trial, c.name AS company",
+            compound=compound,
+        )
+        return _grouped([(row["trial"], row["company"]) for row in rows])
+
+    async def sparql(self, ask: SparqlTools, compound: str) -> dict[str, list[str]]:
+        rows = await ask.rows(
+            "SELECT ?trial ?company { ?a rdfs:label $compound . ?t :tests ?a ; rdfs:label ?trial . "
+            "?c :sponsors ?t ; rdfs:label ?company }",
+            compound=compound,
+        )
+        return _grouped([(row["trial"], row["company"]) for row in rows])
+
+
+def _grouped(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for first, second in pairs:
+        found.setdefault(first, []).append(second)
+    return found
