@@ -192,12 +192,8 @@ class MostSurelyInhibited(Kind):
         return {"compound": world.name(found)}, world.name(surest(found) or "")
 
     async def six_tools(self, ask: SixTools, compound: str) -> str:
-        answer = await ask.bfs(
-            compound, path=["-inhibits-> Protein"], fields=["name", "confidence"]
-        )
-        surest = max(answer["edges"], key=lambda edge: edge["metadata"]["confidence"])
-        [found] = names([n for n in answer["nodes"] if n["id"] == surest["object"]])
-        return found
+        order = {"measure": "max 1.inhibits.confidence", "sort_by": "-measure", "limit": 1}
+        return names(await ask.walk(compound, "-inhibits-> Protein", **order))[0]
 
     async def cypher(self, ask: CypherTools, compound: str) -> Any:
         return await ask.value(

@@ -260,8 +260,8 @@ class TrialsInEachPhase(Kind):
         return {"disease": world.name(found)}, dict(counts)
 
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
-        found = await ask.walk(disease, "<-studies- Trial", fields=["phase"])
-        return dict(Counter(str(node["metadata"]["phase"]) for node in found))
+        answer = await ask.bfs(disease, path=["<-studies- Trial"], facets=["phase"], limit=0)
+        return dict(answer["facets"]["phase"]["values"])
 
     async def cypher(self, ask: CypherTools, disease: str) -> dict[str, int]:
         rows = await ask.rows(

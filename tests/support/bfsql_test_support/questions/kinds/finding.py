@@ -127,10 +127,7 @@ class CentresOfNamesakes(Kind):
         return world.until(chosen)
 
     async def six_tools(self, ask: SixTools, person: str) -> list[str]:
-        hits = await ask.call("search_entities", query=person, node_types=["Person"])
-        people = [hit["id"] for hit in hits if hit["name"] == person]
-        answer = await ask.bfs(*people, path=["-member_of-> Centre"], show="ends", fields=["name"])
-        return names(answer["nodes"])
+        return names(await ask.walk(f"Person[name={person}]", "-member_of-> Centre"))
 
     async def cypher(self, ask: CypherTools, person: str) -> list[str]:
         return await ask.column(

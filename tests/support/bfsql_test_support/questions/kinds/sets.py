@@ -1,4 +1,4 @@
-"""Questions that begin at a set: all entities of a type that meet conditions, "no" and "at least"."""
+"""Questions about sets of entities: by type and properties, by "no" and by "at least"."""
 
 from __future__ import annotations
 
