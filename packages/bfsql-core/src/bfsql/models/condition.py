@@ -29,7 +29,7 @@ Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks"
 """`has` and `lacks` ask for the presence of a property, whatever its value."""
 
 
-_SPELLINGS: dict[str, Operator] = {
+SPELLINGS: dict[str, Operator] = {
     "=": "=",
     "==": "=",
     "!=": "!=",
@@ -42,6 +42,7 @@ _SPELLINGS: dict[str, Operator] = {
     "=>": ">=",
     "~": "~",
 }
+"""The operators in all spellings."""
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
@@ -237,7 +238,7 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
         if not key.strip() or (" " in key.strip() and key.strip()[0] not in _QUOTES):
             raise _wrong(shown, "has no operator", argument)
         return PropertyCondition(_unquoted(key), "lacks" if absent else "has")
-    if found[0] not in _SPELLINGS:
+    if found[0] not in SPELLINGS:
         raise _unreadable(shown, found[0], argument)
     key, written = _unquoted(text[: found.start()]), text[found.end() :]
     if not key:
@@ -248,7 +249,7 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
     if "" in values:
         why = f'has no value behind {found[0]}; empty text is written ""'
         raise _wrong(shown, why, argument)
-    return PropertyCondition(key, _SPELLINGS[found[0]], tuple(map(_unquoted, values)))
+    return PropertyCondition(key, SPELLINGS[found[0]], tuple(map(_unquoted, values)))
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:

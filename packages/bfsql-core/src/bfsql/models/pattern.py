@@ -31,20 +31,6 @@ COMPARE: dict[Comparison, Callable[[Any, int], Any]] = {
 }
 """The comparisons of a number of nodes; each also works on arrays."""
 
-COMPARISONS: dict[str, Comparison] = {
-    "=": "=",
-    "==": "=",
-    "!=": "!=",
-    "<>": "!=",
-    "<": "<",
-    "<=": "<=",
-    "=<": "<=",
-    ">": ">",
-    ">=": ">=",
-    "=>": ">=",
-}
-"""The comparisons in all spellings."""
-
 _NAME_LETTERS = re.compile(r"[\[\]|{}(),<>-]")
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
@@ -32,8 +32,8 @@ from bfsql.models import (
     Step,
     StepComparison,
 )
-from bfsql.models.condition import property_condition, quoted_spans
-from bfsql.models.pattern import COMPARISONS
+from bfsql.models.condition import SPELLINGS, property_condition, quoted_spans
+from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
@@ -235,7 +235,9 @@ class PatternReader:
         path = self.path([rest[: counted.start()] if counted else rest], scope or types)
         one = RelationCondition(tuple(path.steps))
         if counted:
-            one = replace(one, comparison=COMPARISONS[counted[1]], number=int(counted[2]))
+            one = replace(
+                one, comparison=cast("Comparison", SPELLINGS[counted[1]]), number=int(counted[2])
+            )
         if negated and counted:
             raise self._error(f"{excerpt(text)} has both no and a number. Leave one of them out.")
         if negated:
