@@ -213,7 +213,7 @@ class EndResolver:
         if not bracket and text.rstrip().endswith("*"):
             types, bracket, _ = text.rpartition(":")
         latest = self._schema.latest
-        if not bracket or latest is None:
+        if not bracket or not types.strip() or latest is None:
             return
         known = KnownNames(latest.entity_types)
         for name in types.split("|"):
