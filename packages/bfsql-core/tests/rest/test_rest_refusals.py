@@ -72,7 +72,6 @@ async def test_an_unknown_relation_says_how_relations_are_found(web: httpx2.Asyn
 @pytest.mark.parametrize(
     ("path", "argument", "says"),
     [
-        ("/entities", "q", "q is missing"),
         ("/entities?q=a&q=b", "q", "given 2 times"),
         ("/entities?q=a&limit=0", "limit", 'from 1 to 100, not "0"'),
         ("/entities?q=a&limit=1e3", "limit", "whole number"),

@@ -150,13 +150,6 @@ async def search(request: ApiRequest) -> Reply:
 async def _listed(request: ApiRequest, query: SearchQuery) -> Reply:
     """A page of the entities of some types that meet conditions, sorted by id."""
     types = [*query.type, *await _types(request.api, query.types)]
-    if not types and not query.where:
-        raise ToolError(
-            "The parameter q is missing. Give q for a search by name, or type and where for a list "
-            "of entities.",
-            kind="missing_argument",
-            argument="q",
-        )
     brackets = "".join(f"[{text}]" for text in query.where) or ":*"
     arguments = {
         "seeds": [f"{'|'.join(types) or '*'}{brackets}"],
