@@ -218,3 +218,7 @@ def test_a_long_text_costs_no_more_than_its_length(text):
 def test_conditions_in_brackets_are_as_many_as_where_takes():
     with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
         reader().pattern("Trial" + "[a=1]" * 201)
+    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+        reader().pattern("Trial[" + ", ".join(f"a={n}" for n in range(201)) + "]")
+    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+        reader("path").path(["-tests" + "[a=1]" * 201 + "->"])

@@ -180,14 +180,9 @@ class PatternReader:
         properties: list[PropertyCondition] = []
         relations: list[RelationCondition] = []
         for content in brackets:
-            self._count += 1
-            if self._count > MOST_CONDITIONS:
-                raise self._error(
-                    f"more than {MOST_CONDITIONS} conditions stand in brackets. Join the values of "
-                    'one property by a bar, "year=2001|2002", or make several calls.'
-                )
             relation = self.relation(content, types)
             if relation is not None:
+                self._add_conditions(1)
                 relations.append(relation.condition)
             else:
                 properties += self._properties(content)
@@ -202,7 +197,21 @@ class PatternReader:
         ]
         ends = [0, *(place for found in joints for place in found.span()), len(content)]
         parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
+        self._add_conditions(len(parts))
         return [property_condition(part, self._argument) for part in parts]
+
+    def _add_conditions(self, count: int) -> None:
+        """Count conditions in brackets.
+
+        Raises:
+            ToolError: There are too many.
+        """
+        self._count += count
+        if self._count > MOST_CONDITIONS:
+            raise self._error(
+                f"more than {MOST_CONDITIONS} conditions stand in brackets. Join the values of "
+                'one property by a bar, "year=2001|2002", or make several calls.'
+            )
 
     # --- relation conditions --------------------------------------------------------
 
@@ -229,7 +238,7 @@ class PatternReader:
                 return None
             scope = frozenset(self._type(name) for name in front[0]) or None
             rest = front[2]
-        if not re.search(r"-", rest.lstrip("<- ")) and "--" not in rest:
+        if "-" not in rest.lstrip("<- ") and "--" not in rest:
             return None
         counted = _NUMBER.search(rest)
         path = self.path([rest[: counted.start()] if counted else rest], scope or types)
