@@ -117,19 +117,20 @@ class _Dictionary:
 
     def value(self, code: int) -> Scalar:
         """The value of a code, numbers as text: they are compared alike."""
-        kinds, texts, _ = self._row((code - FIRST) // VALUES)
-        text = texts[(code - FIRST) % VALUES].decode()
-        kind = kinds[0 if len(kinds) == 1 else (code - FIRST) % VALUES]
+        kind, text = self._kind_and_text(code)
         return text == "true" if kind == BOOLEAN else text
 
     def original(self, code: int) -> Scalar:
         """The value of a code as the record has it."""
-        kinds, texts, _ = self._row((code - FIRST) // VALUES)
-        text = texts[(code - FIRST) % VALUES].decode()
-        kind = kinds[0 if len(kinds) == 1 else (code - FIRST) % VALUES]
+        kind, text = self._kind_and_text(code)
         if kind == NUMBER:
             return int(text) if text.lstrip("-").isdigit() else float(text)
         return text == "true" if kind == BOOLEAN else text
+
+    def _kind_and_text(self, code: int) -> tuple[int, str]:
+        row, place = divmod(code - FIRST, VALUES)
+        kinds, texts, _ = self._row(row)
+        return kinds[0 if len(kinds) == 1 else place], texts[place].decode()
 
     def place(self, folded: bytes, bisect: Callable[..., int]) -> int:
         """The place of a text among the folded ones; `bisect_left` or `bisect_right` on ties."""
@@ -389,8 +390,9 @@ def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] 
     """
     codes = np.zeros(len(handles), np.int64)
     with _intact():
-        for row in np.unique(handles // NODES).tolist():
-            here = np.flatnonzero(handles // NODES == row)
+        row_of = handles // NODES
+        for row in np.unique(row_of).tolist():
+            here = np.flatnonzero(row_of == row)
             found = reader.execute(queries.PROPERTY_CODES, (row_key(column.k, row),)).fetchone()
             if found is None:
                 continue

@@ -37,6 +37,7 @@ class RelationReader:
         barren: The conditions for which no node has been found at the end of a relation so far,
             with the step that found nothing.
         undecided: Handles of nodes for which edges that the store left out could change a result.
+        search: Finds the nodes of patterns.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class RelationReader:
         self._fruitful: set[RelationCondition] = set()
         self._db, self._columns, self._bounds = db, columns, bounds
         self._stripped = stripped
+        self.search = PatternSearch(db, columns, bounds, self)
 
     async def conditions(self, query: Query) -> Conditions:
         """The filters of a query on this graph.
@@ -111,9 +113,9 @@ class RelationReader:
         step = path.steps[-1]
         if not step.end.conditions or step.most > 1 or starts <= FEW_STARTS:
             return None
-        search = PatternSearch(self._db, self._columns, self._bounds, self)
+        pattern = replace(step.end, relations=())
         try:
-            place = await search.place(replace(step.end, relations=()), starts * ENDS_A_START)
+            place = await self.search.place(pattern, starts * ENDS_A_START)
         except (SetTooLarge, EntitiesNotListed):
             return None
         return NodeSet((place,)) if len(place.handles) else None

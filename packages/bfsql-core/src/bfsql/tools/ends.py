@@ -7,6 +7,7 @@ Ids and exact names come first; a text is a pattern only if no entity is called 
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -172,15 +173,11 @@ class EndResolver:
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._search.place(pattern, None if bounded else sys.maxsize)
-        types = listed(sorted(pattern.types or ()))
-        if (
-            pattern.types
-            and pattern.text == f"{'|'.join(sorted(pattern.types))}:*"
-            and (not written.rstrip().endswith("*"))
-        ):
+        is_type = pattern.types and pattern == Pattern(pattern.types)
+        if is_type and not written.rstrip().endswith("*"):
             self._names.notes.append(
                 f"{excerpt(written)} was taken as the {len(place.handles):,} entities of the type "
-                f"{types}."
+                f"{listed(sorted(pattern.types or ()))}."
             )
         if not len(place.handles):
             self._names.notes.append(await self._nothing(pattern))
@@ -197,9 +194,10 @@ class EndResolver:
         """Note entities that are called like a type, since the type may be meant."""
         latest = self._schema.latest
         outline = self._schema.known_outline
-        types = set(latest.entity_types) if latest else set[str]()
+        types = latest.entity_types if latest else ()
         for value in values:
-            if value in types:
+            place = bisect_left(types, value)  # they are sorted, and may be many
+            if types[place : place + 1] == (value,):
                 count = outline.node_counts.get(value) if outline else None
                 those = f"the {count:,} of that type are" if count else "those of that type are"
                 self._names.notes.append(

@@ -28,7 +28,6 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.path.answer import PathPages
 from bfsql.engine.path.rows import RowPages, WalkList
-from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
@@ -65,8 +64,7 @@ class Traversal:
         self._notes = names.notes
         self._doubts: list[str] = []
         self._relations = RelationReader(db, self._columns, self._bounds, limits.stripped)
-        search = PatternSearch(db, self._columns, self._bounds, self._relations)
-        self._ends = EndResolver(self._columns, names, schema, search)
+        self._ends = EndResolver(self._columns, names, schema, self._relations.search)
 
     async def bfs_query(
         self,
