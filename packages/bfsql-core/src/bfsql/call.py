@@ -134,6 +134,8 @@ class Scope:
     """Number of nodes whose types have been read so far, from the store or from the cache."""
     edges: int = 0
     """Number of edges that have been read so far, from the store or from the cache."""
+    worked: float = 0.0
+    """Seconds of processor time that its heavy work has taken so far."""
     ended: bool = False
     """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)

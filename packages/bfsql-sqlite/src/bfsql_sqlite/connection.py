@@ -16,12 +16,13 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from queue import LifoQueue
 from threading import Event
 from typing import NamedTuple, Self, TypeVar
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.errors import StoreError, StoreUnavailable, system_reason
 
 APPLICATION_ID = 0x42_46_53_51
@@ -67,6 +68,8 @@ CREATE TABLE posting (
 FEW = 100
 """Most records that are read on the event loop: a traversal of one hop then takes 1.5 ms, and
 2.6 ms with all reads in threads. Edges are read there from `adjacency.FEW_LISTS` lists."""
+PIECE = 250_000
+"""Approximate number of nodes or edges that one piece of a stream works on."""
 
 log = logging.getLogger("bfsql")
 
@@ -234,10 +237,14 @@ class Pool:
         Raises:
             StoreError: As `run`, which raises others as well.
         """
-        return self.at_once(work) if records <= FEW else await self.run(work)
+        return self.at_once(work) if records <= FEW else await self.run(work, records)
 
-    async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do work with a connection, in a thread.
+    async def run(self, work: Callable[[sqlite3.Connection], Result], size: int = 0) -> Result:
+        """Do work with a connection, in a thread; much work waits for its turn among the calls.
+
+        Args:
+            work: A function of a connection.
+            size: Number of nodes and edges to work on.
 
         Raises:
             TimeoutError: The deadline of the current call passed.
@@ -250,6 +257,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
             try:
+                if size > workers.LARGE:
+                    return await workers.run(partial(self._work, work, stop), size)
                 return await loop.run_in_executor(self._threads, self._work, work, stop)
             except asyncio.CancelledError:
                 stop.set()
@@ -258,14 +267,14 @@ class Pool:
     async def stream(
         self, works: Iterable[Callable[[sqlite3.Connection], Result]]
     ) -> AsyncGenerator[Result]:
-        """The results of several pieces of work; each begins before the previous result is used.
+        """The results of large pieces of work; each begins before the previous result is used.
 
         Raises:
             TimeoutError: As `run`.
             StoreUnavailable: As `run`.
             StoreError: As `run`.
         """
-        begun = (call.start_optional(self.run(work)) for work in works)
+        begun = (call.start_optional(self.run(work, PIECE)) for work in works)
         ahead = next(begun, None)
         try:
             while ahead is not None:

@@ -160,7 +160,7 @@ class SqliteIntegerGraph(IntegerGraph):
         column = self._schema.properties.columns.get(key)
         if column is None:
             return [None] * len(handles) if self._schema.properties.are_all else None
-        return await self._pool.run(partial(values_of, column, handles))
+        return await self._pool.run(partial(values_of, column, handles), len(handles))
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
         """True: `nodes` judges every condition."""

@@ -3,15 +3,9 @@
 Times were measured on one core of a server's processor.
 """
 
-LARGE = 20_000
-"""Number of edges or nodes above which work takes some milliseconds and runs in a thread.
-
-A change of threads takes 0.05 to 0.1 ms. An answer of ten edges, which takes 0.7 ms in all, would
-need five.
-"""
 RING_SHARE = 0.7
 """Share of the remaining time that a ring may take; the types are read after it."""
-LATE_SECONDS = 1.0
+LATE_SECONDS = 0.4
 """Time after the deadline for work in a thread, such as writing what was read before it."""
 AT_ONCE = 0.1
 """Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""

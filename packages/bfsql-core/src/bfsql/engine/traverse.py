@@ -7,7 +7,6 @@ edges either, so the traversal does not continue from it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.arrays import (
     NO_EDGES,
     NO_HANDLES,
@@ -29,7 +28,7 @@ from bfsql.arrays import (
 )
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.numbered import NumberedGraph
-from bfsql.engine.thresholds import LARGE, LATE_SECONDS, RING_SHARE
+from bfsql.engine.thresholds import LATE_SECONDS, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
 
@@ -402,10 +401,10 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
         TimeoutError: The deadline passed more than `LATE_SECONDS` ago. What is left of the work
             ends at its next check.
     """
-    if size <= LARGE:
+    if size <= workers.LARGE:
         return work()
     async with call.time_limit(extra=LATE_SECONDS):
-        return await asyncio.to_thread(work)
+        return await workers.run(work, size)
 
 
 def _known_degree() -> int | None:

@@ -30,7 +30,8 @@ class Admission:
     """Limits concurrent calls, in total and for each client.
 
     A call for which there is no place waits. Free places are given to the waiting clients in turn,
-    so that no client blocks others. When too many calls wait, the latest call of the client with
+    so that no client blocks others, and a quarter of them is reserved for clients that have none
+    yet. When too many calls wait, the latest call of the client with
     the most of them is refused. The calls of a minute may come all at once.
 
     Attributes:
@@ -88,7 +89,10 @@ class Admission:
 
     def _has_place(self, client: str) -> bool:
         own, settings = self._own.get(client, 0), self.settings
-        return self.running < settings.max_calls and own < settings.max_calls_per_client
+        kept_free = settings.max_calls // 4 if own else 0
+        return (
+            self.running < settings.max_calls - kept_free and own < settings.max_calls_per_client
+        )
 
     def _take(self, client: str) -> None:
         self.running += 1

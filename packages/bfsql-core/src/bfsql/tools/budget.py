@@ -32,7 +32,6 @@ from bfsql.engine.detail import (
     without_edge_metadata,
 )
 from bfsql.engine.select import Pages, Result
-from bfsql.engine.thresholds import LARGE
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
@@ -235,8 +234,6 @@ async def _keeps(budget: Budget, draft: Draft) -> bool:
     """Whether an answer fits a budget; a large answer is written in a thread."""
     page = draft.result.page
     size = len(page.ids) + len(page.triples)
-    if size <= LARGE:
-        return budget.keeps(draft)
     return await off_loop(size, lambda: budget.keeps(draft))
 
 

@@ -176,7 +176,7 @@ class PathReader:
             kept = self._kept_at(targets, len(steps), steps[-1].types)
             self._ends, targets_removed = await kept
         while self._done_front < self._done_back:
-            front, back = self._front(), self._back()
+            front, back = await off_loop(self._bounds.edges - self._room, self._fronts)
             if back is not None and len(back) < len(front):
                 self._done_back -= 1
                 await self._read_layer(self._done_back, back, backwards=True)
@@ -197,6 +197,10 @@ class PathReader:
         )
 
     # --- frontiers ----------------------------------------------------------------
+
+    def _fronts(self) -> tuple[IntArray, IntArray | None]:
+        """The nodes at which the next layers from the seeds and from the targets are read."""
+        return self._front(), self._back()
 
     def _front(self) -> IntArray:
         """The nodes at which the next layer from the seeds starts."""
@@ -276,16 +280,16 @@ class PathReader:
             stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
             self._removed |= not stays.all()
             arcs = arcs.selected(stays)
-        if backwards:
-            if not layer.before:
-                return arcs.selected(Handles(self._columns.size, self._starts).has(arcs.origins))
-            reached, entered = arcs.origins, layer.before[0]
+        reached = arcs.origins if backwards else arcs.ends
+        if backwards and not layer.before:
+            nodes = self._starts
         else:
-            reached, entered = arcs.ends, number
-        nodes = distinct_numbers(reached)
-        self._count(nodes)
-        nodes = await self._kept_nodes(nodes, self._layers[entered], ending=not backwards)
-        return arcs.selected(Handles(self._columns.size, nodes).has(reached))
+            entered = self._layers[layer.before[0] if backwards else number]
+            nodes = await off_loop(len(reached), lambda: distinct_numbers(reached))
+            self._count(nodes)
+            nodes = await self._kept_nodes(nodes, entered, ending=not backwards)
+        size = self._columns.size
+        return await off_loop(len(arcs), lambda: arcs.selected(Handles(size, nodes).has(reached)))
 
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that meet an arc of a layer read before that is another edge."""
