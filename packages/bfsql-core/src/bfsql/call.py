@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql.lazy import former_names
+from bfsql.memory_account import CallMemory
 from bfsql.models.records import Omission, Triple
 
 __all__ = [
@@ -93,6 +94,11 @@ class Limits:
     """Edge metadata that traversals leave out."""
     estimator: Estimator = third_of_bytes
     """How the tokens of a text are counted."""
+    max_call_memory: int | None = None
+    """Bytes of memory that a call may take; None for a quarter of those that the process may have,
+    at most 1 GB."""
+    max_memory: int | None = None
+    """Bytes of memory that all calls may take; None for half of those that the process may have."""
     answer_format: AnswerFormat = "json"
     """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
 
@@ -134,6 +140,8 @@ class Scope:
     """Number of nodes whose types have been read so far, from the store or from the cache."""
     edges: int = 0
     """Number of edges that have been read so far, from the store or from the cache."""
+    memory: CallMemory | None = None
+    """The account of its memory; None if it is not bounded."""
     worked: float = 0.0
     """Seconds of processor time that its heavy work has taken so far."""
     ended: bool = False
@@ -166,6 +174,8 @@ class Scope:
     def end(self) -> None:
         """Cancel the tasks that nothing is waiting for, and end the work in threads."""
         self.ended = True
+        if self.memory is not None:
+            self.memory.release_to(0)
         for task in self._begun:
             task.cancel()
         self._begun.clear()  # a task holds its context, which holds this scope
@@ -181,6 +191,7 @@ def scope(
     caller: Caller | None = None,
     request_id: str | None = None,
     part: bool = False,
+    memory: CallMemory | None = None,
 ) -> Iterator[Scope]:
     """Begin a call: everything inside shares its deadline and its omissions.
 
@@ -191,13 +202,14 @@ def scope(
             one.
         part: Whether it is a part of the enclosing call, if there is one, and ends no later than
             that.
+        memory: The account of its memory.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     outer = _current.get() if part else None
     if outer is not None and outer.deadline is not None:
         deadline = outer.deadline if deadline is None else min(deadline, outer.deadline)
     named = request_id or current_request_id() or new_request_id()
-    with entered(Scope(deadline, seconds, caller, named)) as opened:
+    with entered(Scope(deadline, seconds, caller, named, memory=memory)) as opened:
         try:
             yield opened
         finally:
@@ -269,6 +281,40 @@ def check() -> None:
     under_way = _current.get()
     if under_way is not None and (under_way.ended or remaining() == 0):
         raise TimeoutError
+
+
+def hold(size: int) -> None:
+    """Count bytes that the current call is about to take, until it ends or returns them.
+
+    Raises:
+        CallMemoryMet: The call would take more than it may.
+        Busy: All calls together would take more than they may.
+    """
+    under_way = _current.get()
+    if under_way is not None and under_way.memory is not None:
+        under_way.memory.hold(size)
+
+
+@contextmanager
+def borrowed() -> Iterator[None]:
+    """A context whose end releases what the current call took inside of it."""
+    under_way = _current.get()
+    memory = None if under_way is None else under_way.memory
+    if memory is None:
+        yield
+        return
+    held = memory.account.held
+    try:
+        yield
+    finally:
+        memory.release_to(held)
+
+
+def room(size: int, most: int) -> int:
+    """How many things of a size in bytes the current call may still take, at most `most`."""
+    under_way = _current.get()
+    left = None if under_way is None or under_way.memory is None else under_way.memory.room()
+    return most if left is None else min(most, left // size)
 
 
 def seconds() -> float | None:

@@ -123,10 +123,40 @@ class BoundMet(BfsqlError):
         most: The value of the bound.
     """
 
-    def __init__(self, bound: Literal["nodes", "edges"], most: int) -> None:
+    def __init__(self, bound: Literal["nodes", "edges", "memory"], most: int) -> None:
         super().__init__(f"more than {most:,} {bound}")
         self.bound = bound
         self.most = most
+
+    @property
+    def phrase(self) -> str:
+        """The bound and what it applies to, as in `2,000,000 edges a traversal`."""
+        if self.bound == "memory":
+            return f"{self.most / 1e6:,.0f} MB of memory a call"
+        return f"{self.most:,} {self.bound} a traversal"
+
+    @property
+    def setting(self) -> str:
+        """The setting that gives the bound."""
+        return "max_call_memory" if self.bound == "memory" else f"max_{self.bound}"
+
+
+class CallMemoryMet(BoundMet, ToolError):
+    """A call would take more memory than it may.
+
+    Args:
+        most: The bound in bytes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.bound, self.most = "memory", most
+        ToolError.__init__(
+            self,
+            f"The call leads past this server's bound of {self.phrase} ({self.setting}). Start "
+            "from fewer seeds, take fewer hops or steps, or name a type, a predicate or a "
+            "condition.",
+            kind="too_large",
+        )
 
 
 class FirstRingTooLarge(ToolError):
@@ -134,14 +164,13 @@ class FirstRingTooLarge(ToolError):
 
     Args:
         seeds: The nodes whose edges were requested.
-        bound: The bound that was met.
-        most: The value of the bound.
+        met: The bound that was met.
     """
 
-    def __init__(self, seeds: Sequence[str], bound: Literal["nodes", "edges"], most: int) -> None:
+    def __init__(self, seeds: Sequence[str], met: BoundMet) -> None:
         super().__init__(
-            f"The edges of {_first(seeds)} lead past this server's bound of {most:,} {bound} a "
-            f"traversal (max_{bound}). Start from a neighbour with fewer edges, or read the "
+            f"The edges of {_first(seeds)} lead past this server's bound of {met.phrase} "
+            f"({met.setting}). Start from a neighbour with fewer edges, or read the "
             "entity itself with describe_entity.",
             kind="too_large",
             argument="seeds",
@@ -166,7 +195,7 @@ class StepUnfinished(ToolError):
         why = (
             f"could not be finished {in_time(seconds)}"
             if met is None
-            else f"leads past this server's bound of {met.most:,} {met.bound} a traversal"
+            else f"leads past this server's bound of {met.phrase}"
         )
         what = "node" if nodes == 1 else "nodes"
         super().__init__(
@@ -187,13 +216,14 @@ class TooManyPairs(ToolError):
     Args:
         step: The step with which others are compared.
         most: The bound.
+        setting: The setting that gives the bound.
     """
 
-    def __init__(self, step: int, most: int) -> None:
+    def __init__(self, step: int, most: int, setting: str = "max_edges") -> None:
         super().__init__(
             f"Comparing steps with step {step} needs more than this server's bound of {most:,} "
-            "pairs of a node of that step and an edge (max_edges). Start from fewer seeds, or name "
-            "a type, a predicate or a condition in the steps.",
+            f"pairs of a node of that step and an edge ({setting}). Start from fewer seeds, or "
+            "name a type, a predicate or a condition in the steps.",
             kind="too_large",
             argument="where",
         )

@@ -61,6 +61,8 @@ class Graph:
     Attributes:
         shown: The same graph with its metadata redacted by the hooks, for interfaces that
             send records to clients.
+        memory: The memory that calls take.
+        scope: Begins a call within the limits, for interfaces that read the graph themselves.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class Graph:
         self.observers = observers
         self._operations = Operations(db, description, limits, hooks, observers)
         self.shown = self._operations.db
+        self.memory = self._operations.memory
+        self.scope = self._operations.scope
 
     async def call(
         self,

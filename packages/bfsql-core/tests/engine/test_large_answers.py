@@ -5,8 +5,9 @@ import re
 import pytest
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.engine.thresholds import LARGE, PLACED
+from bfsql.engine.thresholds import PLACED
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.workers import LARGE
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 

@@ -38,6 +38,7 @@ _SHARED = ("config", "backend", "help", "json")
 _METAVARS: dict[Kind, str] = {
     "text": "TEXT",
     "whole": "NUMBER",
+    "size": "SIZE",
     "number": "NUMBER",
     "flag": "",
     "path": "PATH",

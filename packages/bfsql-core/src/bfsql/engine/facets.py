@@ -24,6 +24,7 @@ from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import common_keys, properties_of
 from bfsql.engine.select import Selection, order_of_edges
+from bfsql.engine.thresholds import TEXT_BYTES
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph, Ring
@@ -276,6 +277,11 @@ class FacetCounts:
         self._counts = [(one, ValueCounts()) for one in facets]
         self.keys = frozenset(one.of.key for one in facets)
 
+    @property
+    def size(self) -> int:
+        """The number of different values of all properties."""
+        return sum(counts.size for _, counts in self._counts)
+
     def add(self, metadata: Sequence[Metadata]) -> None:
         """Count the properties of some nodes or edges."""
         for one, counts in self._counts:
@@ -345,7 +351,9 @@ async def facets_of(
         read = properties_of(db, parts.columns, parts.scope(scope), counts.keys)
         async with aclosing(read) as batches:
             async for _, metadata in batches:
+                before = counts.size
                 await off_loop(len(metadata), partial(counts.add, metadata))
+                call.hold(TEXT_BYTES * (counts.size - before))
         found |= await counts.summaries()
     for one in wanted:
         summary = found[one.label]

@@ -15,6 +15,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.conditions import RelationFilter
 from bfsql.engine.properties import Values, properties_of_nodes
+from bfsql.engine.thresholds import NODE_BYTES
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
@@ -64,6 +65,7 @@ class PatternSearch:
                 count += len(batch[0])
                 if count > most:
                     raise SetTooLarge(pattern.text, most)
+                call.hold(NODE_BYTES * len(batch[0]))
                 batches.append(batch)
         handles, types = map(np.concatenate, zip(*batches, strict=True))
         ordered = await self._columns.ordered(handles)

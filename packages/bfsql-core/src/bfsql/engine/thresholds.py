@@ -35,6 +35,21 @@ PLACED = 4_096
 Each search visits all edges of an answer; a budget first tries a few nodes, and then doubles them.
 """
 
+EDGE_BYTES = 32
+"""Bytes that a call takes for each edge that it reads: 12 in columns, and as much again twice while
+they are joined and sorted."""
+ARC_BYTES = 80
+"""Bytes that a path takes for each edge of each step: its ends and direction, its places at two
+junctions, and the numbers of walks that lead to it and on from it."""
+JUNCTION_BYTES = 64
+"""Bytes for each edge of two steps while it is determined which edges meet."""
+NODE_BYTES = 32
+"""Bytes for each node of a set: its handle and its type, and the same again while it is sorted."""
+PAIR_BYTES = 100
+"""Bytes for each pair of nodes or edges of two steps."""
+TEXT_BYTES = 200
+"""Bytes for each node whose property is sorted, and for each different value that is counted."""
+
 MANY_NODES = 2_000
 """Number of nodes from which their properties are read from a store's columns, if it has some.
 

@@ -28,12 +28,12 @@ from bfsql.arrays import (
 )
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.numbered import NumberedGraph
-from bfsql.engine.thresholds import LATE_SECONDS, RING_SHARE
+from bfsql.engine.thresholds import EDGE_BYTES, LATE_SECONDS, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
 
 T = TypeVar("T")
-StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges"]
+StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
@@ -183,7 +183,7 @@ def stopping_bound(
         bound: StoppedBy = "deadline"
     else:
         if not depth:
-            raise FirstRingTooLarge(seeds, by.bound, by.most) from None
+            raise FirstRingTooLarge(seeds, by) from None
         bound = by.bound
     call.cut_by(bound)
     return bound
@@ -267,6 +267,7 @@ class EdgeCollector:
         async with aclosing(rings) as batches:
             async for batch in batches:
                 call.has_read(edges=len(batch.subjects))
+                call.hold(EDGE_BYTES * len(batch.subjects))
                 ring = batch if select is None else await select(batch)
                 self.rings.append(ring)
                 self.count += len(ring.subjects)

@@ -208,7 +208,7 @@ class AnswerGaps:
     """`max_hops` or `k` as requested, if the answer stopped before it."""
     finished_depth: int | None = None
     """The depth for which the answer is exact, if that is less."""
-    stopped_by: Literal["deadline", "nodes", "edges"] | None = None
+    stopped_by: Literal["deadline", "nodes", "edges", "memory"] | None = None
     """Which bound stopped the traversal."""
     farthest: int | None = None
     """With `along`: the largest distance of a node from the nearest seed."""

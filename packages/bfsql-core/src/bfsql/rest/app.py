@@ -186,9 +186,7 @@ class _Endpoint:
     async def _response(self, request: Request, read: ApiRequest) -> Response:
         limits, route = read.api.graph.limits, self._route
         name = f"{route.method} {route.path}"
-        scope = call.scope(
-            seconds=limits.deadline, caller=read.caller, request_id=request_id_of(request.scope)
-        )
+        scope = read.api.graph.scope(read.caller, request_id_of(request.scope))
         with scope as opened, self._observed(name, read, opened) as seen:
             with translate_errors(limits, name):
                 async with self._live.turn(read.caller):

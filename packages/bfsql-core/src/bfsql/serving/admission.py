@@ -90,9 +90,7 @@ class Admission:
     def _has_place(self, client: str) -> bool:
         own, settings = self._own.get(client, 0), self.settings
         kept_free = settings.max_calls // 4 if own else 0
-        return (
-            self.running < settings.max_calls - kept_free and own < settings.max_calls_per_client
-        )
+        return self.running < settings.max_calls - kept_free and own < settings.max_calls_per_client
 
     def _take(self, client: str) -> None:
         self.running += 1

@@ -14,16 +14,17 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, SecretBytes, SecretStr
+from pydantic import BaseModel, ByteSize, ConfigDict, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from bfsql.masking import HIDDEN, hide_secrets, is_secret_name
 
-Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
+Kind = Literal["text", "whole", "size", "number", "flag", "path", "list", "mapping"]
 
 _NATURES: dict[Kind, str] = {
     "text": "text",
     "whole": "a whole number",
+    "size": "a number of bytes or a size such as 500MB",
     "number": "a number",
     "flag": "true or false",
     "path": "a path",
@@ -93,11 +94,12 @@ class Option:
     def right(self) -> str:
         """The valid values, in words."""
         nature = f"one of {', '.join(self.choices)}" if self.choices else _NATURES[self.kind]
-        return nature + self.bounds + (", or none" if self.optional and self._is_number else "")
+        return nature + self.bounds + (", or none" if self.optional and self.is_number else "")
 
     @property
-    def _is_number(self) -> bool:
-        return self.kind in ("whole", "number")
+    def is_number(self) -> bool:
+        """Whether the values are numbers."""
+        return self.kind in ("whole", "size", "number")
 
 
 def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
@@ -193,6 +195,7 @@ def _kind(core: Any) -> Kind:
         return "text"
     kinds: list[tuple[tuple[type, ...], Kind]] = [
         ((bool,), "flag"),
+        ((ByteSize,), "size"),
         ((int,), "whole"),
         ((float,), "number"),
         ((Path,), "path"),

@@ -157,10 +157,9 @@ def _unknown(what: str, name: str, names: list[str]) -> str:
 
 
 def _read(option: Option, value: Any, origin: str) -> Any:
-    number = option.kind in ("whole", "number")
-    if number and isinstance(value, bool):  # pydantic accepts true as 1
+    if option.is_number and isinstance(value, bool):  # pydantic accepts true as 1
         raise ConfigurationError(_wrong(option, value, origin, f"it has to be {option.right}"))
-    if number and option.optional and isinstance(value, str) and value.lower() == "none":
+    if option.is_number and option.optional and isinstance(value, str) and value.lower() == "none":
         return None
     if not isinstance(value, (str, tuple)) or option.kind not in ("list", "mapping"):
         return value

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, SecretStr, field_validator
 
 from bfsql.call import (
     MAX_EDGES,
@@ -25,6 +25,9 @@ from bfsql.call import (
 
 LEAST_TOKENS = 500
 """Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
+
+LEAST_MEMORY = 16_000_000
+"""Smallest bound of memory in bytes, with which paths of 100,000 edges are possible."""
 
 HTTP_CACHE_TTL = 600.0
 """Seconds for which an answer is valid over HTTP (`protocol.md` 25)."""
@@ -133,6 +136,14 @@ class ServeSettings(BaseModel):
         description="Maximum number of edges in a traversal, likewise; by default "
         f"{MAX_EDGES:,}, or {MAX_EDGES_IN_COLUMNS:,} if the store numbers its nodes.",
     )
+    max_call_memory: ByteSize | None = Field(default=None, ge=LEAST_MEMORY)
+    """Memory that one call may take, as 500MB; by default a quarter of what the process may have,
+    at most 1 GB.
+    """
+    max_memory: ByteSize | None = Field(default=None, ge=LEAST_MEMORY)
+    """Memory that all calls may take together, as 2GB; by default half of what the process may
+    have.
+    """
     strip: tuple[str, ...] = STRIPPED
     """Edge metadata that traversals omit."""
     structured_content: bool = True
@@ -230,6 +241,8 @@ class ServeSettings(BaseModel):
             deadline=self.deadline,
             max_nodes=self.max_nodes,
             max_edges=self.max_edges,
+            max_call_memory=self.max_call_memory,
+            max_memory=self.max_memory,
             stripped=self.strip,
             answer_format=self.answer_format,
         )

@@ -6,6 +6,7 @@ with an id, and the model receives only that id (`protocol.md` 12).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,13 @@ from bfsql.errors import (
     StoreUnavailable,
     ToolError,
     in_time,
+)
+from bfsql.memory_account import (
+    LARGE,
+    MemoryAccount,
+    default_of_a_call,
+    default_of_all_calls,
+    give_back,
 )
 from bfsql.models import Metadata
 from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
@@ -86,6 +94,9 @@ class Operations:
         self._observers = (
             Observers([*observers.all, _WatchingHooks(hooks)]) if hooks.watches else observers
         )
+        of_all_calls = limits.max_memory or default_of_all_calls()
+        self.memory = MemoryAccount(of_all_calls)
+        self._call_memory = min(limits.max_call_memory or default_of_a_call(), of_all_calls)
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
 
     async def run(
@@ -101,8 +112,7 @@ class Operations:
         Raises:
             ToolError: The call cannot be answered.
         """
-        seconds = self._limits.deadline
-        with call.scope(seconds=seconds, caller=caller, request_id=request_id, part=True) as scope:
+        with self.scope(caller, request_id) as scope:
             if not self._is_observed:
                 return await self._answered(tool, checked(tool, arguments))
             with self._observers.observed(tool, arguments, scope) as seen:
@@ -110,6 +120,23 @@ class Operations:
                 answer = await self._answered(tool, values)
                 _record(seen, answer, self._limits.estimator)
                 return answer
+
+    @contextmanager
+    def scope(self, caller: Caller | None, request_id: str | None) -> Iterator[call.Scope]:
+        """A call within the limits; after one that took much memory, it is given back."""
+        memory = self.memory.of_call(self._call_memory)
+        try:
+            with call.scope(
+                seconds=self._limits.deadline,
+                caller=caller,
+                request_id=request_id,
+                part=True,
+                memory=memory,
+            ) as scope:
+                yield scope
+        finally:
+            if memory.account.peak > LARGE:
+                asyncio.get_running_loop().run_in_executor(None, give_back)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):

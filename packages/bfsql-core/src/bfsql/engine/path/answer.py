@@ -125,8 +125,7 @@ async def _result(
     walks = await off_loop(size, lambda: Walks(*start))
     some = bool(len(walks.nodes))
     if query.comparisons and some:
-        most = bounds.edges
-        walks = await off_loop(size, lambda: compared(walks, query.comparisons, most))
+        walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
     types = await types_of(columns, walks.nodes)
     missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
     if missing:

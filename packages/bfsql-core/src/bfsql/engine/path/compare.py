@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.arcs import Arcs, Junction
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import Layer
+from bfsql.engine.thresholds import PAIR_BYTES
 from bfsql.errors import TooManyPairs
 from bfsql.integers import BoolArray, IntArray
 from bfsql.models import StepComparison
@@ -84,7 +86,8 @@ class _Pairs:
 
     def __init__(self, walks: Walks, step: int, nodes: IntArray, most: int) -> None:
         self._walks, self._step, self._nodes = walks, step, nodes
-        self._most, self._room = most, most
+        self._most = self._room = call.room(PAIR_BYTES, most)
+        self._setting = "max_edges" if self._most == most else "max_call_memory"
         self._found: dict[int, _ArcPairs] = {}
 
     def by_layer(self) -> dict[int, _ArcPairs]:
@@ -119,12 +122,15 @@ class _Pairs:
             one, other = (arcs[m], arcs[n]) if m < n else (arcs[m].turned(), arcs[n].turned())
             met = Junction(one, other, self._walks.columns.size).pairs(*self._found[m], self._room)
             if met is None:
-                raise TooManyPairs(self._step, self._most)
+                raise self._too_many()
             parts.append(met)
         self._found[n] = _ArcPairs.joined(parts, len(arcs[n]))
         self._room -= len(self._found[n].arcs)
         if self._room < 0:
-            raise TooManyPairs(self._step, self._most)
+            raise self._too_many()
+
+    def _too_many(self) -> TooManyPairs:
+        return TooManyPairs(self._step, self._most, self._setting)
 
 
 def _divided(layers: Sequence[Layer], others: Mapping[int, bool]) -> Iterable[tuple[Layer, int]]:

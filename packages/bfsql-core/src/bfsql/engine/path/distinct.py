@@ -19,7 +19,7 @@ from bfsql import call
 from bfsql.arrays import LongArray, concatenated, distinct_numbers, places_of, ranges, runs
 from bfsql.engine.path.arcs import Junction, united
 from bfsql.engine.path.prune import Walks
-from bfsql.engine.thresholds import BUSY, PAIRS
+from bfsql.engine.thresholds import BUSY, PAIR_BYTES, PAIRS
 from bfsql.errors import NodesUncounted
 from bfsql.integers import IntArray, Ring
 
@@ -156,8 +156,10 @@ class Span:
         layer, arcs = walks.layers[number], walks.arcs[number]
         every = np.arange(len(arcs))
         arrivals = early.arrivals(0, early.count)
-        before = self._spread(arrivals, range(early.first, layer.step), PAIRS)
-        after = self._spread({number: (every, every)}, range(layer.step, late.step), PAIRS)
+        before = self._spread(arrivals, range(early.first, layer.step), _pairs_at_once())
+        after = self._spread(
+            {number: (every, every)}, range(layer.step, late.step), _pairs_at_once()
+        )
         if before is None or after is None:
             return None
         arriving, places = united([walks.arcs[n] for n in layer.before], size)
@@ -190,7 +192,7 @@ class Span:
         start, chunk = 0, self.early.count
         while start < self.early.count:
             stop = min(start + chunk, self.early.count)
-            most = PAIRS if stop - start > 1 else None
+            most = _pairs_at_once() if stop - start > 1 else None
             arrivals = self.early.arrivals(start, stop)
             reached = self._spread(arrivals, range(self.early.first, self.late.step), most)
             if reached is None:
@@ -222,6 +224,11 @@ class Span:
                 parts.append(pairs)
             reached[n] = _each_once(parts, len(walks.arcs[n]))
         return reached
+
+
+def _pairs_at_once() -> int:
+    """The approximate number of pairs to make at once, by the memory that is left to the call."""
+    return max(BUSY, call.room(PAIR_BYTES, PAIRS))
 
 
 def _each_once(parts: Sequence[Pairs], size: int) -> Pairs:
@@ -343,7 +350,7 @@ class Meeting:
         """Divide the rows of some nodes, so that the pairs of each part can be made at once."""
         pairs = np.where(self._busy[rows], 0, self._behind.by_node.lengths[self._at[rows]])
         first = _run_starts(self._nodes[rows])
-        part = (np.cumsum(pairs) // PAIRS)[first]
+        part = (np.cumsum(pairs) // _pairs_at_once())[first]
         yield from np.split(rows, first[np.flatnonzero(np.diff(part)) + 1])
 
     def _difference(self, rows: LongArray, ways: LongArray) -> tuple[LongArray, LongArray]:

@@ -18,7 +18,7 @@ from bfsql import call
 from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
-from bfsql.engine.thresholds import RING_SHARE
+from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
 from bfsql.engine.traverse import Bounds, EdgeCollector, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
@@ -234,8 +234,10 @@ class PathReader:
         if len(frontier):
             try:
                 async with call.time_limit(RING_SHARE):
-                    arcs = await self._fresh(layer, frontier, backwards=backwards)
-                    arcs = await self._continuing_arcs(number, arcs, backwards=backwards)
+                    with call.borrowed():
+                        arcs = await self._fresh(layer, frontier, backwards=backwards)
+                        arcs = await self._continuing_arcs(number, arcs, backwards=backwards)
+                    call.hold(ARC_BYTES * len(arcs))
             except TimeoutError as late:
                 raise self._unfinished(layer, frontier, None) from late
             except BoundMet as met:
@@ -273,6 +275,8 @@ class PathReader:
         """The arcs that join those read before and that the conditions keep."""
         layer = self._layers[number]
         fresh = len(arcs)
+        beside = self._layers_after(number) if backwards else layer.before
+        call.hold(JUNCTION_BYTES * (fresh + max((len(self._arcs[n]) for n in beside), default=0)))
         arcs = await off_loop(fresh, lambda: self._joined(number, arcs, backwards=backwards))
         self._turned_back = bool(fresh) and not len(arcs)
         if len(arcs):
