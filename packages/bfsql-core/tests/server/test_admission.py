@@ -99,7 +99,10 @@ async def test_bounds_hold_and_no_place_stays_free_for_a_call_that_could_have_it
         assert admission.waiting == waiting.total() <= bounds["max_waiting"]
         if admission.running < bounds["max_calls"]:
             for other in waiting:
-                assert under_way[other] == bounds["max_calls_per_client"]
+                is_reserved = admission.running >= bounds["max_calls"] * 3 // 4
+                assert under_way[other] == bounds["max_calls_per_client"] or (
+                    under_way[other] and is_reserved
+                )
     failed = [task.exception() for _, task, _ in tasks if task.done() and not task.cancelled()]
     assert admission.refused == sum(isinstance(error, Busy) for error in failed)
     for _, task, _ in tasks:
@@ -115,6 +118,19 @@ async def test_places_go_round_among_the_clients_that_wait():
     while calls.running:
         await calls.end(calls.running[0][0])
     assert "".join(calls.started) == "aaabcababa"
+
+
+async def test_a_quarter_of_the_places_is_for_clients_without_a_call():
+    calls = Calls(admitting(max_calls=8, max_calls_per_client=8))
+    for client in "aaaaaaaabbb":
+        await calls.begin(client)
+    assert "".join(calls.started) == "aaaaaab", "the second call of b waits, like those of a"
+    await calls.begin("c")
+    await calls.begin("d")
+    assert "".join(calls.started) == "aaaaaabc", "all places are taken"
+    while calls.running:
+        await calls.end(calls.running[0][0])
+    assert Counter(calls.started) == Counter("aaaaaaaabbbcd")
 
 
 async def test_a_client_that_fills_the_queue_makes_room_for_others():

@@ -24,7 +24,7 @@ from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import common_keys, properties_of
 from bfsql.engine.select import Selection, order_of_edges
-from bfsql.engine.thresholds import TEXT_BYTES
+from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph, Ring
@@ -353,7 +353,7 @@ async def facets_of(
             async for _, metadata in batches:
                 before = counts.size
                 await off_loop(len(metadata), partial(counts.add, metadata))
-                call.hold(TEXT_BYTES * (counts.size - before))
+                call.hold(VALUE_BYTES * (counts.size - before))
         found |= await counts.summaries()
     for one in wanted:
         summary = found[one.label]

@@ -25,7 +25,7 @@ from bfsql.engine.facets import AnswerParts, known_properties, order_of_text, re
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.distinct import Pairs, Span, Stops
 from bfsql.engine.properties import properties_of
-from bfsql.engine.thresholds import MOST_PAIRS
+from bfsql.engine.thresholds import MOST_PAIRS, VALUE_BYTES
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, Ring
@@ -171,6 +171,7 @@ async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Va
     async with aclosing(properties_of(db, parts.columns, things, {key})) as batches:
         async for part, metadata in batches:
             values = [known.get(key) for known in metadata]
+            call.hold(VALUE_BYTES * len(values))
             await off_loop(len(values), partial(add, part, values))
     places = np.array(had, np.intp)
     stops = at(things, places) if isinstance(things, Ring) else things[places]

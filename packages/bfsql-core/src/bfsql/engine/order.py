@@ -24,7 +24,7 @@ from bfsql.arrays import places_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
-from bfsql.engine.thresholds import TEXT_BYTES
+from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray, IntegerGraph
@@ -112,7 +112,7 @@ async def in_order(
     else:
         async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
             async for _, metadata in parts:
-                call.hold(TEXT_BYTES * len(metadata))
+                call.hold(VALUE_BYTES * len(metadata))
                 values += await off_loop(len(metadata), partial(_values, metadata, by))
 
     def ordered() -> Order:

@@ -47,8 +47,9 @@ NODE_BYTES = 32
 """Bytes for each node of a set: its handle and its type, and the same again while it is sorted."""
 PAIR_BYTES = 100
 """Bytes for each pair of nodes or edges of two steps."""
-TEXT_BYTES = 200
-"""Bytes for each node whose property is sorted, and for each different value that is counted."""
+VALUE_BYTES = 200
+"""Bytes for each node whose property is sorted, and for each different value that is counted or
+measured."""
 
 MANY_NODES = 2_000
 """Number of nodes from which their properties are read from a store's columns, if it has some.

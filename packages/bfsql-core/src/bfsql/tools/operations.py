@@ -53,6 +53,8 @@ log = logging.getLogger("bfsql")
 
 EVIDENCE_ITEMS = 20
 """Maximum number of items of evidence in a description (`protocol.md` 16)."""
+_LATER = 1.0
+"""Seconds after a call in which its work in threads has ended."""
 _LISTS = {
     "nodes": "nodes",
     "edges": "edges",
@@ -136,7 +138,8 @@ class Operations:
                 yield scope
         finally:
             if memory.account.peak > LARGE:
-                asyncio.get_running_loop().run_in_executor(None, give_back)
+                loop = asyncio.get_running_loop()
+                loop.call_later(_LATER, loop.run_in_executor, None, give_back)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):

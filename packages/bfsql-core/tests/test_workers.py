@@ -1,0 +1,124 @@
+"""Heavy work in threads: its order among clients and calls, its outcome, and its end."""
+
+import asyncio
+import threading
+import time
+from contextvars import ContextVar
+from typing import Self
+
+import pytest
+
+from bfsql import call
+from bfsql.call import Caller
+from bfsql.workers import Workers, cores
+
+ITEMS = 1_000_000
+"""Estimated at one second of work."""
+
+
+class Desk:
+    """One thread that is busy until `open` is called, so that work waits; and its order."""
+
+    def __init__(self) -> None:
+        self.workers = Workers(1)
+        self.order: list[str] = []
+        self._busy = threading.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks.append(asyncio.ensure_future(self.workers.run(self._busy.wait, 0)))
+        await asyncio.sleep(0.05)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._busy.set()
+        await asyncio.gather(*self._tasks)
+
+    async def add(self, name: str, client: str, *, size: int = 10, worked: float = 0.0) -> None:
+        async def run() -> None:
+            with call.scope(caller=Caller(subject=client)) as scope:
+                scope.worked = worked
+                await self.workers.run(lambda: self.order.append(name), size)
+
+        self._tasks.append(asyncio.ensure_future(run()))
+        await asyncio.sleep(0)
+
+
+async def test_clients_take_turns_however_much_work_one_of_them_has():
+    async with Desk() as desk:
+        for number in range(8):
+            await desk.add(f"a{number}", "a", size=ITEMS)
+        await desk.add("b0", "b", size=ITEMS)
+        await desk.add("b1", "b", size=ITEMS)
+        await desk.add("c0", "c")
+    assert desk.order == ["a0", "b0", "c0", "a1", "b1", *(f"a{n}" for n in range(2, 8))]
+
+
+async def test_cheap_work_overtakes_expensive_work():
+    async with Desk() as desk:
+        for number in range(3):
+            await desk.add(f"expensive {number}", "a", size=ITEMS)
+        for number in range(3):
+            await desk.add(f"cheap {number}", "b")
+    first = [name.split()[0] for name in desk.order[:4]]
+    assert first == ["expensive", "cheap", "cheap", "cheap"]
+
+
+async def test_a_call_that_has_worked_for_long_waits_for_others_of_its_client():
+    async with Desk() as desk:
+        await desk.add("old", "a", worked=30.0)
+        await desk.add("new", "a")
+    assert desk.order == ["new", "old"]
+
+
+async def test_the_time_of_work_is_counted_in_place_of_the_estimate():
+    workers = Workers(1)
+
+    def spin() -> None:
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+
+    with call.scope() as scope:
+        await workers.run(spin, 60 * ITEMS)
+        assert 0.05 <= scope.worked < 1
+
+
+async def test_work_of_a_call_that_was_cancelled_never_begins():
+    async with Desk() as desk:
+        await desk.add("gone", "a")
+        await desk.add("next", "a")
+        gone = desk._tasks.pop(1)
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+    assert desk.order == ["next"]
+
+
+async def test_results_errors_and_the_context_pass_between_the_threads():
+    workers, variable = Workers(2), ContextVar("variable", default="")
+    variable.set("known")
+
+    def fail() -> None:
+        raise ValueError("wrong")
+
+    assert await workers.run(lambda: (variable.get(), threading.current_thread().name[:12]), 1) == (
+        "known",
+        "bfsql-worker",
+    )
+    with pytest.raises(ValueError, match="wrong"):
+        await workers.run(fail, 1)
+    assert await workers.run(lambda: 7, 1) == 7
+
+
+async def test_the_service_of_many_clients_takes_no_memory(monkeypatch):
+    monkeypatch.setattr("bfsql.workers._MOST_CLIENTS", 10)
+    workers = Workers(1)
+    for number in range(50):
+        with call.scope(caller=Caller(subject=f"client {number}")):
+            await workers.run(lambda: None, 1)
+    assert len(workers._served) == 10
+
+
+def test_the_number_of_cores_is_that_of_the_process():
+    assert cores() >= 1
