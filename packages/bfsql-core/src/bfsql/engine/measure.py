@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, at, places_of
 from bfsql.engine.conditions import names_of
