@@ -7,7 +7,8 @@ goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
 columns by hand and, with `--old`, with another commit.
 
 `questions` runs the suite of questions, `outside` runs those of others, `chat` has a model answer
-them, and `recall` searches for misspelt names; each has its own options (`--help` after its name).
+them, `recall` searches for misspelt names, and `hostile` makes the most expensive calls; each has
+its own options (`--help` after its name).
 `forms` counts the characters of answers in JSON and in lines. `explore` measures the page of
 `bfsql explore` in Chromium.
 """
@@ -49,6 +50,10 @@ def main() -> None:
         import recall
 
         recall.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["hostile"]:
+        import hostile
+
+        hostile.main(sys.argv[2:])
     elif sys.argv[1:2] == ["forms"]:
         import forms
 

@@ -46,4 +46,4 @@ async def test_the_account_of_a_call_is_near_what_it_takes(tmp_path):
                 tracemalloc.stop()
             took, counted = peak - before, graph.memory.peak
             assert took < 1.5 * counted + 2_000_000, what
-            assert counted < 2 * took, what
+            assert counted < 3 * took, what
