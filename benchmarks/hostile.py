@@ -170,9 +170,8 @@ async def _alone(graph: Path, deadline: float) -> None:
             ended = server.processor()
             await asyncio.sleep(3)
             after = (server.memory(), server.processor() - ended)
-            print(
-                f"{what:26}{seconds:10.1f}{peak[0]:10.0f}{after[0]:11.0f}{after[1]:14.2f}  {outcome}"
-            )
+            figures = f"{seconds:10.1f}{peak[0]:10.0f}{after[0]:11.0f}{after[1]:14.2f}"
+            print(f"{what:26}{figures}  {outcome}")
 
 
 async def _together(graph: Path, deadline: float, seconds: float, clients: int) -> None:
