@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import asyncpg
@@ -93,14 +93,13 @@ async def _compare(url: str, how: str, questions: dict[str, Any], turns: int) ->
 
 
 def _ours(backend: PostgresBackend, condition: PropertyCondition) -> Callable[[], Awaitable[bytes]]:
-    async def listed() -> AsyncIterator[tuple[str, str]]:
-        async for batch in backend.nodes_stream(conditions=[condition]):
-            for node in batch:
-                if condition.holds(node.metadata):
-                    yield node.id, node.entity_type
+    exact = backend.filters_exactly(condition)
 
     async def answer() -> bytes:
-        return json.dumps(sorted([pair async for pair in listed()])).encode()
+        pairs: list[tuple[str, str]] = []
+        async for batch in backend.nodes_stream(conditions=[condition]):
+            pairs += [one[:2] for one in batch if exact or condition.holds(one.metadata)]
+        return json.dumps(sorted(pairs)).encode()
 
     return answer
 

@@ -248,8 +248,27 @@ async def test_an_index_on_a_property_is_proposed_used_and_leaves_nothing_out(  
     graph = by_record(nasty)
     for condition in every_condition(key):
         await assert_listed(backend, graph, [condition])
+    assert backend.filters_exactly(PropertyCondition(key, "=", ("abc",)))
     plans = await plans_of(backend, owner, every_condition(key)[:2] + parts_of(key))
     assert all("Seq Scan" not in plan and "Index" in plan for plan in plans), plans
+
+
+async def test_several_conditions_by_indexes_leave_nothing_out_and_repeat_nothing(
+    settings: PostgresSettings,
+    owner: asyncpg.Connection,
+    opened: Open,
+    nasty: list[GraphRecord],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(indexes, "SCANNED", 1)
+    await load_graph(settings, nasty)
+    await owner.execute("ANALYZE entity")
+    await prepare(settings, apply=True)
+    backend, graph = await opened(), by_record(nasty)
+    for step in (7, 11, 13):
+        for both in zip(every_condition("x")[::step], every_condition("name"), strict=False):
+            await assert_listed(backend, graph, both, ["T"] if step == 7 else None)
+            await assert_listed(backend, graph, [*both, PropertyCondition("synonyms", "has")])
 
 
 def parts_of(key: str) -> list[PropertyCondition]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfsql.models.comparison import Moment
 from bfsql.models.condition import PropertyCondition
@@ -32,6 +32,10 @@ IN_C = 'COLLATE pg_catalog."C"'
 """Text is compared by code points, and only ASCII letters have a case."""
 ODD_TEXT = "^[[ ]| $|[^ -~]|^-?[0-9.]+[eE][-+]?[0-9]{3,}$"
 """Text that Postgres folds in another way: see above; and a JSON number that may be infinite."""
+NUMBERS = "'1e+150'::double precision"
+"""What all numbers are below, and the years of dates and NaN are not."""
+_YEAR, _YEARS = 1e200, "'1e+200'::double precision"
+"""A year more than its number, times this, is the year of a date."""
 _NUMBER = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
 _NUMBER_CHARACTERS = 40
 """Characters up to which such a number is in the range of a double."""
@@ -41,6 +45,8 @@ _ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt
 """Text that may be a number, or a date whose year depends on its offset."""
 _OFFSET = dt.timedelta(days=5)
 """More than the largest offset that a moment may be written with, 99:99."""
+_EXACT = 2**53
+"""Below this, a number compares equally as an integer and as a double."""
 _SPANS = (366 * 86_400, 31 * 86_400, 86_400, 86_400, 60, 1)
 """At least the seconds that a moment covers, by the number of its parts less one."""
 TIMES = {"date": "timestamp", "timestamp": "timestamp", "timestamptz": "timestamptz"}
@@ -50,24 +56,49 @@ NUMERIC = frozenset({"int2", "int4", "int8", "float8", "numeric"})
 # --- the two expressions ---------------------------------------------------------------
 
 
-def folded_text(value: str) -> str:
+class TextValue(NamedTuple):
+    """The text of a property, as SQL."""
+
+    value: str
+    unreadable: str = ""
+    """Whether the server cannot read it, which makes it a candidate; empty if it always can."""
+
+    @property
+    def candidate(self) -> str:
+        """The beginning of a CASE for rows that the server cannot read."""
+        return f"WHEN {self.unreadable} THEN " if self.unreadable else ""
+
+    def __str__(self) -> str:
+        """The text, `CANDIDATE` where the server cannot read it."""
+        if not self.unreadable:
+            return self.value
+        return f"(CASE {self.candidate}'{CANDIDATE}' ELSE {self.value} END)"
+
+
+def folded_text(text: TextValue) -> str:
     """The beginning of a text, folded; `CANDIDATE` for one that Postgres folds in another way."""
+    unreadable = f"{text.candidate}'{CANDIDATE}' " if text.unreadable else ""
     return (
-        f"(CASE WHEN ({value} {IN_C}) ~ '{ODD_TEXT}' THEN '{CANDIDATE}' "
-        f'ELSE "left"(lower({value} {IN_C}), {INDEXED_CHARACTERS}) END)'
+        f"(CASE {unreadable}WHEN ({text.value} {IN_C}) ~ '{ODD_TEXT}' THEN '{CANDIDATE}' "
+        f'ELSE "left"(lower({text.value} {IN_C}), {INDEXED_CHARACTERS}) END)'
     )
 
 
-def number(value: str) -> str:
-    """The number that a text represents, the year of a date; NaN for a candidate."""
-    characters, plain = f"octet_length({value})", f"({value} {IN_C})"
-    # Most numbers are short, and a regular expression takes longer.
+def number(text: TextValue) -> str:
+    """The number that a text represents; above `NUMBERS` for a date, NaN for a candidate."""
+    value, unreadable = text.value, ""
+    if text.unreadable:
+        unreadable = f"{text.candidate}'NaN'::double precision "
+    plain = f"({value} {IN_C})"
+    short = f"octet_length({value}) < {_NUMBER_CHARACTERS}"
+    # A regular expression takes longer.
     digits = f"translate({value}, '0123456789', '') = ANY (ARRAY['', '.']) AND {plain} > '.'"
+    year = f'"left"({value}, 4)::double precision'
     return (
-        f"(CASE WHEN {characters} < 8 AND {digits} THEN {value}::double precision "
-        f"WHEN {characters} < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}' "
+        f"(CASE {unreadable}WHEN {short} AND {digits} THEN {value}::double precision "
+        f"WHEN {short} AND {plain} ~ '{_NUMBER}' "
         f"THEN {value}::double precision "
-        f"WHEN {plain} ~ '{_DATE}' THEN \"left\"({value}, 4)::double precision "
+        f"WHEN {plain} ~ '{_DATE}' THEN ({year} + 1::double precision) * {_YEARS} "
         f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN 'NaN'::double precision "
         "ELSE NULL::double precision END)"
     )
@@ -83,7 +114,8 @@ class Forms:
     texts: list[str]
     """Folded; for `~` all alternatives."""
     numbers: list[int | float]
-    """Numbers, and years, with which dates are compared as well."""
+    years: list[int]
+    """The numbers that are years, with which dates are compared as well."""
     dates: list[Moment]
     """Dates that are more than a year."""
 
@@ -92,10 +124,11 @@ class Forms:
         """The alternatives of a condition."""
         literals = condition.literals
         if condition.operator == "~":
-            return cls([one.text for one in literals], [], [])
+            return cls([one.text for one in literals], [], [], [])
         return cls(
             [one.text for one in literals if one.number is None and one.moment is None],
             [one.number for one in literals if one.number is not None],
+            [int(one.number) for one in literals if one.number is not None and one.moment],
             [one.moment for one in literals if one.number is None and one.moment is not None],
         )
 
@@ -103,6 +136,16 @@ class Forms:
     def of_text(self) -> bool:
         """Whether the folded text of a property is compared."""
         return bool(self.texts or self.dates)
+
+    def is_decidable(self, operator: str) -> bool:
+        """Whether an indexed text or number that compares is certain to meet the condition.
+
+        A text is cut, and may be the JSON of an object; a JSON number has no order among texts.
+        """
+        if self.texts and not (self.numbers or self.dates):
+            whole = all(len(one) < INDEXED_CHARACTERS and one[:1] not in "[{" for one in self.texts)
+            return operator == "=" and whole
+        return not self.of_text and all(abs(one) < _EXACT for one in self.numbers)
 
 
 def bounds_of(value: Any, operator: str, rounded: Any = None) -> Interval:
@@ -127,17 +170,41 @@ def in_intervals(
 
 
 def text_comparisons(
-    folded: str, operator: str, forms: Forms, sent: Parameters, longest: int | None = None
+    folded: str, operator: str, texts: Sequence[str], sent: Parameters, longest: int | None = None
 ) -> list[str]:
     """Tests of a folded text, of which there are at most `longest` characters."""
-    texts = [one[:longest] for one in forms.texts]
-    found = []
+    texts = [one[:longest] for one in texts]
     if texts and operator == "=":
-        found.append(f"{folded} = ANY ({sent.add(texts, 'text[]')})")
-    elif texts:
-        found += in_intervals(folded, [bounds_of(one, operator) for one in texts], sent, "text")
-    dates = (_date_texts(moment, operator) for moment in forms.dates)
-    return found + in_intervals(folded, dates, sent, "text")
+        return [f"{folded} = ANY ({sent.add(texts, 'text[]')})"]
+    return in_intervals(folded, [bounds_of(one, operator) for one in texts], sent, "text")
+
+
+def date_comparisons(
+    folded: str, operator: str, dates: Iterable[Moment], sent: Parameters
+) -> list[str]:
+    """Tests of the folded text of dates."""
+    return in_intervals(folded, (_date_texts(one, operator) for one in dates), sent, "text")
+
+
+def number_comparisons(
+    number: str, operator: str, forms: Forms, sent: Parameters
+) -> tuple[list[str], list[str]]:
+    """Tests of a number: those that certain rows pass, and those of other candidates."""
+    decided, possible = list[str](), list[str]()
+    if not forms.numbers:
+        return decided, possible
+    for one in forms.numbers:
+        if abs(one) < _EXACT:
+            test = f"{number} {operator} {sent.add(float(one), 'float8')}"
+            below = f" AND {number} < {NUMBERS}" if operator in (">", ">=") else ""
+            decided.append(f"({test}{below})")
+        else:
+            bounds = bounds_of(one, operator, nearest_double)
+            possible += in_intervals(number, [bounds], sent, "float8")
+    for year in forms.years:
+        low, high = bounds_of((year + 1) * _YEAR, operator)
+        possible += in_intervals(number, [(low or _YEAR, high)], sent, "float8")
+    return decided, [*possible, f"{number} = 'NaN'::double precision"]
 
 
 def nearest_double(value: float) -> float:

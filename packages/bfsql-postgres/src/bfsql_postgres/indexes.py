@@ -104,11 +104,23 @@ class MissingIndex:
         return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
 
 
-def missing_indexes(layout: Layout, *, by_meaning: bool = False) -> Iterator[MissingIndex]:
-    """The indexes for `index_statements`. Views cannot have any and are left out."""
+def missing_indexes(
+    layout: Layout, *, by_meaning: bool = False, by_name: bool = False
+) -> Iterator[MissingIndex]:
+    """The indexes for `index_statements`. Views cannot have any and are left out.
+
+    Args:
+        layout: The graph.
+        by_meaning: Whether to include those for vectors.
+        by_name: Whether to include those for conditions on names, whatever the size of a table.
+    """
     for nodes in layout.nodes:
-        if nodes.relation.is_indexable:
-            yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
+        if not nodes.relation.is_indexable:
+            continue
+        yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
+        table = Pushdown(layout, nodes, single=True, alias=identifier(nodes.relation.name))
+        if by_name and (expression := table.folded_name()):
+            yield from _missing(nodes.relation, (expression,))
     for edges in layout.edges:
         if edges.relation.is_indexable:
             yield from _of_edges(layout, edges)

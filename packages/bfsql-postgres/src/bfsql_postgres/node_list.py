@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
@@ -43,7 +43,8 @@ class NodeList:
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every listed node meets a condition, without another comparison."""
-        return self._tables[0].is_exact(condition)
+        test = self._tables[0].test(condition, Parameters())
+        return self._single and test is not None and test.decided is not None
 
     async def stream(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
@@ -53,44 +54,65 @@ class NodeList:
         A node has the properties that the conditions name if it is one row, and if any of the
         conditions has to be compared again.
         """
-        keys = self._keys(conditions)
-        rows, values = self._rows(entity_types, conditions, keys)
-        async with aclosing(self._pool.stream(rows.statement, *values)) as batches:
+        wanted, values = self._selection(entity_types, conditions)
+        async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
             async for batch in batches:
-                found, types = ([row[place] for row in batch] for place in (0, 1))
-                metadata: Any = repeat(NO_METADATA)
-                if rows.own_keys:
-                    metadata = _metadata(batch, rows, keys)
-                # Node(...) runs Python code for each node.
-                parts = zip(found, (kind or UNTYPED for kind in types), metadata, strict=False)
-                yield list(map(tuple.__new__, repeat(Node), parts))
+                yield wanted.nodes(batch)
 
     def statement(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
     ) -> tuple[str, list[object]]:
         """The statement of `stream`, with its values."""
-        rows, values = self._rows(entity_types, conditions, self._keys(conditions))
-        return rows.statement, values
+        wanted, values = self._selection(entity_types, conditions)
+        return wanted.rows.statement, values
 
-    def _keys(self, conditions: Sequence[PropertyCondition]) -> set[str]:
-        """The properties that come with the nodes."""
-        if not self._single or all(map(self.filters_exactly, conditions)):
-            return set()
-        return {one.key for one in conditions}
-
-    def _rows(
-        self,
-        types: Collection[str] | None,
-        conditions: Sequence[PropertyCondition],
-        keys: Collection[str],
-    ) -> tuple[queries.Rows, list[object]]:
+    def _selection(
+        self, types: Collection[str] | None, conditions: Sequence[PropertyCondition]
+    ) -> tuple[_Selection, list[object]]:
         sent = Parameters()
         if self._single:
-            rows = _of_one(self._tables[0], types, conditions, keys, sent)
-        else:
-            statement = _of_several(self._tables, types, conditions, sent)
-            rows = queries.Rows(statement, (), 3)
-        return rows, sent.values
+            return _of_one(self._tables[0], types, conditions, sent), sent.values
+        statement = _of_several(self._tables, types, conditions, sent)
+        return _Selection(queries.Rows(statement, (), 3)), sent.values
+
+
+_UNDECIDED, _DECIDED = 0, -1
+"""Numbers of a row's table: that of rows with fields, and one of no table."""
+
+
+class _Selection(NamedTuple):
+    """A statement, and what remains to be done with its rows."""
+
+    rows: queries.Rows
+    judged: Sequence[PropertyCondition] = ()
+    """What undecided rows have to meet."""
+    shown: Collection[str] = ()
+    """The properties that come with the nodes."""
+
+    def nodes(self, batch: Sequence[Any]) -> list[Node]:
+        """The nodes of some rows."""
+        if not self.rows.own_keys:
+            return _nodes(batch, repeat(NO_METADATA))
+        undecided = [row for row in batch if row[2] == _UNDECIDED]
+        items = items_of(undecided, self.rows)
+        met = [
+            (row, item)
+            for row, item in zip(undecided, items, strict=True)
+            if all(one.holds(item) for one in self.judged)
+        ]
+        metadata = only({str(at): item for at, (_, item) in enumerate(met)}, self.shown)
+        decided = [row for row in batch if row[2] == _DECIDED]
+        return [
+            *_nodes(decided, repeat(NO_METADATA)),
+            *_nodes([row for row, _ in met], metadata.values()),
+        ]
+
+
+def _nodes(rows: Sequence[Any], metadata: Iterable[Metadata]) -> list[Node]:
+    found, types = ([row[place] for row in rows] for place in (0, 1))
+    # Node(...) runs Python code for each node.
+    parts = zip(found, (kind or UNTYPED for kind in types), metadata, strict=False)
+    return list(map(tuple.__new__, repeat(Node), parts))
 
 
 def _is_single(layout: Layout) -> bool:
@@ -99,33 +121,42 @@ def _is_single(layout: Layout) -> bool:
     return len(layout.nodes) == 1 and first.relation.is_unique(first.id.name)
 
 
-def _metadata(batch: Sequence[Any], rows: queries.Rows, keys: Collection[str]) -> list[Metadata]:
-    items = {str(place): item for place, item in enumerate(items_of(batch, rows))}
-    return list(only(items, keys).values())
-
-
 def _of_one(
     table: Pushdown,
     types: Collection[str] | None,
     conditions: Sequence[PropertyCondition],
-    keys: Collection[str],
     sent: Parameters,
-) -> queries.Rows:
-    """The nodes of a table whose rows are one node each, with some of their properties.
+) -> _Selection:
+    """The nodes of a table whose rows are one node each.
 
-    A row: id, type, number of its table, and the fields of the properties.
+    A row: id, type, `_UNDECIDED`, and the fields of properties. If some rows are certain to meet
+    all conditions, these are selected apart, by indexes, without fields and as `_DECIDED`: to
+    compare a property costs more than to find it.
     """
-    layout, nodes = table.layout, table.nodes
-    tests = [live("n", nodes), _typed(nodes, types, layout, sent)]
-    tests += [test for one in conditions if (test := table.test(one, sent))]
-    fields = table.values(keys) or ()
-    shown = [text("n", nodes.id), text("n", nodes.type), "0", *(one.expression for one in fields)]
-    return queries.Rows(
-        f"SELECT {', '.join(shown)}\nFROM {relation_name(nodes.relation)} AS n\n"
-        f"WHERE {' AND '.join(tests)}",
-        (fields,),
-        3,
-    )
+    nodes = table.nodes
+    base = f"{live('n', nodes)} AND {_typed(nodes, types, table.layout, sent)}"
+    each = {one: table.test(one, sent) for one in conditions}
+    tests = [test for test in each.values() if test is not None]
+    decided = [test.decided for test in tests if test.decided is not None]
+    judged = [one for one, test in each.items() if test and test.decided and test.possible]
+    shown = {one.key for one in conditions} if len(decided) < len(each) else set[str]()
+    if len(tests) < len(each):
+        shown = set()
+    fields = table.values(shown.union(one.key for one in judged)) or ()
+    what = f"SELECT {text('n', nodes.id)}, {text('n', nodes.type)}"
+    source = f"FROM {relation_name(nodes.relation)} AS n WHERE {base}"
+    either = [f" AND {test.either}" for test in tests]
+    values = ", ".join([str(_UNDECIDED), *(one.expression for one in fields)])
+    arms = [f"{what}, {values}\n{source}{''.join(either)}"]
+    if len(decided) == len(each) and judged:
+        some = " OR ".join(test.possible for test in tests if test.possible)
+        others = "".join(either) if len(tests) > 1 else ""
+        absent = ", ".join([str(_DECIDED), *(f"NULL::{one.type}" for one in fields)])
+        arms = [
+            f"{what}, {absent}\n{source} AND {' AND '.join(decided)}",
+            f"{what}, {values}\n{source}{others} AND ({some})",
+        ]
+    return _Selection(queries.Rows(union(arms), (fields,), 3), judged, shown)
 
 
 def _of_several(
@@ -154,7 +185,7 @@ def _of_several(
             some.append(f"SELECT {node_id} {source} AND {_typed(nodes, types, layout, sent)}")
         for one, own in zip(conditions, tests, strict=True):
             test = table.test(one, sent)
-            own.append(f"SELECT {node_id} {source} AND {test or 'TRUE'}")
+            own.append(f"SELECT {node_id} {source} AND {test.either if test else 'TRUE'}")
     within = "".join(
         f"\nAND n.id IN (\n{union(own)}\n)" for own in ([some] if some else []) + tests
     )

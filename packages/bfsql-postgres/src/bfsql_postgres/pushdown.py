@@ -23,11 +23,11 @@ from bfsql_postgres.comparisons import (
     ODD_TEXT,
     TIMES,
     Forms,
-    bounds_of,
+    TextValue,
+    date_comparisons,
     folded_text,
-    in_intervals,
-    nearest_double,
     number,
+    number_comparisons,
     numeric_test,
     text_comparisons,
     time_test,
@@ -59,6 +59,22 @@ _WEAK = frozenset({"total_mentions", "supporting_documents"})
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """What a row has to meet, as SQL."""
+
+    possible: str = ""
+    """Passed by all rows that may meet the condition and are not of `decided`; empty for none."""
+    decided: str | None = None
+    """Passed only by rows that meet the condition, without a scan; None if no row is certain."""
+
+    @property
+    def either(self) -> str:
+        """Passed by all rows that may meet the condition."""
+        both = " OR ".join(filter(None, (self.decided, self.possible)))
+        return f"({both})" if self.decided and self.possible else both
+
+
+@dataclass(frozen=True, slots=True)
 class Pushdown:
     """Tests of one table of nodes.
 
@@ -74,7 +90,7 @@ class Pushdown:
     single: bool
     alias: str = "n"
 
-    def test(self, condition: PropertyCondition, sent: Parameters) -> str | None:
+    def test(self, condition: PropertyCondition, sent: Parameters) -> Test | None:
         """What a row has to meet; None if any row may belong to an entity that does.
 
         Args:
@@ -85,29 +101,27 @@ class Pushdown:
             return None
         column, within = self._column(condition.key), self.nodes.properties
         if column is None and within is None:
-            return "TRUE" if condition.operator == "lacks" else "FALSE"
+            return Test("TRUE" if condition.operator == "lacks" else "FALSE")
         inner = None if within is None else self._in_json(within, condition.key)
-        absent = [] if column is None else [self._absent(column)]
-        if condition.operator == "lacks":
-            odd = literal(CANDIDATE)
-            return " AND ".join(
-                [*absent, *([f"coalesce({inner}, {odd}) = {odd}"] if inner else [])]
-            )
         if column is None:
             assert inner is not None
             return self._json_test(inner, condition, sent)
-        test = (
-            self._column_test(column, condition, sent) or f"{named(self.alias, column)} IS NOT NULL"
-        )
+        absent = self._absent(column)
+        if condition.operator == "lacks":
+            test = Test(absent)
+        else:
+            present = Test(f"{named(self.alias, column)} IS NOT NULL")
+            test = self._column_test(column, condition, sent) or present
+        if inner is None:
+            return Test(decided=test.either) if self._is_exact(condition, column) else test
+        if condition.operator == "lacks":
+            return Test(f"{absent} AND {_lacking(inner)}")
         # A value that the column cannot hold, or that somebody else stored in JSON, is rare.
-        return f"({test} OR ({absent[0]} AND {inner} IS NOT NULL))" if inner else test
+        return Test(f"({test.possible} OR ({absent} AND {inner} IS NOT NULL))", test.decided)
 
-    def is_exact(self, condition: PropertyCondition) -> bool:
-        """Whether only rows that meet the condition pass its test."""
-        column = self._column(condition.key) if self._is_known(condition.key) else None
-        if not self.single or column is None or self.nodes.properties is not None:
-            return False
-        if column.is_json:
+    def _is_exact(self, condition: PropertyCondition, column: Column) -> bool:
+        """Whether only rows that meet the condition pass its test, that of a column alone."""
+        if not self.single or column.is_json:
             return False
         if condition.operator in ("has", "lacks"):
             return True
@@ -143,7 +157,7 @@ class Pushdown:
         if column is not None and column.type not in _STRINGS:
             return []
         if column is not None:
-            value = text(self.alias, column)
+            value = TextValue(text(self.alias, column))
         else:
             assert within is not None
             value = self._in_json(within, key)
@@ -159,6 +173,13 @@ class Pushdown:
         if any(one.number is not None or one.moment is not None for one in short):
             found.append(number(value))
         return found
+
+    def folded_name(self) -> str | None:
+        """What an index for conditions on names is made of, if these are in a column of text."""
+        name = self.nodes.name
+        if name is None or name.type not in _STRINGS:
+            return None
+        return folded_text(TextValue(text(self.alias, name)))
 
     # --- where a property is ------------------------------------------------------
 
@@ -179,16 +200,12 @@ class Pushdown:
     def _column(self, key: str) -> Column | None:
         return next((column for name, column in self.nodes.metadata if name == key), None)
 
-    def _in_json(self, column: Column, key: str) -> str:
-        """A value in a JSON object as text; a candidate where the server cannot read the object."""
+    def _in_json(self, column: Column, key: str) -> TextValue:
+        """A value in a JSON object as text."""
         return self._json_text(column, f"{named(self.alias, column)} ->> {literal(key)}")
 
-    def _json_text(self, column: Column, value: str) -> str:
-        unreadable = self._unreadable(column)
-        odd = literal(CANDIDATE)
-        return (
-            f"(CASE WHEN {unreadable} THEN {odd} ELSE {value} END)" if unreadable else f"({value})"
-        )
+    def _json_text(self, column: Column, value: str) -> TextValue:
+        return TextValue(f"({value})", self._unreadable(column) or "")
 
     def _unreadable(self, column: Column) -> str | None:
         """Whether functions reject a text that the type `json` accepts; None if they never do.
@@ -206,7 +223,7 @@ class Pushdown:
         """Whether a row has no value in a column, by an index if there is one."""
         if column.is_json:
             return f"{self._json_text(column, _WHOLE.format(named(self.alias, column)))} IS NULL"
-        folded = folded_text(text(self.alias, column))
+        folded = folded_text(TextValue(text(self.alias, column)))
         indexed = column.type in _STRINGS and self._has_index(folded)
         return f"{folded if indexed else named(self.alias, column)} IS NULL"
 
@@ -223,78 +240,88 @@ class Pushdown:
 
     # --- tests of values ----------------------------------------------------------
 
-    def _json_test(self, value: str, condition: PropertyCondition, sent: Parameters) -> str:
+    def _json_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
+        if condition.operator == "lacks":
+            return Test(_lacking(value))
         if condition.operator in ("has", "!="):
-            return f"{value} IS NOT NULL"
-        forms = Forms.of(condition)
-        needed = [folded_text(value)] * forms.of_text + [number(value)] * bool(forms.numbers)
-        if condition.operator != "~" and all(map(self._has_index, needed)):
-            return self._text_test(value, condition, sent)
+            return Test(f"{value} IS NOT NULL")
+        if test := self._indexed_test(value, condition, sent):
+            return test
         # Each mention of the value would read the JSON again.
-        test = self._text_test("v.value", condition, sent)
-        return f"(SELECT {test} FROM (SELECT {value} AS value OFFSET 0) AS v)"
+        test = self._text_test(TextValue("v.value"), condition, sent)
+        return Test(f"(SELECT {test.possible} FROM (SELECT {value} AS value OFFSET 0) AS v)")
 
     def _column_test(
         self, column: Column, condition: PropertyCondition, sent: Parameters
-    ) -> str | None:
+    ) -> Test | None:
         """A test of a column; None if every value is a candidate."""
         value = named(self.alias, column)
         other_array = column.element is not None and not column.is_text_array
         if condition.operator in ("has", "!=") or column.type == "float4" or other_array:
             return None
         if column.type in NUMERIC:
-            return numeric_test(value, column, condition, sent)
+            of_number = numeric_test(value, column, condition, sent)
+            return Test(of_number) if of_number else None
         if column.is_json:
             whole = self._json_text(column, _WHOLE.format(value))
             return self._json_test(whole, condition, sent)
         if column.is_text_array:
-            test = self._text_test(collated("item.value", column), condition, sent)
-            return f"EXISTS (SELECT FROM unnest({value}) AS item (value) WHERE {test})"
+            item = TextValue(collated("item.value", column))
+            test = self._text_test(item, condition, sent).possible
+            return Test(f"EXISTS (SELECT FROM unnest({value}) AS item (value) WHERE {test})")
         if column.type in TIMES and (of_time := time_test(value, column, condition, sent)):
-            return of_time
-        shown = text(self.alias, column)
+            return Test(of_time)
+        shown = TextValue(text(self.alias, column))
         if column.type not in _STRINGS and column.type != "bool":
-            shown = f"({fetched(self.alias, '', column).expression})"
-        return self._text_test(shown, condition, sent)
+            shown = TextValue(f"({fetched(self.alias, '', column).expression})")
+        return self._indexed_test(shown, condition, sent) or self._text_test(shown, condition, sent)
 
-    def _text_test(self, value: str, condition: PropertyCondition, sent: Parameters) -> str:
-        """A test of an expression whose value is text."""
-        forms = Forms.of(condition)
-        usable = all(storable((one,), self.layout.codec) for one in forms.texts)
-        if not usable:
-            return f"{value} IS NOT NULL"
+    def _indexed_test(
+        self, value: TextValue, condition: PropertyCondition, sent: Parameters
+    ) -> Test | None:
+        """A test of a text by indexes; None if one is missing."""
+        forms, folded, of = Forms.of(condition), folded_text(value), number(value)
+        needed = [folded] * forms.of_text + [of] * bool(forms.numbers)
+        if not self._can_send(forms) or not all(map(self._has_index, needed)):
+            return None
+        odd = f"{folded} = {literal(CANDIDATE)}"
         if condition.operator == "~":
-            return self._part_test(value, forms, sent)
-        arms = []
+            if value.unreadable or not self._is_in_trigrams(value.value):
+                return None
+            parts = [f"{value} ILIKE {sent.text(f'%{pattern(one)}%')}" for one in forms.texts]
+            return Test(odd, f"(({' OR '.join(parts)}) AND {folded} <> {literal(CANDIDATE)})")
+        equal, others = number_comparisons(of, condition.operator, forms, sent)
         if forms.of_text:
-            folded = folded_text(value)
-            if self._has_index(folded):
-                arms += text_comparisons(
-                    folded, condition.operator, forms, sent, INDEXED_CHARACTERS
-                )
-                arms.append(f"{folded} = {literal(CANDIDATE)}")
-            else:
-                lower = f"lower({value} {IN_C})"
-                arms += text_comparisons(lower, condition.operator, forms, sent)
-                equal = condition.operator == "=" and not forms.dates
-                arms.append(self._odd(value, forms.texts if equal else None, ODD_TEXT, sent))
-        if forms.numbers:
-            of = number(value)
-            bounds = [bounds_of(n, condition.operator, nearest_double) for n in forms.numbers]
-            arms += in_intervals(of, bounds, sent, "float8")
-            arms.append(f"{of} = 'NaN'::double precision")
-        return f"({' OR '.join(arms)})"
+            longest = INDEXED_CHARACTERS
+            equal += text_comparisons(folded, condition.operator, forms.texts, sent, longest)
+            others += [*date_comparisons(folded, condition.operator, forms.dates, sent), odd]
+        if not forms.is_decidable(condition.operator):
+            return Test(f"({' OR '.join([*equal, *others])})")
+        return Test(f"({' OR '.join(others)})", f"({' OR '.join(equal)})")
 
-    def _part_test(self, value: str, forms: Forms, sent: Parameters) -> str:
-        parts = forms.texts
-        folded = folded_text(value)
-        if self._is_in_trigrams(value) and self._has_index(folded):
-            arms = [f"{value} ILIKE {sent.text(f'%{pattern(one)}%')}" for one in parts]
-            return f"({' OR '.join(arms)} OR {folded} = {literal(CANDIDATE)})"
-        lower = f"lower({value} {IN_C})"
-        arms = [f"strpos({lower}, {sent.text(one)}) > 0" for one in parts]
-        arms.append(self._odd(value, parts, f"{ODD_TEXT}|{_ODD_NUMBER}", sent))
-        return f"({' OR '.join(arms)})"
+    def _can_send(self, forms: Forms) -> bool:
+        return all(storable((one,), self.layout.codec) for one in forms.texts)
+
+    def _text_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
+        """A test of an expression whose value is text, without an index."""
+        forms = Forms.of(condition)
+        if not self._can_send(forms):
+            return Test(f"{value} IS NOT NULL")
+        of_text, arms = f"lower({value} {IN_C})", list[str]()
+        if condition.operator == "~":
+            arms += [f"strpos({of_text}, {sent.text(one)}) > 0" for one in forms.texts]
+            odd = f"{ODD_TEXT}|{_ODD_NUMBER}"
+            arms.append(self._odd(value.value, forms.texts, odd, sent))
+        elif forms.of_text:
+            arms += text_comparisons(of_text, condition.operator, forms.texts, sent)
+            arms += date_comparisons(of_text, condition.operator, forms.dates, sent)
+            equal = condition.operator == "=" and not forms.dates
+            arms.append(self._odd(value.value, forms.texts if equal else None, ODD_TEXT, sent))
+        if forms.numbers:
+            decided, possible = number_comparisons("w.number", condition.operator, forms, sent)
+            either = " OR ".join([*decided, *possible])
+            arms.append(f"(SELECT {either} FROM (SELECT {number(value)} AS number OFFSET 0) AS w)")
+        return Test(f"({' OR '.join(arms)})")
 
     def _is_in_trigrams(self, value: str) -> bool:
         """Whether an index of trigrams finds parts of a column, in the server's usual folding."""
@@ -323,3 +350,8 @@ class Pushdown:
         return (
             f"octet_length({value}) <> length({value}) OR (({' OR '.join(may_be)}) AND {matched})"
         )
+
+
+def _lacking(value: TextValue) -> str:
+    """Whether a property in JSON is absent, or the server cannot read it."""
+    return f"coalesce({value}, '{CANDIDATE}') = '{CANDIDATE}'"

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 from uuid import UUID
 
@@ -239,6 +240,7 @@ class Parameters:
         return f"${len(self.values)}::{kind}"
 
 
+@lru_cache(1_000)
 def bare_expression(expression: str) -> str:
     """An expression without the parts that the server writes differently from the statements."""
     unqualified = re.sub(r'"(?:[^"]|"")*"\.|\w+\.(?=")', "", expression)

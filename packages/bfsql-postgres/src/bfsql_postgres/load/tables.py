@@ -130,7 +130,7 @@ class LoadTables:
             await self.connection.execute(f"ALTER TABLE {path} ADD CONSTRAINT {called} {refers}")
         names = {known: PREFIX + known for known in ("entity", "relationship", *EVIDENCE_TABLES)}
         found = await layout_of(self.connection, self.settings.model_copy(update={"names": names}))
-        for missing in missing_indexes(found):
+        for missing in missing_indexes(found, by_name=True):
             if missing.relation.name == PREFIX + table.name:
                 for statement in missing.statements(concurrently=False):
                     await self.connection.execute(statement)
