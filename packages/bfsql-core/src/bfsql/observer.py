@@ -17,8 +17,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -182,6 +182,26 @@ class Observers:
         finally:
             self.store_called(method, time.perf_counter() - began, failed=failed)
         return found
+
+    async def store_stream(self, method: str, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
+        """The batches of a stream from the store, observed by the time that all of them took."""
+        spent, failed = 0.0, True
+        began = time.perf_counter()
+        try:
+            async with aclosing(stream) as batches:
+                async for batch in batches:
+                    spent += time.perf_counter() - began
+                    try:
+                        yield batch
+                    except GeneratorExit:
+                        failed = False  # the reader stopped early
+                        raise
+                    finally:
+                        began = time.perf_counter()
+            failed = False
+        finally:
+            spent += time.perf_counter() - began
+            self.store_called(method, spent, failed=failed)
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
         """Notify the observers of a call to the store."""

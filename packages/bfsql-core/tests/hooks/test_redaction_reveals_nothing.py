@@ -5,7 +5,7 @@ No call over MCP or REST may allow a client to tell them apart.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,11 +15,12 @@ import pytest
 
 from bfsql import Graph, MemoryBackend, open_graph
 from bfsql.errors import ToolError
+from bfsql.integers import NodeBatch
 from bfsql.models import EdgeRecord, EntityStub, GraphRecord, Metadata, Node, NodeRecord
 from bfsql.rest import application
 from bfsql.server import create_server
 from bfsql.settings import ServeSettings
-from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_test_support.hooks import Hiding
 
 HIDDEN = {"salary", "synonyms", "total_mentions", "note"}
@@ -110,6 +111,10 @@ def steps(**arguments: Any) -> tuple[str, dict[str, Any]]:
     return "bfs_query", {"seeds": ["p:0"], "path": ["-knows->", "-works_for->"], **arguments}
 
 
+def chosen(pattern: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "bfs_query", {"seeds": [pattern], **arguments}
+
+
 CONDITIONS = (
     "salary>3",
     "salary=7",
@@ -142,6 +147,12 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     hop(max_tokens=600),
     hop(where=["salary>3"], limit=0),
     steps(min_mentions=5, count_distinct=1),
+    *(chosen(f"Person[{condition}]") for condition in CONDITIONS[:4]),
+    chosen("Person[name=Bond]"),
+    chosen("Firm[note=a]"),
+    chosen("*[synonyms=Ripley]", facets=["salary", "name"]),
+    chosen("Person[no salary]", sort_by="-salary"),
+    chosen("Person[age>31]", path=["-works_for->"], measure="sum 0.salary"),
     *(hop(seeds=[text]) for text in TEXTS),
     *(hop(to=[text]) for text in TEXTS[:6]),
     ("bfs_query", {"seeds": ["f:0"], "to": ["f:1"], "where": ["Person.salary>3"]}),
@@ -215,6 +226,49 @@ async def test_the_two_graphs_do_differ_without_the_hook() -> None:
     async with plain[0] as one, plain[1] as another:
         same = [call for call in CALLS if await told(one, *call) == await told(another, *call)]
     assert len(same) < len(CALLS) / 2
+
+
+class Listed(MemoryBackend):
+    """Records what a list of entities is requested by."""
+
+    def __init__(self, records: Sequence[GraphRecord]) -> None:
+        super().__init__(records)
+        self.requests: list[tuple[Any, Any]] = []
+
+    def nodes_stream(
+        self, *, entity_types: Any = None, conditions: Any = ()
+    ) -> AsyncGenerator[Sequence[Node]]:
+        self.requests.append((entity_types and set(entity_types), conditions))
+        return super().nodes_stream(entity_types=entity_types, conditions=conditions)
+
+
+class ListedColumns(Listed):
+    """The same, in columns."""
+
+    def columns(self) -> PlainColumns:
+        requests = self.requests
+
+        class Columns(PlainColumns):
+            def nodes(
+                self, entity_types: Any = None, conditions: Any = ()
+            ) -> AsyncGenerator[NodeBatch]:
+                requests.append((entity_types and set(entity_types), conditions))
+                return super().nodes(entity_types, conditions)
+
+        return Columns(self._types, self._edge_metadata)
+
+
+@pytest.mark.parametrize("kind", [Listed, ListedColumns])
+async def test_only_types_reach_a_store_behind_a_hook(kind: type[Listed]) -> None:
+    pattern = chosen("Person[salary>3][name=Bond]")
+    plain, hidden = kind(world(other=False)), kind(world(other=False))
+    async with open_graph(plain, hooks=[]) as graph:
+        await told(graph, *pattern)
+    async with open_graph(hidden, hooks=[Hiding(redact)]) as graph:
+        await told(graph, *pattern)
+    keys = [{one.key for one in conditions} for _, conditions in plain.requests]
+    assert {"salary", "name"} in keys
+    assert hidden.requests == [({"Person"}, ())]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.observer import ObservedCall, Observer
 from bfsql.tools import Limits
+from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.hooks import Watcher
 
 RECORDS = [
@@ -82,6 +83,23 @@ async def test_calls_to_the_store_and_what_the_cache_had_are_observed() -> None:
         assert seen.store == []
         assert seen.cache
         assert all(hits and not misses for method, hits, misses in seen.cache)
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [
+        (MemoryBackend(RECORDS), ("nodes_stream", False)),
+        (ColumnsOverMemory(RECORDS), ("columns.nodes", False)),
+    ],
+)
+async def test_a_list_of_entities_is_observed(
+    backend: MemoryBackend, expected: tuple[str, bool]
+) -> None:
+    seen = Recorder()
+    async with bfsql.open_graph(backend, hooks=[], observers=[seen]) as graph:
+        seen.store = []
+        await graph.bfs_query(["Thing[name~1]"])
+    assert {one for one in seen.store if "nodes" in one[0] and "batch" not in one[0]} == {expected}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
+from bfsql.abc import (
+    ForwardingBackend,
+    GraphDbInterface,
+    NormalizedBackend,
+    accepts,
+    implements,
+)
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
@@ -33,6 +39,7 @@ from bfsql.models import (
     Metadata,
     Node,
     Outline,
+    PropertyCondition,
     Triple,
 )
 from bfsql.models.parts import only
@@ -189,6 +196,18 @@ class CachedGraphDb(NormalizedBackend):
     ) -> AsyncGenerator[Sequence[Triple]]:
         """A ring or a part of it, held as a whole."""
         yield await self.edges_batch(ids, predicates=predicates, direction=direction)
+
+    def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, from the store itself."""
+        stream = super().nodes_stream(entity_types=entity_types, conditions=conditions)
+        if not self._observers.watch_store or not implements(self._inner, "nodes_stream"):
+            return stream
+        return self._observers.store_stream("nodes_stream", stream)
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers, together with the results of earlier calls."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import aclosing
-from typing import TypeVar
 
 from bfsql.integers import (
     ForwardingIntegerGraph,
@@ -17,8 +14,6 @@ from bfsql.integers import (
 )
 from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql.observer import Observers
-
-T = TypeVar("T")
 
 
 class ObservedIntegerGraph(ForwardingIntegerGraph):
@@ -54,27 +49,7 @@ class ObservedIntegerGraph(ForwardingIntegerGraph):
     ) -> AsyncGenerator[Ring]:
         """Every edge with a requested node at either end; the time reported covers all batches."""
         part = super().rings(handles, predicates=predicates, direction=direction)
-        return self._observed("columns.rings", part)
-
-    async def _observed(self, method: str, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
-        """The batches of a stream, with a report of the time that all of them took."""
-        spent, failed = 0.0, True
-        began = time.perf_counter()
-        try:
-            async with aclosing(stream) as batches:
-                async for batch in batches:
-                    spent += time.perf_counter() - began
-                    try:
-                        yield batch
-                    except GeneratorExit:
-                        failed = False  # the reader stopped early
-                        raise
-                    finally:
-                        began = time.perf_counter()
-            failed = False
-        finally:
-            spent += time.perf_counter() - began
-            self._observers.store_called(method, spent, failed=failed)
+        return self._observers.store_stream("columns.rings", part)
 
     def nodes(
         self,
@@ -82,4 +57,5 @@ class ObservedIntegerGraph(ForwardingIntegerGraph):
         conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[NodeBatch]:
         """The nodes of some types that meet conditions; the time covers all batches."""
-        return self._observed("columns.nodes", super().nodes(entity_types, conditions))
+        part = super().nodes(entity_types, conditions)
+        return self._observers.store_stream("columns.nodes", part)
