@@ -42,7 +42,7 @@ def every_condition(key: str, literals: Sequence[str] = LITERALS) -> list[Proper
     """A condition for each operator and literal, and some with several literals."""
     of_literals = [
         PropertyCondition(key, operator, (literal,))
-        for operator in ("=", "<", ">=", "~")
+        for operator in ("=", "<", ">", ">=", "~")
         for literal in literals
     ]
     several = [
