@@ -52,9 +52,14 @@ def node_filter(
         shown: The id properties that are metadata, too, because they are names.
     """
     each = [_Condition(schema, one, shown, at) for at, one in enumerate(conditions)]
+    clauses, bound = "", ["n"]
+    for one in each:
+        if one.binding:
+            kept = f" WHERE {one.filter}" if one.filter else ""
+            clauses += f"WITH {', '.join([*bound, one.binding])}{kept} "
+            bound.append(one.value)
     return NodeFilter(
-        [value for one in each for value in one.values],
-        " AND ".join(one.filter for one in each if one.filter) or "true",
+        clauses,
         " AND ".join(f"({one.verdict})" for one in each) or "true",
         {name: value for one in each for name, value in one.parameters.items()},
     )
@@ -73,8 +78,8 @@ class _Condition:
         self._operator = condition.operator
         self._literals = condition.literals
         self._prefix = f"p{number}_"
-        self._value = f"v{number}"
-        self.values: list[str] = []
+        self.value = f"v{number}"
+        self.binding = ""
         self.filter, self.verdict = "", "null"
         self.parameters: dict[str, Any] = {}
         key = condition.key
@@ -87,11 +92,11 @@ class _Condition:
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
-        self.values = [f"{value} AS {self._value}"]
+        self.binding = f"{value} AS {self.value}"
         is_id = key in schema.every_id_property  # JSON text beside an id is the metadata
         decided = self._decided(json, is_id=is_id, is_hidden=is_id and key not in shown)
         self.verdict = f"NOT ({decided})" if self._operator == "lacks" else decided
-        if quick := self._quick(value):
+        if quick := self._quick():
             self.filter = f"coalesce({quick}, {json} IS NOT NULL)"
             if is_id:
                 self.filter = f"({self.filter} OR {json} IS NOT NULL)"
@@ -105,13 +110,13 @@ class _Condition:
             met = f"{'NOT ' * (self._operator == '!=')}{self._of_value()}"
         return (
             f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
-            f"WHEN {self._value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
+            f"WHEN {self.value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
             f"ELSE ({met}){' AND null' * is_hidden} END"
         )
 
     def _of_value(self) -> str:
         """Whether one of the values of the property compares with one of the literals."""
-        value = self._value
+        value = self.value
         branches = [
             f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
             f"WHEN {value} =~ {_PLAIN} THEN {self._of_text(value)}",
@@ -153,7 +158,7 @@ class _Condition:
         tests = []
         for place, literal in enumerate(self._literals):
             if (known := _exact(literal)) is not None:
-                tests.append(self._compared_number(self._value, place, known))
+                tests.append(self._compared_number(self.value, place, known))
             elif not _is_words(literal):
                 tests.append("null")
         return _any(tests)
@@ -164,7 +169,7 @@ class _Condition:
         if self._operator in ("<", ">"):
             return "false"
         texts = [literal.text for literal in self._literals]
-        return f"toString({self._value}) IN {self._parameter('flags', texts)}"
+        return f"toString({self.value}) IN {self._parameter('flags', texts)}"
 
     def _of_day(self) -> str:
         """Whether a date compares with one of the literals, by as many parts as that has."""
@@ -173,7 +178,7 @@ class _Condition:
             moment = literal.moment
             if moment is not None and len(moment) <= _DAY_PARTS:
                 width = _WIDTHS[len(moment) - 1]
-                day = f"left(toStringOrNull({self._value}), {width})"
+                day = f"left(toStringOrNull({self.value}), {width})"
                 tests.append(self._compared(day, f"{place}_day", literal.text))
             elif moment is not None or _is_words(literal):
                 tests.append("null")
@@ -193,8 +198,9 @@ class _Condition:
 
     # --- the filter -----------------------------------------------------------
 
-    def _quick(self, value: str) -> str | None:
+    def _quick(self) -> str | None:
         """False if it cannot hold, null if there is no value; None if nothing is cheaper."""
+        value = self.value
         numbers = [_exact(literal) for literal in self._literals]
         if self._operator not in ("!=", "~", "has", "lacks") and None not in numbers:
             tests = [
@@ -205,22 +211,30 @@ class _Condition:
             return f"{_any(tests)}, {value} IS NOT NULL OR null"
         if self._operator != "=" or not all(map(_is_words, self._literals)):
             return None
-        items = f"any(x IN [] + {value} WHERE coalesce({self._begins('x')}, true))"
-        return f"{self._begins(value)}, {items}"
+        items = f"any(x IN [] + {value} WHERE {self._begins('x')}), {value} IS NOT NULL OR null"
+        return f"CASE WHEN {value} >= '' THEN {self._begins(value)} ELSE coalesce({items}) END"
 
     def _begins(self, text: str) -> str:
         """Whether it begins like a literal, or with a character that folding may change.
 
-        Text that begins with a visible character of ASCII begins with it when folded, too.
+        Text that begins with a visible character of ASCII begins with it when folded, too. The
+        value is compared with the ends of intervals, from above; what is no text leads to null.
         """
-        initials = {literal.text[:1] for literal in self._literals}
-        letters = sorted(letter for letter in initials if letter and letter.isascii())
-        cases = dict.fromkeys(case for letter in letters for case in (letter, letter.upper()))
-        starts = [
-            f"{text} STARTS WITH {self._parameter(f'initial{at}', case)}"
-            for at, case in enumerate(cases)
-        ]
-        return _any([*starts, f"{text} < '!'", f"{text} > '~'"])
+        letters = {literal.text[:1] for literal in self._literals}
+        initials = {case for one in letters if one and one.isascii() for case in (one, one.upper())}
+        above, arms = f"{text} > '~'", list[str]()
+        for initial in sorted(initials, reverse=True):
+            after = chr(ord(initial) + 1)
+            if after not in initials and after <= "~":
+                arms.append(f"WHEN {text} >= {self._character(after)} THEN {above}")
+            arms.append(f"WHEN {text} >= {self._character(initial)} THEN true")
+            above = "false"
+        if not arms:
+            return f"({text} < '!' OR {above})"
+        return f"CASE {' '.join(arms)} ELSE {text} < '!' END"
+
+    def _character(self, character: str) -> str:
+        return self._parameter(f"character{ord(character)}", character)
 
     def _parameter(self, place: int | str, value: Any) -> str:
         name = f"{self._prefix}{place}"

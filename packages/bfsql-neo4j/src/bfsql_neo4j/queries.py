@@ -39,10 +39,8 @@ FOUND = 60
 class NodeFilter(NamedTuple):
     """A condition on `n` in Cypher."""
 
-    values: Sequence[str]
-    """What a WITH has to bind for `verdict`."""
-    quick: str = "true"
-    """A cheap expression, false only where the condition cannot hold."""
+    clauses: str
+    """Binds values for `verdict`, and leaves out nodes that cannot meet the condition."""
     verdict: str = "true"
     """True, false, or null where the server cannot decide."""
     parameters: Mapping[str, Any] = {}
@@ -225,9 +223,8 @@ def nodes_that_meet(
     tests = [] if types is None else [f"({' OR '.join(of_types)})"]
     above = list(takewhile(lambda label: label not in names, schema.labels)) if names else []
     text = (
-        f"MATCH (n) WHERE {' AND '.join([*tests, _is_node(schema, 'n'), kept.quick])} "
-        f"WITH {', '.join(['n', *kept.values])} "
-        f"WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
+        f"MATCH (n) WHERE {' AND '.join([*tests, _is_node(schema, 'n')])} "
+        f"{kept.clauses}WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
         "WITH labels(n) AS labels, met, collect(n) AS found "
         "WHERE none(label IN labels WHERE label IN $above) "
         f"UNWIND range(0, size(found) - 1, {PART}) AS start "
