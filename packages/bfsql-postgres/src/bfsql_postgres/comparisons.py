@@ -32,6 +32,7 @@ IN_C = 'COLLATE pg_catalog."C"'
 """Text is compared by code points, and only ASCII letters have a case."""
 ODD_TEXT = "^[[ ]| $|[^ -~]|^-?[0-9.]+[eE][-+]?[0-9]{3,}$"
 """Text that Postgres folds in another way: see above; and a JSON number that may be infinite."""
+_ODD, _NAN = f"'{CANDIDATE}'", "'NaN'::double precision"
 NUMBERS = "'1e+150'::double precision"
 """What all numbers are below, and the years of dates and NaN are not."""
 _YEAR, _YEARS = 1e200, "'1e+200'::double precision"
@@ -63,43 +64,37 @@ class TextValue(NamedTuple):
     unreadable: str = ""
     """Whether the server cannot read it, which makes it a candidate; empty if it always can."""
 
-    @property
-    def candidate(self) -> str:
-        """The beginning of a CASE for rows that the server cannot read."""
-        return f"WHEN {self.unreadable} THEN " if self.unreadable else ""
+    def when_unreadable(self, candidate: str) -> str:
+        """The branch of a CASE for rows that the server cannot read; empty if there are none."""
+        return f"WHEN {self.unreadable} THEN {candidate} " if self.unreadable else ""
 
     def __str__(self) -> str:
         """The text, `CANDIDATE` where the server cannot read it."""
         if not self.unreadable:
             return self.value
-        return f"(CASE {self.candidate}'{CANDIDATE}' ELSE {self.value} END)"
+        return f"(CASE {self.when_unreadable(_ODD)}ELSE {self.value} END)"
 
 
 def folded_text(text: TextValue) -> str:
     """The beginning of a text, folded; `CANDIDATE` for one that Postgres folds in another way."""
-    unreadable = f"{text.candidate}'{CANDIDATE}' " if text.unreadable else ""
     return (
-        f"(CASE {unreadable}WHEN ({text.value} {IN_C}) ~ '{ODD_TEXT}' THEN '{CANDIDATE}' "
+        f"(CASE {text.when_unreadable(_ODD)}WHEN ({text.value} {IN_C}) ~ '{ODD_TEXT}' THEN {_ODD} "
         f'ELSE "left"(lower({text.value} {IN_C}), {INDEXED_CHARACTERS}) END)'
     )
 
 
 def number(text: TextValue) -> str:
     """The number that a text represents; above `NUMBERS` for a date, NaN for a candidate."""
-    value, unreadable = text.value, ""
-    if text.unreadable:
-        unreadable = f"{text.candidate}'NaN'::double precision "
-    plain = f"({value} {IN_C})"
+    value, plain = text.value, f"({text.value} {IN_C})"
     short = f"octet_length({value}) < {_NUMBER_CHARACTERS}"
     # A regular expression takes longer.
     digits = f"translate({value}, '0123456789', '') = ANY (ARRAY['', '.']) AND {plain} > '.'"
     year = f'"left"({value}, 4)::double precision'
     return (
-        f"(CASE {unreadable}WHEN {short} AND {digits} THEN {value}::double precision "
-        f"WHEN {short} AND {plain} ~ '{_NUMBER}' "
-        f"THEN {value}::double precision "
+        f"(CASE {text.when_unreadable(_NAN)}"
+        f"WHEN {short} AND ({digits} OR {plain} ~ '{_NUMBER}') THEN {value}::double precision "
         f"WHEN {plain} ~ '{_DATE}' THEN ({year} + 1::double precision) * {_YEARS} "
-        f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN 'NaN'::double precision "
+        f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN {_NAN} "
         "ELSE NULL::double precision END)"
     )
 
@@ -204,7 +199,7 @@ def number_comparisons(
     for year in forms.years:
         low, high = bounds_of((year + 1) * _YEAR, operator)
         possible += in_intervals(number, [(low or _YEAR, high)], sent, "float8")
-    return decided, [*possible, f"{number} = 'NaN'::double precision"]
+    return decided, [*possible, f"{number} = {_NAN}"]
 
 
 def nearest_double(value: float) -> float:
