@@ -59,6 +59,13 @@ OPTIONS = (
     *("--deadline", "6", "--cache-ttl", "10", "--max-pause", "1", "--log-level", "warning"),
     *("--max-calls-per-client", "64", "--session-timeout", "20", "--idle-timeout", "20"),
 )
+EXPENSIVE: tuple[dict[str, Any], ...] = (
+    {"seeds": ["hub"], "path": ["--"] * 4, "show": "ends", "measure": "count 1", "limit": 1},
+    {"seeds": ["Thing:*"], "path": ["--{1,5}"], "to": ["n1"], "show": "ends", "limit": 1},
+    {"seeds": ["hub"], "path": ["--", "--"], "where": ["2 = 0"], "show": "ends", "limit": 1},
+    {"seeds": ["*[name~e]"], "facets": ["name:500"], "limit": 0},
+    {"seeds": ["hub"], "max_hops": 5, "sort_by": "-name", "limit": 20},
+)
 OUTAGE = re.compile(
     r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"
     r"|store|busy|too many|try again|Try again",
@@ -113,7 +120,7 @@ def questions() -> list[Question]:
     for limit in (5, 50, 200):
         hub = {"seeds": ["hub"], "max_hops": 1, "limit": limit}
         found.append(Question("bfs_query", hub, small=False))
-    return found
+    return [*found, *(Question("bfs_query", one, small=False) for one in EXPENSIVE)]
 
 
 # --- the clients -------------------------------------------------------------------
