@@ -1,8 +1,8 @@
 """What the most expensive calls cost a server, and what they cost its other clients.
 
-    nox -s benchmarks -- hostile [--deadline 10] [--seconds 60] [--clients 8]
+    nox -s benchmarks -- hostile [--store postgres] [--deadline 10] [--seconds 60] [--clients 8]
 
-The graph has three hubs of 200,000 edges among 2,000,000. Each call runs on a server of its own;
+The graph has three hubs, each with two thirds of all nodes. Each call runs on a server of its own;
 then clients repeat them, eight at a time each, beside one that makes small calls.
 
 python hostile.py --beside URL ADMIN SECONDS    makes the small calls, in a process of its own
@@ -14,11 +14,12 @@ import argparse
 import asyncio
 import hashlib
 import itertools
+import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,20 @@ import httpx2
 import psutil
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import SecretStr
 
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_neo4j import Neo4jSettings
+from bfsql_neo4j.load.loader import load_graph as neo4j_load
+from bfsql_postgres import PostgresSettings
+from bfsql_postgres.load.loader import load_graph as postgres_load
+from bfsql_sqlite import SqliteSettings
+from bfsql_sqlite import load_graph as sqlite_load
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_test_support.servers.postgres import PostgresServer
 
-NODES, EDGES, HUBS, DEGREE = 300_000, 2_000_000, 3, 200_000
+HUBS = 3
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "path of 8 steps": (
         "bfs_query",
@@ -67,19 +77,20 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def records() -> Iterator[NodeRecord | EdgeRecord]:
+def records(nodes: int, edges: int) -> Iterator[NodeRecord | EdgeRecord]:
     """The graph: hubs, and edges that prefer some nodes."""
+    degree = nodes * 2 // 3
     chance = random.Random(5)
-    for number in range(NODES):
+    for number in range(nodes):
         note = f"note {chance.randrange(1_000_000)}"
         known = {"name": f"name {number}", "score": chance.randrange(1000), "note": note}
         yield NodeRecord(f"n{number}", f"T{number % 5}", known)
     predicates = itertools.cycle(f"p{number}" for number in range(8))
     for hub in range(HUBS):
-        for end in chance.sample(range(NODES), DEGREE):
+        for end in chance.sample(range(nodes), degree):
             yield EdgeRecord(f"n{hub}", next(predicates), f"n{end}")
-    for _ in range(EDGES - HUBS * DEGREE):
-        one, other = (int(NODES * chance.random() ** power) for power in (4, 2))
+    for _ in range(edges - HUBS * degree):
+        one, other = (int(nodes * chance.random() ** power) for power in (4, 2))
         yield EdgeRecord(f"n{one}", next(predicates), f"n{other}")
 
 
@@ -101,16 +112,60 @@ class Server:
         return float(times.user + times.system)
 
 
+@dataclass
+class Store:
+    """How `bfsql serve` opens the graph."""
+
+    options: Sequence[str]
+    environment: Mapping[str, str]
+
+
+@asynccontextmanager
+async def _loaded(store: str, place: Path, nodes: int, edges: int) -> AsyncIterator[Store]:
+    """The graph in a store; servers are started for it."""
+    graph = records(nodes, edges)
+    if store == "embedded":
+        path = place / "hubs.db"
+        await sqlite_load(SqliteSettings(path=path), graph)
+        yield Store(("--path", str(path)), {})
+    elif store == "postgres":
+        postgres = PostgresServer.embedded(place)
+        postgres.start()
+        try:
+            async with postgres.database() as database:
+                await postgres_load(PostgresSettings(dsn=SecretStr(database.owner_url)), graph)
+                yield Store(("--backend", "postgres"), {"DATABASE_URL": database.reader_url})
+        finally:
+            postgres.stop()
+    else:
+        neo4j = Neo4jServer(place)
+        neo4j.start()
+        try:
+            await neo4j_load(Neo4jSettings(uri=neo4j.uri, preserve_case=True), graph)
+            options = ("--backend", "neo4j", "--preserve-case")
+            yield Store(options, {"NEO4J_URI": neo4j.uri, "NEO4J_PASSWORD": ""})
+        finally:
+            neo4j.stop()
+
+
 @contextmanager
-def _serving(graph: Path, deadline: float) -> Iterator[Server]:
-    tokens = graph.with_name("tokens")
+def _serving(store: Store, deadline: float) -> Iterator[Server]:
     names = ["beside", *(f"hostile{number}" for number in range(8))]
     hashes = {name: hashlib.sha256(_token(name).encode()).hexdigest() for name in names}
-    tokens.write_text("".join(f"{name} sha256:{code}\n" for name, code in hashes.items()))
-    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(graph)]
-    command += ["--transport", "http", "--port", "0", "--admin-port", "0", "--stateless"]
-    command += ["--deadline", str(deadline), "--bearer-tokens", str(tokens)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with TemporaryDirectory(prefix="bfsql-bench-") as tokens_folder:
+        tokens = Path(tokens_folder) / "tokens"
+        tokens.write_text("".join(f"{name} sha256:{code}\n" for name, code in hashes.items()))
+        command = [sys.executable, "-m", "bfsql", "serve", *store.options]
+        command += ["--transport", "http", "--port", "0", "--admin-port", "0", "--stateless"]
+        command += ["--deadline", str(deadline), "--bearer-tokens", str(tokens)]
+        with _started(command, store.environment) as server:
+            yield server
+
+
+@contextmanager
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Server]:
+    environment = {**os.environ, **environment}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr
         try:
             admin, url = (server.stderr.readline().split()[-1] for _ in range(2))
@@ -161,10 +216,10 @@ async def _watched(read: Callable[[], float]) -> AsyncIterator[list[float]]:
         task.cancel()
 
 
-async def _alone(graph: Path, deadline: float) -> None:
+async def _alone(store: Store, deadline: float) -> None:
     print(f"\nalone, deadline {deadline:g} s      seconds   peak MB   after MB   CPU s after")
     for what in CALLS:
-        with _serving(graph, deadline) as server:
+        with _serving(store, deadline) as server:
             async with _watched(server.memory) as peak:
                 seconds, outcome = await _asked(server.url, "hostile0", what)
             ended = server.processor()
@@ -174,8 +229,8 @@ async def _alone(graph: Path, deadline: float) -> None:
             print(f"{what:26}{figures}  {outcome}")
 
 
-async def _together(graph: Path, deadline: float, seconds: float, clients: int) -> None:
-    with _serving(graph, deadline) as server:
+async def _together(store: Store, deadline: float, seconds: float, clients: int) -> None:
+    with _serving(store, deadline) as server:
         print(f"\n{'nothing beside':26}{await _beside(server, 10)}")
         took: list[float] = []
         end = time.perf_counter() + seconds
@@ -226,7 +281,7 @@ async def _make_small_calls(url: str, admin: str, seconds: float) -> None:
     looking = asyncio.ensure_future(look())
     async with _client(url, "beside") as client:
         while time.perf_counter() < end:
-            number = chance.randrange(1_000, NODES)
+            number = chance.randrange(1_000, 50_000)
             small: dict[str, tuple[str, dict[str, Any]]] = {
                 "search": ("search_entities", {"query": f"name {number}"}),
                 "1 hop": ("bfs_query", {"seeds": [f"n{number}"], "max_hops": 1, "limit": 10}),
@@ -249,16 +304,22 @@ def _percentiles(what: str, values: list[float]) -> str:
 def main(arguments: list[str]) -> None:
     """Load the graph and run every call alone, then all of them beside small calls."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", choices=("embedded", "postgres", "neo4j"), default="embedded")
+    parser.add_argument("--nodes", type=int, default=300_000, help="of the graph")
+    parser.add_argument("--edges", type=int, default=2_000_000, help="of the graph")
     parser.add_argument("--deadline", type=float, default=10.0, help="of a call, in seconds")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the calls together")
     parser.add_argument("--clients", type=int, default=8, help="hostile clients, up to 8")
     given = parser.parse_args(arguments)
-    with TemporaryDirectory(prefix="bfsql-bench-") as folder:
-        graph = Path(folder) / "hubs.db"
-        asyncio.run(load_graph(SqliteSettings(path=graph), records()))
-        asyncio.run(_alone(graph, given.deadline))
-        for clients in sorted({1, given.clients}):
-            asyncio.run(_together(graph, given.deadline, given.seconds, clients))
+    asyncio.run(_report(given))
+
+
+async def _report(given: argparse.Namespace) -> None:
+    with folder() as place:
+        async with _loaded(given.store, place, given.nodes, given.edges) as store:
+            await _alone(store, given.deadline)
+            for clients in sorted({1, given.clients}):
+                await _together(store, given.deadline, given.seconds, clients)
 
 
 if __name__ == "__main__":
