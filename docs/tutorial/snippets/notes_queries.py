@@ -24,7 +24,7 @@ class Note:
 def read(folder: Path) -> dict[str, Note]:
     """The notes of a folder by their names."""
     if not folder.is_dir():
-        raise StoreError(f"{folder} is no folder. Give the folder of the notes with --path.")
+        raise StoreError(f"{folder} is not a folder. Pass the notes folder with --path.")
     return {path.stem: note(path) for path in sorted(folder.rglob("*.md"))}
 
 
