@@ -73,12 +73,13 @@ async def test_calls_that_outlast_the_grace_end_with_an_error(
     grace = "0.5" if signals == 1 else "600"
     options = ["--grace", grace, *journal.options(600)]
     with serving(*options, env=journal.env) as served:
-        async with clients(served, *ERAS) as opened:
-            calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(opened)]
+        async with clients(served, *ERAS, "auto") as (*busy, late):
+            calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(busy)]
             await journal.until(lambda seen: seen.count("began") == len(calls))
-            for _ in range(signals):
+            served.process.terminate()
+            if signals > 1:
+                await until_refused(late)  # two signals that wait together are one
                 served.process.terminate()
-                await asyncio.sleep(0.2)
             answers = await asyncio.gather(*calls)
         code = await ended(served)
     assert ["was stopped before" in text(answer) for answer in answers] == [True, True]

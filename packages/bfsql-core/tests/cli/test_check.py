@@ -9,6 +9,9 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Edge
 from bfsql_test_support.backends import toy
 
+CHECK = ("check", "--rate", "0")
+"""Without the pauses that spare a real store."""
+
 
 @pytest.fixture
 def broken(monkeypatch):
@@ -30,7 +33,7 @@ def test_a_right_backend_passes(loaded):
 
 @pytest.mark.slow
 def test_a_program_reads_json(loaded):
-    result = loaded("check", "--json", "--id", "f:1", "--id", "p:1")
+    result = loaded(*CHECK, "--json", "--id", "f:1", "--id", "p:1")
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["passed"]
@@ -43,7 +46,7 @@ def test_a_program_reads_json(loaded):
 
 @pytest.mark.slow
 def test_a_broken_backend_fails_and_the_rule_is_named(loaded, broken):
-    result = loaded("check", "--id", "f:1", "--id", "p:2")
+    result = loaded(*CHECK, "--id", "f:1", "--id", "p:2")
     assert result.exit_code == 1
     assert "BROKEN     both directions of an edge agree" in result.output
     assert "rule both-directions; chapter 8" in result.output
@@ -60,7 +63,7 @@ def test_a_convention_that_is_not_kept_is_advice(loaded, monkeypatch):
 
     monkeypatch.setattr(MemoryBackend, "entity_types", entity_types)
     monkeypatch.setattr(MemoryBackend, "metadata_for_node", metadata_for_node)
-    result = loaded("check", "--id", "f:1", "--id", "p:1")
+    result = loaded(*CHECK, "--id", "f:1", "--id", "p:1")
     assert result.exit_code == 0, result.output
     assert "convention entity_types is sorted" in result.output
     assert "convention the metadata of something unknown" in result.output
@@ -77,7 +80,7 @@ def test_a_search_that_takes_spelling_literally_gets_advice(loaded, monkeypatch)
         return [stub for stub in found if query in (stub.id, stub.name)]
 
     monkeypatch.setattr(MemoryBackend, "search_entities", search_entities)
-    result = loaded("check", "--id", "f:1", "--id", "p:1")
+    result = loaded(*CHECK, "--id", "f:1", "--id", "p:1")
     assert result.exit_code == 0, result.output
     assert "advice     search finds a name with a typing error in it" in result.output
     assert "rule search-misspelt; the backend contract" in result.output
