@@ -110,7 +110,11 @@ class TestOldServer(OnPostgres):
     server = "old_database"
 
 
-@trying(*RULES.keys() - ASKED_AGAIN)
+COMBINATIONS = {"nodes-conditions", "nodes-bytes", "asking-bytes", "entity-bytes", "tools-answer"}
+"""Rules that combine the statements of others, which a pooler passes on as they are."""
+
+
+@trying(*RULES.keys() - ASKED_AGAIN - COMBINATIONS)
 class TestBehindPooler(OnPostgres):
     """Through pgbouncer in transaction mode."""
 
