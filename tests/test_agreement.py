@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
@@ -75,7 +75,6 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
             assert [hits[0]["id"] for hits in found] == [entity_id] * WAYS
 
 
-@settings(max_examples=40)
 @given(
     case=graph_strategies.graphs_with_seeds(seeds=2, least=2) | graph_strategies.hubs_with_seeds(),
     steps=walking.steps(),

@@ -1,4 +1,4 @@
-"""The soak for thirty seconds, or minutes in a thorough run; `nox -s soak` takes thirty minutes."""
+"""The soak for twenty seconds, or minutes in a thorough run; `nox -s soak` takes thirty minutes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.soak.run import soak
 
-SECONDS = 300 if THOROUGH else 30
+SECONDS = 300 if THOROUGH else 20
 
 
 @pytest.mark.slow
