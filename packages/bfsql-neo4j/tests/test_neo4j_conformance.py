@@ -10,6 +10,7 @@ import pytest
 from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
@@ -33,7 +34,7 @@ TESTED_OTHERWISE = {
 @trying(*RULES.keys() - TESTED_OTHERWISE)
 class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     keeps = KEPT
-    examples = 5  # each needs a load, for which the server plans every statement anew
+    examples = 30 if THOROUGH else 3  # for each, the server plans every statement anew
     held: ClassVar[bytes | None] = None
     """The records of the last load; nothing else writes here, so the same need no second load."""
 

@@ -13,6 +13,7 @@ import pytest
 from bfsql.models import GraphRecord
 from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import Reply
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
@@ -99,7 +100,7 @@ class OnAStore(Watching):
 class OnAServer(LoadedTogether, OnAStore):
     """The same on a server that can be stopped."""
 
-    examples = 5  # each needs a load
+    examples = 50 if THOROUGH else 3  # each needs a load; test_sparql_agreement.py draws more
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
@@ -118,7 +119,7 @@ OPEN_TO_ALL = {
 
 class TestOxigraph(OnAServer):
     store = "oxigraph"
-    examples = 10  # the fastest server
+    examples = 100 if THOROUGH else 10  # the fastest server
     optouts = OPEN_TO_ALL
 
 
@@ -198,7 +199,7 @@ class TestVocabulariesInFiles(OnVocabularies):
 class TestVocabulariesOnFuseki(OnVocabularies):
     """A sample of the nodes in the files."""
 
-    sample_size = 15
+    sample_size = 15 if THOROUGH else 5
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
