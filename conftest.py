@@ -93,11 +93,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
 
 
 LONG = (
-    *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes", "schema-lists"),
+    *("bfs-bytes", "entity-bytes", "schema-lists"),
     *("cached-as-direct", "concurrent-calls", "cancellation", "same-errors"),
 )
 """Rules of the kit that `nox -s quick` checks only on the embedded store."""
-LONG_EVERYWHERE = ("columns-batches", "drawn-graphs")
+LONG_EVERYWHERE = ("columns-batches", "drawn-graphs", "intersect-bytes", "entities-bytes")
 """Rules that it skips there, too; the tests of agreement draw graphs as well."""
 
 
