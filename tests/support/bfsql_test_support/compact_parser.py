@@ -1,4 +1,7 @@
-"""A parser for answers in lines, written from their grammar; it restores the JSON."""
+"""A parser for answers in lines, written from their grammar; it restores the JSON.
+
+Only what `left_out` removes cannot be restored.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,23 @@ _TOTALS = {
 }
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 Record = dict[str, Any]
+
+
+def left_out(content: Any, *, by_paths: bool = False) -> Any:
+    """An answer without what its lines leave out and nothing in them restores.
+
+    Args:
+        content: The structured content of an answer.
+        by_paths: Whether the call sorts by `paths`.
+    """
+    if not {"shown_count", "walk_count"} & content.keys():
+        return content
+    content = {key: value for key, value in content.items() if key != "max_hops"}
+    nodes = content["nodes"]
+    if not by_paths and len({node.get("paths") for node in nodes}) == 1:
+        bare = ({k: v for k, v in node.items() if k != "paths"} for node in nodes)
+        content["nodes"] = list(bare)
+    return content
 
 
 class Line:
@@ -97,6 +117,10 @@ class Line:
         """The record of the next cells, which are separated by bars."""
         found = _shared(columns) or {}
         varying = iter([key for key, value in columns if value is ...])
+        if not columns and (named := self.cell_without_key(end)) is not None:
+            found["name"] = named[0]
+            if not self.take("|"):
+                return found
         while True:
             if (
                 (key := next(varying, None)) is None
@@ -110,6 +134,14 @@ class Line:
                 found[key] = self.value(f"|{end}")
             if not self.take("|"):
                 return found
+
+    def cell_without_key(self, end: str) -> list[Any] | None:
+        """The value of the next cell, as a list of one; None if it has a key or is empty."""
+        start, value = self.place, self.value(f"|={end}")
+        if self.place != start and self.next != "=":
+            return [value]
+        self.place = start
+        return None
 
 
 def read(text: str) -> Any:
@@ -153,6 +185,9 @@ class _Answer:
         self.take_names()
         assert not self.fields()
         records = [n | n.pop("metadata", {}) for n in self.tables()]
+        for record in records:
+            if "match" in record:
+                record.setdefault("score", None)
         assert len(records) == count
         if by_name:
             self.taken = [_taken(r["name"], r["id"], r["entity_type"]) for r in records]
@@ -178,22 +213,31 @@ class _Answer:
         following = None
         while not line.over:
             if line.take("continue offset="):
-                end = line.number()
-                line.expect(", limit=")
-                following = (end, line.number())
+                following = line.number()
                 continue
             key = line.matched(re.compile(r"\w+"))
             line.expect(" ")
+            line.take("0 of ")
+            if key == "nodes" and not re.match(r"\d+(:|;|$)", line.text[line.place :]):
+                tallies[key] = line.tally()
+                content["node_count"] = sum(tallies[key].values())
+                line.take("; ")
+                continue
             number = line.number()
             content[_TOTALS.get(key) or f"{key[:-1]}_count"] = number
             if key in tallies and line.take(": "):
                 tallies[key] = line.tally(number)
             line.take("; ")
-        if not {"max_hops", "k"} & content.keys():
+        if not {*_TOTALS.values()} & content.keys():
             content["entity_types"] = sorted(tallies["nodes"])
             content["node_counts"] = tallies["nodes"]
             return self.finished(content | self.fields())
         content |= self.fields()
+        content.setdefault("edge_count", 0)
+        if not {"max_hops", "k", "shown_count", "walk_count"} & content.keys():
+            content["max_hops"] = 0
+        if isinstance(content.get("along"), str):
+            content["along"] = [content["along"]]
         if self.facets:
             content["facets"] = self.facets
         content["schema_summary"] = {
@@ -212,7 +256,7 @@ class _Answer:
         ends = ("subject", "predicate", "object")
         content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
         if following is not None:
-            self.notes.insert(0, _continued(content, *following))
+            self.notes.insert(0, _continued(content, following))
         return self.finished(content)
 
     def finished(self, content: Record) -> Record:
@@ -299,6 +343,9 @@ class _Answer:
             line.expect(" ")
             found["values"].append([text, line.number()])
             line.take(", ")
+        found.setdefault("missing", 0)
+        if others := found["distinct"] - len(found["values"]):
+            found["other_values"] = others
         self.facets[label] = found
 
     def tables(self) -> list[Record]:
@@ -358,15 +405,22 @@ class _Answer:
         while self.place < len(self.lines):
             line = self.next()
             walk: Record = {"nodes": []}
+            if line.next in "><-":  # the first node is that of the previous row
+                walk["nodes"].append(walks[-1]["nodes"][0])
+                line.text = f" {line.text}"
+                self.edge_of(line, walk)
             while True:
                 walk["nodes"].append(self.walked(line, known, places[len(walk["nodes"]) :], by_id))
                 if line.over:
                     break
-                line.expect(" ")
-                if not line.take("> "):
-                    walk.setdefault("edges", []).append(_edge(line))
+                self.edge_of(line, walk)
             walks.append(walk)
         return walks, list({id(node): node for node in known.values()}.values())
+
+    def edge_of(self, line: Line, walk: Record) -> None:
+        line.expect(" ")
+        if not line.take("> "):
+            walk.setdefault("edges", []).append(_edge(line))
 
     def of_place(self, heading: Line) -> list[tuple[str, Any]]:
         """The columns of one place in the heading of walks."""
@@ -471,14 +525,14 @@ def _owner(line: Line) -> str:
     return owner
 
 
-def _continued(content: Record, end: int, limit: int) -> str:
+def _continued(content: Record, end: int) -> str:
     if "walks" in content:
         noun, total, shown = "Walks", content["walk_count"], len(content["walks"])
     elif "shown_count" in content:
         noun, total = "Shown nodes", content["shown_count"]
-        shown = sum("paths" in node for node in content["nodes"])
+        shown = sum("paths" in node for node in content["nodes"]) or len(content["nodes"])
     else:
         noun, total, shown = "Nodes", content["node_count"], len(content["nodes"])
     return (
-        f"{noun} {end - shown + 1} to {end} of {total}. Continue with offset={end}, limit={limit}."
+        f"{noun} {end - shown + 1} to {end} of {total}. Continue with offset={end}, limit={shown}."
     )

@@ -11,7 +11,7 @@ from bfsql.answers import in_lines
 from bfsql.answers.notes import Substitution
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import graph_strategies
-from bfsql_test_support.compact_parser import read
+from bfsql_test_support.compact_parser import left_out, read
 from bfsql_test_support.suites.agreement import values
 
 LINES = Limits(answer_format="lines")
@@ -50,6 +50,8 @@ async def test_every_answer_is_read_back(case, hops, filters):
         ("bfs_query", {"seeds": seeds, "max_hops": hops, "limit": 4, **filters}),
         ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"]}),
         ("bfs_query", {"seeds": seeds, "path": ["--"], "show": "ends", "limit": 1}),
+        ("bfs_query", {"seeds": seeds, "path": ["--"], "show": "ends", "sort_by": "-paths"}),
+        ("bfs_query", {"seeds": ["*[name]"], "limit": 2, "facets": ["name:2", "nothing"]}),
         ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"], "show": "walks", "limit": 7}),
         ("bfs_query", {"seeds": seeds, "path": ["-->"], "show": "walks", "fields": ["name"]}),
         ("bfs_query", {"seeds": seeds, "along": ["-->", "<--"], "max_hops": hops, **filters}),
@@ -64,7 +66,8 @@ async def test_every_answer_is_read_back(case, hops, filters):
     async with open_graph(backend) as one, open_graph(backend, limits=LINES) as other:
         for tool, arguments in calls:
             wanted, found = await one.call(tool, arguments), await other.call(tool, arguments)
-            assert read(found.text) == found.content
+            by_paths = arguments.get("sort_by") == "-paths"
+            assert read(found.text) == left_out(found.content, by_paths=by_paths)
             assert without_usage(found.content) == without_usage(wanted.content)
             assert found.blocks == (found.text,)
 
@@ -85,7 +88,7 @@ def test_whatever_text_an_answer_holds_is_read_back(drawn_nodes, notes):
     ]
     content = walk(nodes, [n["entity_type"] for n in nodes[:3]])
     content["notes"] = ['"a" was taken as b (c).', *notes, "Nodes 1 to 2 of 3."]
-    assert read(in_lines(content)) == content
+    assert read(in_lines(content, by_paths=True)) == content
     listed = {"result": [{"id": n["id"], "entity_type": n["entity_type"]} for n in nodes]}
     assert read(in_lines(listed)) == listed
 
@@ -115,7 +118,7 @@ def test_walks_of_any_text_are_read_back(drawn, edges, data):
         for i in dict.fromkeys(i for one in walks for i in one["nodes"])
     ]
     content = walk(nodes, []) | {"walk_count": 9, "walks": walks}
-    assert read(in_lines(content)) == content
+    assert read(in_lines(content)) == left_out(content)
 
 
 @settings(max_examples=60)
@@ -190,7 +193,7 @@ async def test_an_answer_in_lines_looks_like_this():
         'hops 1; nodes 3: Film 1, Person 2; edges 2: "acted in"',
         "[Film] name|year",
         "1 film:1|Le Jour se l\u00e8ve|1939",
-        "[Person] name",
+        "[Person]",
         "2 person:1|Arletty",
         "3 person:2|Jean Gabin",
         '[-"acted in"->] confidence',
@@ -257,15 +260,62 @@ async def test_a_name_that_its_note_does_not_repeat_as_it_is_has_a_note_of_its_o
 @pytest.mark.parametrize(
     ("arguments", "following"),
     [
-        ({"max_hops": 1, "limit": 2}, "; continue offset=2, limit=2"),
-        ({"max_hops": 1, "limit": 1, "offset": 1}, "; continue offset=2, limit=1"),
-        ({"path": ["<-acted in-"], "limit": 1}, "; continue offset=1, limit=1"),
+        ({"max_hops": 1, "limit": 2}, "; continue offset=2"),
+        ({"max_hops": 1, "limit": 1, "offset": 1}, "; continue offset=2"),
+        ({"path": ["<-acted in-"], "limit": 1}, "; continue offset=1"),
     ],
 )
 async def test_the_counts_say_where_the_next_page_begins(arguments, following):
     _, counts, after = await first_lines("bfs_query", {"seeds": ["film:1"], **arguments}, 3)
     assert counts.endswith(following)
     assert not after.startswith("note: Nodes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (
+            {"seeds": ["film:1"], "path": ["<-acted in- Person"], "show": "ends", "fields": ["name"]}
+            | {"sort_by": "-paths", "limit": 1},
+            ['shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"; continue offset=1']
+            + ["[Person paths=1]", "person:1|Arletty"],
+        ),
+        (
+            {"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},
+            ['seeds 2; shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"', "[Person]"]
+            + ["person:1|Arletty", "person:2|Jean Gabin"],
+        ),
+        (
+            {"seeds": ["Film:*"], "path": ["<-acted in-"], "show": "walks", "fields": ["name"]},
+            ['seeds 1; walks 2; nodes Film 1, Person 2; edges 2: "acted in"']
+            + ["[walks] Film > Person", "film:1{Le Jour se l\u00e8ve} > person:1{Arletty}"]
+            + ["> person:2{Jean Gabin}"],
+        ),
+        (
+            {"seeds": ["Person:*"], "facets": ["name:1", "year"], "limit": 0},
+            ["seeds 2; nodes 2: Person"]
+            + ["facet name: count 2, distinct 2, min Arletty, max Jean Gabin; Arletty 1"]
+            + ["facet year: count 0, missing 2, distinct 0"],
+        ),
+        (
+            {"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0},
+            ['seeds 2; hops 20; nodes 3: Film 1, Person 2; edges 2: "acted in"']
+            + ["note: along ended by itself: the farthest nodes are 1 edge away."]
+            + ["along: -acted in->"],
+        ),
+    ],
+)
+async def test_what_the_caller_knows_is_left_out(arguments, lines):
+    assert [
+        line
+        for line in (await first_lines("bfs_query", arguments, None))[1:]
+        if not line.startswith("note: facets")
+    ] == lines
+
+
+async def test_a_score_is_left_out_where_there_is_none():
+    lines = await first_lines("search_entities", {"query": "Jean"}, None)
+    assert lines == ["results: 1", "[Person] name|match", "person:2|Jean Gabin|prefix"]
 
 
 async def test_a_budget_counts_what_is_sent():

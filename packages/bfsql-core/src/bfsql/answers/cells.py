@@ -14,7 +14,7 @@ from bfsql.models.characters import is_visible
 
 Record = Mapping[str, Any]
 
-_NAME = re.compile(r"(?!\d+\Z)[^\s\"|={}\[\];,>*-][^\s\"|={}\[\];,>]*")
+_NAME = re.compile(r"(?!\d+\Z)[^\s\"|={}\[\];,<>*-][^\s\"|={}\[\];,>]*")
 _JSON_BEGINS = frozenset('"[{-0123456789tfnNI')
 """First characters of JSON values, including the non-standard values that Python reads."""
 MIXED = "*"
@@ -102,7 +102,12 @@ class SharedKeys(NamedTuple):
         return cls(constant, varying, most and not held and full == len(records))
 
     def heading(self, bare: re.Pattern[str]) -> list[str]:
-        """The keys of the heading, with the values that all records share."""
+        """The keys of the heading, with the values that all records share.
+
+        There are none if the names are the only column, which then needs no heading.
+        """
+        if self.varying == ("name",) and not self.constant:
+            return []
         fixed = [f"{name(key)}={value(one, bare)}" for key, one in self.constant.items()]
         return ["{}"] if self.empty else [*fixed, *map(name, self.varying)]
 
@@ -216,7 +221,8 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
     """The lines of some walks: a heading with the columns of each place, and one line per walk.
 
     A node has its id, type and metadata where it first occurs; from then on it is called by its
-    name, or by its id if its name does not tell it from the others.
+    name, or by its id if its name does not tell it from the others. The first node of a walk is
+    left out if it is that of the previous walk.
 
     Args:
         walks: The walks, with the ids of their nodes and perhaps the predicates of their edges.
@@ -238,6 +244,7 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
     if walks:
         kind = "walks by id" if by_id else "walks"
         yield f"[{kind}] {' > '.join(one.heading for one in columns)}"
+    start = None
     for walk in walks:
         line = ""
         for place, i in enumerate(walk["nodes"]):
@@ -245,9 +252,10 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
                 line += f" {_arrow(walk['edges'][place - 1]) if 'edges' in walk else '>'} "
             if i in first:
                 line += name(i) + columns[first.pop(i)].braces(known[i])
-            else:
+            elif place or i != start:
                 line += name(called.get(i, i))
-        yield line
+        start = walk["nodes"][0]
+        yield line.lstrip(" ")
 
 
 def _name_of(node: Record) -> Any:

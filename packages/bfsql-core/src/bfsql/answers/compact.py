@@ -7,9 +7,10 @@
     schema  = (taken* counts)? field*
     taken   = ("from " | "to " | "taken ") who (", " who)* | "taken by name"
     who     = (text " = ")? name (" (" name ")")?
-    counts  = count ("; " count)* ("; continue offset=" number ", limit=" number)?
+    counts  = count ("; " count)* ("; continue offset=" number)?
     count   = ("seeds " | "hops " | "k " | "shown " | "common " | "walks ") number
-            | ("nodes " | "edges ") number (": " tally)?
+            | ("nodes " | "edges " "0 of "?) number (": " tally)?
+            | "nodes " tally
     tally   = name (" " number)? (", " name " " number)*
     field   = "note: " value | key ": " value | "edges: " tally
             | key " (" number "):" line*                    so many lines of a list
@@ -23,7 +24,7 @@
     braces  = "{" cell ("|" cell)* "}"
     rows    = "[walks" " by id"? "] " place (" > " place)* chain*
     place   = (name | "*") (" {}" | (" " column)*)
-    chain   = node ((" > " | " " arrow " ") node)*
+    chain   = node? ((" > " | " " arrow " ") node)*
     node    = name braces?
     arrow   = "<-" name "-" | "-" name "->" | "-" name "-"
     columns = (" {}" | " " column ("|" column)*)?
@@ -33,15 +34,24 @@
 The heading of a table has the type and the fields of its nodes in brackets, followed by the
 metadata keys; a value that all rows share appears there. A row has the id, the type if the heading
 has `*`, and the values of the columns: none if a key is absent, and `key=value` for a key without
-a column. A stub has no cell for metadata; if the heading has a value or `{}`, that is the
+a column. Without columns, a cell without a key is the name. A stub has no cell for metadata; if the heading has a value or `{}`, that is the
 metadata of a row without cells. The number in front of an id represents it in the edges,
 which are read back in the order of subject, predicate and object; a link without a subject
 continues the previous one. A row of walks has their nodes from the seed on, with arrows where the
-steps leave a choice of predicates (an arrow without direction has that of its step). A node that
+steps leave a choice of predicates (an arrow without direction has that of its step); a row without
+a first node has that of the previous one, and begins with its first `>` or arrow. A node that
 occurs first has its id, with the type if the heading of its place has `*`, and its metadata in
 braces; a node that occurred before has its name, or its id where another node has the same name
 and, for all nodes, where a name is the id of another node (`by id`); `undecided` lists the nodes on
 walks that are so. `seeds` are the ids after `from`. Whatever was taken for a name is a note.
+Counts of `edges 0 of` are those of an answer that lists nodes and no edges.
+
+What the caller knows or can see is left out: `hops` with a path or 0, the sum of several types on
+a path, `edges 0`, the limit
+of the next page, which is the number of rows, `paths` if all nodes are shown and have the same number, unless the call sorts
+by it, a `score` of null, and of facets `missing 0` and `other_values`, which is `distinct` less the
+number of values. `along` of one step is the step alone.
+
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that the lines of `relations` name are not listed again. A name, key, text or value that
 would not read back is written as JSON.
@@ -86,12 +96,15 @@ _SHORT = {
 """Numeric fields of a traversal, and their names in the counts."""
 
 
-def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
+def in_lines(
+    content: Mapping[str, Any], notes: Sequence[Note] = (), *, by_paths: bool = False
+) -> str:
     """Write an answer in lines.
 
     Args:
         content: The structured content of any tool's answer.
         notes: The first of its notes as data; without data, a note is a sentence in the lines.
+        by_paths: Whether the call sorts by `paths`, which are then always written.
     """
     notes = [*notes, *content.get("notes", ())[len(notes) :]]
     taken = list(_substituted_entities(notes))
@@ -101,7 +114,7 @@ def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
     elif "result" in content:
         lines = _list(content, taken, rest)
     elif "nodes" in content:
-        lines = _walk(content, taken, rest)
+        lines = _walk(content, taken, rest, by_paths=by_paths)
     else:
         lines = _schema(content, taken, rest)
     return "\n".join(lines)
@@ -110,19 +123,18 @@ def in_lines(content: Mapping[str, Any], notes: Sequence[Note] = ()) -> str:
 # --- the four kinds of answer -------------------------------------------------
 
 
-def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
-    summary = content["schema_summary"]
+def _walk(
+    content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note], *, by_paths: bool
+) -> Iterator[str]:
     yield from _start(content["seeds"], taken)
-    counts = [f"{short} {content[key]}" for key, short in _SHORT.items() if key in content]
-    counts.append(f"nodes {total(content['node_count'], summary['node_counts'])}")
-    counts.append(f"edges {total(content['edge_count'], summary['edge_counts'])}")
+    counts = _counts(content)
     if notes and isinstance(page := notes[0], NextPage):
-        counts.append(f"continue offset={page.last}, limit={page.limit}")
+        counts.append(f"continue offset={page.last}")
         notes = notes[1:]
     yield "; ".join(counts)
     yield from _notes(notes)
     if along := content.get("along"):
-        yield from _values("along", along)
+        yield _field("along", along[0] if len(along) == 1 else along)
     yield from (_facet(*one) for one in content.get("facets", {}).items())
     if "walks" in content:
         if undecided := [node["id"] for node in content["nodes"] if "undecided" in node]:
@@ -135,8 +147,29 @@ def _walk(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
     for node in nodes:
         if node["id"] in touched:
             labels[node["id"]] = str(len(labels) + 1)
+    if not by_paths and len({node.get("paths") for node in nodes}) == 1:
+        nodes = [_without(node, ("paths",)) for node in nodes]
     yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
     yield from links(_by_predicate(edges, labels))
+
+
+def _counts(content: Mapping[str, Any]) -> list[str]:
+    """The counts of a traversal."""
+    summary, edges = content["schema_summary"], content["edge_count"]
+    of_path = "shown_count" in content or "walk_count" in content
+    counts = [
+        f"{short} {content[key]}"
+        for key, short in _SHORT.items()
+        if key in content and not (key == "max_hops" and (of_path or not content[key]))
+    ]
+    types = summary["node_counts"]
+    apart = of_path and len(types) > 1
+    counts.append(f"nodes {tally(types) if apart else total(content['node_count'], types)}")
+    if edges:
+        hidden = content["nodes"] and not content["edges"] and "walks" not in content
+        of = "0 of " if hidden else ""
+        counts.append(f"edges {of}{total(edges, summary['edge_counts'])}")
+    return counts
 
 
 def _list(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
@@ -146,8 +179,10 @@ def _list(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
         names = [_Who(r.get("name"), r["id"], r["entity_type"]) for r in records]
         yield f"taken {'by name' if taken == names else _listed(taken)}"
     yield from _notes(notes)
+    hidden = [(*_NODE[:2], "score") if r.get("score", 0) is None else _NODE[:2] for r in records]
+    rows = zip(records, hidden, strict=True)
     yield from tables(
-        [TableRow("", r["id"], r["entity_type"], {}, _without(r, _NODE[:2])) for r in records]
+        [TableRow("", r["id"], r["entity_type"], {}, _without(r, keys)) for r, keys in rows]
     )
 
 
@@ -261,7 +296,8 @@ def _field(key: str, content: Any) -> str:
 
 
 def _facet(label: str, facet: Mapping[str, Any]) -> str:
-    numbers = (f"{key} {value(n, _COMMON)}" for key, n in facet.items() if key != "values")
+    hidden = ("values", "other_values", *(() if facet["missing"] else ("missing",)))
+    numbers = (f"{key} {value(n, _COMMON)}" for key, n in _without(facet, hidden).items())
     common = ", ".join(f"{name(text, _COMMON)} {count}" for text, count in facet["values"])
     return f"facet {name(label)}: {', '.join(numbers)}" + (f"; {common}" if common else "")
 

@@ -275,7 +275,9 @@ class Draft:
         """The encoded answer."""
         if self.writer.answer_format == "json":
             return encode(self.document)
-        return in_lines(self.document, self.notes).encode()
+        order = self.result.facts.order
+        by_paths = order is not None and order.key == "paths"
+        return in_lines(self.document, self.notes, by_paths=by_paths).encode()
 
     def answer(self) -> Answer:
         """The finished answer; it is not encoded again."""
