@@ -32,7 +32,8 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
         content: The structured content of an answer.
         by_paths: Whether the call sorts by `paths`.
     """
-    if not {"shown_count", "walk_count"} & content.keys():
+    shortest = any(note.startswith("Shortest ") for note in content.get("notes", ()))
+    if not shortest and not {"shown_count", "walk_count"} & content.keys():
         return content
     content = {key: value for key, value in content.items() if key != "max_hops"}
     nodes = content["nodes"]
@@ -149,6 +150,44 @@ def read(text: str) -> Any:
     return _Answer(text.split("\n")).content()
 
 
+class _Counts:
+    """The line of counts.
+
+    Attributes:
+        numbers: The counts, by their names in JSON.
+        tallies: The counts by type and by predicate.
+        lengths: The lengths of the shortest connections.
+        following: The offset of the next page; None if there is none.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self.numbers: dict[str, int] = {}
+        self.tallies: dict[str, dict[str, int]] = {"nodes": {}, "edges": {}}
+        self.lengths: list[str] = []
+        self.following: int | None = None
+        while not line.over:
+            if line.take("continue offset="):
+                self.following = line.number()
+            elif line.take("shortest "):
+                self.lengths = line.matched(re.compile("[0-9,]+")).split(",")
+            else:
+                self.count(line)
+            line.take("; ")
+
+    def count(self, line: Line) -> None:
+        key = line.matched(re.compile(r"\w+"))
+        line.expect(" ")
+        line.take("0 of ")
+        if key == "nodes" and not re.match(r"\d+(:|;|$)", line.text[line.place :]):
+            self.tallies[key] = line.tally()
+            self.numbers["node_count"] = sum(self.tallies[key].values())
+            return
+        number = line.number()
+        self.numbers[_TOTALS.get(key) or f"{key[:-1]}_count"] = number
+        if line.take(": "):
+            self.tallies["nodes" if key == "seeds" else key] = line.tally(number)
+
+
 class _Answer:
     def __init__(self, lines: list[str]) -> None:
         self.lines, self.place = lines, 0
@@ -206,45 +245,28 @@ class _Answer:
 
     def around(self) -> Record:
         """A traversal, or the schema of a neighbourhood."""
-        seeds = self.take_names()
-        line = self.next()
-        content: Record = {"seeds": seeds}
-        tallies: dict[str, dict[str, int]] = {"nodes": {}, "edges": {}}
-        following = None
-        while not line.over:
-            if line.take("continue offset="):
-                following = line.number()
-                continue
-            key = line.matched(re.compile(r"\w+"))
-            line.expect(" ")
-            line.take("0 of ")
-            if key == "nodes" and not re.match(r"\d+(:|;|$)", line.text[line.place :]):
-                tallies[key] = line.tally()
-                content["node_count"] = sum(tallies[key].values())
-                line.take("; ")
-                continue
-            number = line.number()
-            content[_TOTALS.get(key) or f"{key[:-1]}_count"] = number
-            if key in tallies and line.take(": "):
-                tallies[key] = line.tally(number)
-            line.take("; ")
-        if not {*_TOTALS.values()} & content.keys():
-            content["entity_types"] = sorted(tallies["nodes"])
-            content["node_counts"] = tallies["nodes"]
+        seeds, counts = self.take_names(), _Counts(self.next())
+        content: Record = {"seeds": seeds, **counts.numbers}
+        types, predicates = counts.tallies["nodes"], counts.tallies["edges"]
+        if not counts.lengths and not {*_TOTALS.values()} & content.keys():
+            content["entity_types"] = sorted(types)
+            content["node_counts"] = types
             return self.finished(content | self.fields())
         content |= self.fields()
         content.setdefault("edge_count", 0)
-        if not {"max_hops", "k", "shown_count", "walk_count"} & content.keys():
+        depth = {"max_hops", "k", "shown_count", "walk_count"} & content.keys() or counts.lengths
+        if not depth:
             content["max_hops"] = 0
+            content.setdefault("node_count", content["seed_count"])
         if isinstance(content.get("along"), str):
             content["along"] = [content["along"]]
         if self.facets:
             content["facets"] = self.facets
         content["schema_summary"] = {
-            "entity_types_found": list(tallies["nodes"]),
-            "predicates_found": list(tallies["edges"]),
-            "node_counts": tallies["nodes"],
-            "edge_counts": tallies["edges"],
+            "entity_types_found": list(types),
+            "predicates_found": list(predicates),
+            "node_counts": types,
+            "edge_counts": predicates,
         }
         if "walk_count" in content:
             undecided = content.pop("undecided", ())
@@ -255,8 +277,10 @@ class _Answer:
             content["nodes"] = self.tables()
         ends = ("subject", "predicate", "object")
         content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
-        if following is not None:
-            self.notes.insert(0, _continued(content, following))
+        if counts.following is not None:
+            self.notes.insert(0, _continued(content, counts.following))
+        if counts.lengths:
+            self.notes.insert(0, _shortest(counts.lengths, along="along" in content))
         return self.finished(content)
 
     def finished(self, content: Record) -> Record:
@@ -523,6 +547,12 @@ def _owner(line: Line) -> str:
     owner = line.name(re.compile(r"[^\s\"|={}\[\];,>]+(?=: )"))
     line.expect(": ")
     return owner
+
+
+def _shortest(lengths: list[str], *, along: bool) -> str:
+    what = "chains along these steps" if along else "connections"
+    listed = " or ".join(filter(None, [", ".join(lengths[:-1]), lengths[-1]]))
+    return f"Shortest {what}: {listed} {'edge' if lengths == ['1'] else 'edges'}."
 
 
 def _continued(content: Record, end: int) -> str:

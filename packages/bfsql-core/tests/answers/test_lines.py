@@ -56,6 +56,7 @@ async def test_every_answer_is_read_back(case, hops, filters):
         ("bfs_query", {"seeds": seeds, "path": ["-->"], "show": "walks", "fields": ["name"]}),
         ("bfs_query", {"seeds": seeds, "along": ["-->", "<--"], "max_hops": hops, **filters}),
         ("bfs_query", {"seeds": seeds[:1], "to": seeds[1:], "limit": 0}),
+        ("bfs_query", {"seeds": seeds, "to": seeds, "limit": 1, "along": ["-->"]}),
         ("intersect_subgraphs", {"seeds": seeds, "k": hops, "connect": True, **filters}),
         ("describe_entities", {"ids": [*seeds, "no such id"]}),
         ("describe_entity", {"id": seeds[0]}),
@@ -275,7 +276,12 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
     ("arguments", "lines"),
     [
         (
-            {"seeds": ["film:1"], "path": ["<-acted in- Person"], "show": "ends", "fields": ["name"]}
+            {
+                "seeds": ["film:1"],
+                "path": ["<-acted in- Person"],
+                "show": "ends",
+                "fields": ["name"],
+            }
             | {"sort_by": "-paths", "limit": 1},
             ['shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"; continue offset=1']
             + ["[Person paths=1]", "person:1|Arletty"],
@@ -293,9 +299,14 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
         ),
         (
             {"seeds": ["Person:*"], "facets": ["name:1", "year"], "limit": 0},
-            ["seeds 2; nodes 2: Person"]
+            ["seeds 2: Person"]
             + ["facet name: count 2, distinct 2, min Arletty, max Jean Gabin; Arletty 1"]
             + ["facet year: count 0, missing 2, distinct 0"],
+        ),
+        (
+            {"seeds": ["Arletty"], "to": ["Jean Gabin"], "limit": 0},
+            ["to Jean Gabin = person:2 (Person)"]
+            + ['shortest 2; nodes 3: Film 1, Person 2; edges 2: "acted in"'],
         ),
         (
             {"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0},

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.answers import SubgraphWriter, entity_document, search_document
-from bfsql.answers.notes import counted, listed, omissions, subgraph_notes
+from bfsql.answers.notes import counted, listed, omissions
+from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.models import (
     AnswerGaps,
     BfsResult,

@@ -10,7 +10,8 @@
     counts  = count ("; " count)* ("; continue offset=" number)?
     count   = ("seeds " | "hops " | "k " | "shown " | "common " | "walks ") number
             | ("nodes " | "edges " "0 of "?) number (": " tally)?
-            | "nodes " tally
+            | "nodes " tally | "seeds " number ": " tally
+            | "shortest " number ("," number)*
     tally   = name (" " number)? (", " name " " number)*
     field   = "note: " value | key ": " value | "edges: " tally
             | key " (" number "):" line*                    so many lines of a list
@@ -34,8 +35,9 @@
 The heading of a table has the type and the fields of its nodes in brackets, followed by the
 metadata keys; a value that all rows share appears there. A row has the id, the type if the heading
 has `*`, and the values of the columns: none if a key is absent, and `key=value` for a key without
-a column. Without columns, a cell without a key is the name. A stub has no cell for metadata; if the heading has a value or `{}`, that is the
-metadata of a row without cells. The number in front of an id represents it in the edges,
+a column. Without columns, a cell without a key is the name. A stub has no cell for metadata; if
+the heading has a value or `{}`, that is the metadata of a row without cells. The number in front
+of an id represents it in the edges,
 which are read back in the order of subject, predicate and object; a link without a subject
 continues the previous one. A row of walks has their nodes from the seed on, with arrows where the
 steps leave a choice of predicates (an arrow without direction has that of its step); a row without
@@ -46,11 +48,12 @@ and, for all nodes, where a name is the id of another node (`by id`); `undecided
 walks that are so. `seeds` are the ids after `from`. Whatever was taken for a name is a note.
 Counts of `edges 0 of` are those of an answer that lists nodes and no edges.
 
-What the caller knows or can see is left out: `hops` with a path or 0, the sum of several types on
-a path, `edges 0`, the limit
-of the next page, which is the number of rows, `paths` if all nodes are shown and have the same number, unless the call sorts
-by it, a `score` of null, and of facets `missing 0` and `other_values`, which is `distinct` less the
-number of values. `along` of one step is the step alone.
+What the caller knows or can see is left out: `hops` with a path, with `shortest` or for a set
+itself, whose `seeds` are then its nodes; the sum of several types on a path; `edges 0`; the limit
+of the next page, which is the number of rows; `paths` if all nodes are shown and have the same
+number, unless the call sorts by it; a `score` of null; of facets `missing 0` and `other_values`,
+which is `distinct` less the number of values. `along` of one step is the step alone. `shortest` is
+the note on the lengths of connections.
 
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that the lines of `relations` name are not listed again. A name, key, text or value that
@@ -76,7 +79,7 @@ from bfsql.answers.cells import (
     walk_rows,
 )
 from bfsql.answers.clean import encode, plain
-from bfsql.answers.notes import NextPage, Note, Substitution
+from bfsql.answers.notes import NextPage, Note, ShortestLengths, Substitution
 from bfsql.models import Edge
 from bfsql.models.characters import is_visible
 
@@ -127,7 +130,9 @@ def _walk(
     content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note], *, by_paths: bool
 ) -> Iterator[str]:
     yield from _start(content["seeds"], taken)
-    counts = _counts(content)
+    lengths = next((one for one in notes[:1] if isinstance(one, ShortestLengths)), None)
+    counts = _counts(content, lengths)
+    notes = notes[lengths is not None :]
     if notes and isinstance(page := notes[0], NextPage):
         counts.append(f"continue offset={page.last}")
         notes = notes[1:]
@@ -153,22 +158,27 @@ def _walk(
     yield from links(_by_predicate(edges, labels))
 
 
-def _counts(content: Mapping[str, Any]) -> list[str]:
+def _counts(content: Mapping[str, Any], lengths: ShortestLengths | None) -> list[str]:
     """The counts of a traversal."""
     summary, edges = content["schema_summary"], content["edge_count"]
+    count, types = content["node_count"], summary["node_counts"]
     of_path = "shown_count" in content or "walk_count" in content
+    has_hops = not (of_path or lengths) and content.get("max_hops")
     counts = [
         f"{short} {content[key]}"
         for key, short in _SHORT.items()
-        if key in content and not (key == "max_hops" and (of_path or not content[key]))
+        if key in content and (has_hops or key != "max_hops")
     ]
-    types = summary["node_counts"]
-    apart = of_path and len(types) > 1
-    counts.append(f"nodes {tally(types) if apart else total(content['node_count'], types)}")
+    if lengths:
+        counts.append(f"shortest {','.join(map(str, lengths.lengths))}")
+    if content.get("max_hops") == 0 and content.get("seed_count") == count:
+        counts = [f"seeds {total(count, types)}"]
+    else:
+        apart = of_path and len(types) > 1
+        counts.append(f"nodes {tally(types) if apart else total(count, types)}")
     if edges:
         hidden = content["nodes"] and not content["edges"] and "walks" not in content
-        of = "0 of " if hidden else ""
-        counts.append(f"edges {of}{total(edges, summary['edge_counts'])}")
+        counts.append(f"edges {'0 of ' if hidden else ''}{total(edges, summary['edge_counts'])}")
     return counts
 
 

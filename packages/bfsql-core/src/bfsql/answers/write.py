@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
 from bfsql.answers.compact import in_lines
-from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound, subgraph_notes
+from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
+from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.answers.tables import Part, as_networkx, as_pandas
 from bfsql.call import AnswerFormat, third_of_bytes
 from bfsql.models import (

@@ -1,0 +1,317 @@
+"""Notes on the result of a traversal: its pages, conditions, properties and budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from bfsql import call
+from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.notes import (
+    SHOWN,
+    TOKEN_BUDGET,
+    NextPage,
+    Note,
+    SizeBound,
+    counted,
+    left_out,
+    listed,
+    were,
+)
+from bfsql.models import (
+    MAX_ALONG,
+    MOST_PATHS,
+    AnswerGaps,
+    BfsResult,
+    ConditionTally,
+    DeadEnd,
+    IntersectionResult,
+)
+from bfsql.models.comparison import is_unordered, number_in
+from bfsql.models.condition import quoted
+
+
+def subgraph_notes(
+    result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
+) -> list[Note]:
+    """The notes on the answer to a traversal; `bound` is what cuts an answer that is too large."""
+    facts = result.facts
+    if isinstance(result, BfsResult):
+        walks = chain(_traversal(facts, "max_hops"), _walks(result, bound))
+        own: Iterator[Note] = chain(walks, _pages(result, bound))
+    else:
+        own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
+    detail = _detail(facts, bound)
+    properties = chain(_conditions(facts), _order(facts))
+    if result.facets or facts.measures:
+        properties = chain(properties, _measures(facts), _facets(result, bound))
+    return [*own, *properties, *detail, *left_out(facts.omissions)]
+
+
+def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
+    if facts.unknown_seeds:
+        yield f"No such entity: {listed(facts.unknown_seeds)}."
+    if facts.finished_depth is not None:
+        why = (
+            "the time for this call was up"
+            if facts.stopped_by == "deadline"
+            else f"the next ring passes the server's bound on {facts.stopped_by}"
+        )
+        yield (
+            f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "
+            f"answer is complete for {depth}={facts.finished_depth}; go on from its outermost "
+            "nodes."
+        )
+    elif facts.farthest == 0:
+        yield "along found nothing: none of its steps leads on from the seeds."
+    elif facts.farthest is not None and not facts.outermost:
+        yield (
+            f"along ended by itself: the farthest nodes are {counted(facts.farthest, 'edge')} away."
+        )
+    elif facts.farthest is not None:
+        more = f"raise {depth}, or " if facts.farthest < MAX_ALONG else ""
+        yield (
+            f"along may lead further from the {counted(facts.outermost, 'node')} at {depth}="
+            f"{facts.farthest}: {more}start from these."
+        )
+    if facts.removed_seeds:
+        yield (
+            f"{listed(facts.removed_seeds)} {were(len(facts.removed_seeds))} removed from the "
+            f"answer by {_removing(facts)}, though it started there."
+        )
+    if facts.dangling_edges:
+        yield (
+            f"{counted(facts.dangling_edges, 'edge')} {were(facts.dangling_edges)} left out: "
+            f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
+            "No call can show them."
+        )
+
+
+def _removing(facts: AnswerGaps) -> str:
+    if facts.conditions:
+        return "exclude_node_types, min_mentions or where"
+    return "exclude_node_types or min_mentions"
+
+
+def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
+    shown = result.shown
+    if shown is None:
+        return
+    if not result.node_count:
+        yield from _nothing_found(result, shown.dead_end)
+    if shown.walks == "too large":
+        cure = "Raise max_tokens, or name" if bound.cure else "Name"
+        yield (
+            f"The walks of even one shown node did not fit {bound.name}, so the nodes are "
+            f"shown alone. {cure} a node in to for its walks."
+        )
+    if shown.many:
+        count = "paths" if shown.rows is None else "walk_count"
+        yield f"{count}={MOST_PATHS} stands for that many walks or more."
+
+
+def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
+    if end is None:
+        yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
+    elif end.compared:
+        yield "Walks were found, and none of them meets the comparisons of steps in where."
+    elif not end.step:
+        yield (
+            "No seed meets the conditions of where on step 0."
+            if end.removed
+            else "No seed has the type in front of the first step."
+        )
+    elif not end.nodes:
+        yield (
+            f"No node of to meets the conditions of where on step {end.step}."
+            if end.removed
+            else "No node of to has the type behind the last step."
+        )
+    elif end.backwards:
+        yield (
+            f"Step {end.step} ({plain(end.text)}) leads to none of the "
+            f"{counted(end.nodes, 'node')} that it would have to reach for a walk to end in to."
+        )
+    elif end.astray:
+        yield (
+            f"Step {end.step} ({plain(end.text)}) leads from {counted(end.nodes, 'node')} to none "
+            "of to."
+        )
+    else:
+        yield (
+            f"Step {end.step} ({plain(end.text)}) found nothing from {counted(end.nodes, 'node')}."
+        )
+    if end is not None:
+        yield from _why_it_ended(end)
+    under_way = call.current()
+    if result.facts.omissions or (under_way is not None and under_way.omissions):
+        yield "The store left out edges, so this is no proof that there is nothing."
+
+
+def _why_it_ended(end: DeadEnd) -> Iterator[str]:
+    if end.step and end.nodes and end.removed:
+        yield "What it found was removed by exclude_node_types, min_mentions or where."
+    if end.turned_back:
+        yield (
+            "It found only the edges by which the walks had come, and two consecutive edges of a "
+            "walk are never the same edge."
+        )
+    if end.turned is not None:
+        yield f"The other direction would have found something: {plain(end.turned)}."
+
+
+def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
+    facts, what = result.facts, "node" if result.shown is None else result.shown.noun
+    total = result.node_count if result.shown is None else result.shown.count
+    shown = len(result.page.ids) if result.shown is None else result.shown.length
+    end = result.offset + shown
+    if facts.past_the_end:
+        yield (
+            f"offset={result.offset} is past the end: there are {total} {what}s. "
+            "Use a smaller offset."
+        )
+    if facts.cut_nodes:
+        yield (
+            f"{counted(facts.cut_nodes, what)} did not fit {bound.name}. Continue with "
+            f"offset={end}, limit={shown}."
+        )
+    elif shown and end < total:
+        yield NextPage(what, result.offset + 1, end, total, result.limit or shown)
+    if facts.edges_to_earlier:
+        yield (
+            f"{counted(facts.edges_to_earlier, 'edge')} "
+            f"{'joins' if facts.edges_to_earlier == 1 else 'join'} this page to earlier ones; to "
+            "see them: bfs_query with this page's ids as seeds (at most 100 a call), max_hops=1."
+        )
+
+
+def _cut_by_type(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
+    if facts.cut_nodes:
+        by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
+        yield (
+            f"{counted(facts.cut_nodes, 'node')} did not fit {bound.name} and "
+            f"{were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
+            f"pages: use a smaller k, exclude_node_types or min_mentions{bound.cure}."
+        )
+
+
+def _conditions(facts: AnswerGaps) -> Iterator[str]:
+    told = [sentence for one in facts.conditions for sentence in _condition(one)]
+    yield from told[:SHOWN]
+    if len(told) > SHOWN:
+        yield f"where: {counted(len(told) - SHOWN, 'further note')} of this kind left out."
+
+
+def _condition(facts: ConditionTally) -> Iterator[str]:
+    one = facts.condition
+    scope = None if one.scope is None else plain(one.scope)
+    if one.scope is not None and one.scope != one.written_scope:
+        yield f"where: took {quoted(one.scope)} for {quoted(one.written_scope or '')}."
+    if not facts.judged:
+        thing = "node" if one.predicate is None else "edge"
+        of = "" if scope is None else f" of {scope}"
+        yield f"where: {one.excerpt} removed nothing, since no {thing}{of} was reached."
+    elif not facts.had and facts.hidden:
+        yield (
+            f"where: traversals leave {quoted(one.key)} out of edges, so {one.excerpt} counts it "
+            "as absent. describe_entity shows it."
+        )
+    elif not facts.had and one.operator != "lacks":
+        of = "nothing reached" if scope is None else f"no {scope} reached"
+        result = "removed nothing" if facts.kept else "removed them all"
+        yield (
+            f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. "
+            "describe_entity shows which properties an entity has."
+        )
+    elif not facts.met:
+        values = ", ".join(quoted(clean_text(value)) for value in facts.values)
+        found = f" There is: {values}." if values else ""
+        yield f"where: nothing reached meets {one.excerpt}.{found}"
+    texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
+    if (text := next(texts, None)) is not None and number_in(text) is None:
+        yield f"where: {one.excerpt}{_as_text(text)}"
+    if facts.unlike:
+        yield (
+            f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.excerpt} "
+            "says, and "
+            f"{'does' if facts.unlike == 1 else 'do'} not meet it; numbers compare with numbers, "
+            "ISO dates with dates, other text with text."
+        )
+
+
+def _order(facts: AnswerGaps) -> Iterator[str]:
+    order = facts.order
+    if order is None:
+        return
+    key = quoted(order.key)
+    if not order.had:
+        yield (
+            f"sort_by: no node of the answer has the property {key}, so they go by id. "
+            "describe_entity shows which properties an entity has."
+        )
+    if order.mixed:
+        yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
+    if order.unordered is not None:
+        yield f"sort_by: {key}{_as_text(order.unordered)}"
+
+
+def _as_text(example: str) -> str:
+    return f" is sorted as text: {quoted(clean_text(example))} is no number and no ISO date."
+
+
+def _measures(facts: AnswerGaps) -> Iterator[str]:
+    for one in facts.measures:
+        text = quoted(one.text)
+        if not one.had:
+            known = _properties(one.known)
+            yield f"measure: nothing at that step has the property of {text}.{known}"
+        if one.texts:
+            yield f"measure: {text} leaves out {counted(one.texts, 'value')} held as text."
+        if one.unordered is not None:
+            yield f"measure: {text}{_as_text(one.unordered)}"
+
+
+def _properties(properties: Sequence[str]) -> str:
+    return f" There is: {listed(properties)}." if properties else ""
+
+
+def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterator[str]:
+    for label, one in result.facets.items():
+        key = quoted(label)
+        if one.missing and not one.count:
+            yield f"facets: nothing of the answer has {key}.{_properties(one.known)}"
+        if one.unordered is not None:
+            yield f"facets: {key}{_as_text(one.unordered)}"
+    cut = [label for label, one in result.facets.items() if one.cut]
+    if cut:
+        yield f"facets: {bound.name} left fewer values than requested of {listed(cut)}."
+
+
+def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
+    if facts.absent_fields:
+        yield (
+            f"fields: nothing on this page has {listed(facts.absent_fields)}. describe_entity "
+            "shows which properties an entity has."
+        )
+    if facts.stripped_fields:
+        yield (
+            f"fields: traversals leave {listed(facts.stripped_fields)} out of edges. "
+            "describe_entity shows it."
+        )
+    if facts.bare_nodes or facts.bare_edges:
+        parts = [
+            counted(count, thing)
+            for count, thing in ((facts.bare_nodes, "node"), (facts.bare_edges, "edge"))
+            if count
+        ]
+        total = facts.bare_nodes + facts.bare_edges
+        yield (
+            f"{' and '.join(parts)} {were(total)} left without metadata by {bound.name}. For "
+            "nodes use describe_entities; for edges a smaller query with node_types and "
+            f"predicates{bound.cure}."
+        )
+    for things in facts.late:
+        yield (
+            f"The metadata of all {things} is missing, because the time for this call was up. Ask "
+            "again, or use describe_entities for the nodes that matter."
+        )
