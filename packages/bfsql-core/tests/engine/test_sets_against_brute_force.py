@@ -272,8 +272,36 @@ async def test_presence_is_a_condition_of_where_with_a_type_or_a_step():
         assert {node["id"] for node in answer["nodes"]} == wanted
 
 
-async def test_walks_that_end_since_no_edge_is_taken_twice_in_a_row_say_so():
-    records = [NodeRecord(i, "A", {}) for i in "ab"] + [EdgeRecord("a", "to", "b", {})]
-    answer = await same(records, seeds=["a"], path=["-to->", "<-to-"])
-    assert answer["notes"][0] == "Step 2 (<-to-) found nothing from 1 node."
-    assert answer["notes"][1].startswith("It found only the edges by which the walks had come")
+TURNED_BACK = (
+    "Only walks that turn back would be complete, and two consecutive edges of a walk are never "
+    "the same edge."
+)
+
+APART = "No complete walk: those from the seeds and those to the nodes of to do not meet."
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "first"),
+    [
+        (["-k->", "<-k-"], [], "Step 2 (<-k-) found nothing from 1 node."),
+        (["-k->", "-k|m-", "-j->"], [], "Step 3 (-j->) found nothing from 1 node."),
+        (["-k-{2}"], ["a"], APART),
+        (["-j->", "<-j-{2}", "-k->"], [], "Step 2 (<-j-{2,2}) found nothing from 1 node."),
+    ],
+)
+async def test_walks_that_end_since_no_edge_is_taken_twice_in_a_row_say_so(path, to, first):
+    records = [NodeRecord(i, "A", {}) for i in "abcdz"]
+    edges = [("a", "k", "b"), ("a", "k", "c"), ("c", "m", "d"), ("a", "j", "z")]
+    records += [EdgeRecord(*edge, {}) for edge in edges]
+    if path[0] == "-k->" and len(path) == 2:
+        records = [r for r in records if not isinstance(r, EdgeRecord) or r.object == "b"]
+    answer = await same(records, seeds=["a"], path=path, to=to)
+    assert answer["notes"][0] == first
+    assert (TURNED_BACK in answer["notes"]) == (path[0] != "-j->")
+
+
+async def test_walks_that_end_for_another_reason_do_not_say_that_they_turn_back():
+    records = [NodeRecord(i, "A", {}) for i in "abc"]
+    records += [EdgeRecord("a", "k", "b", {}), EdgeRecord("b", "k", "c", {})]
+    answer = await same(records, seeds=["a"], path=["-k->", "-k->", "-k->"])
+    assert answer["notes"] == ["Step 3 (-k->) found nothing from 1 node."]

@@ -216,7 +216,7 @@ def relation_notes(
 
 
 def shared_notes(
-    edges: Sequence[tuple[str, str, str]], k: int, shared: int, *, smallest: bool
+    edges: Sequence[tuple[str, str, str]], k: int, shared: int, *, smallest: bool, bare: bool
 ) -> list[str]:
     """Notes on the relations between the seeds of an intersection.
 
@@ -225,6 +225,7 @@ def shared_notes(
         k: The radius of the answer.
         shared: Number of nodes of the answer that are no seeds.
         smallest: Whether the smallest radius was searched for.
+        bare: Whether there are no edges among the nodes, and their connections are left out.
     """
     notes = []
     if smallest and shared:
@@ -235,6 +236,8 @@ def shared_notes(
             f"The seeds have no other node in common {up_to}. bfs_query with to looks for the "
             "shortest connections of two entities."
         )
+    if shared and bare:
+        notes.append("The seeds' own edges to these nodes are left out; connect=true adds them.")
     if edges:
         steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
         notes.append(f"Seeds that an edge joins: {listing(steps, SHOWN)}.")

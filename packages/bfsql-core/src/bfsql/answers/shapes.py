@@ -49,6 +49,8 @@ class AnswerNode(StrictModel):
     """Only of a type that the call asked for in full."""
     undecided: Literal[True] = _NOT_STATED
     """Only where edges that the store left out could change a condition on relations."""
+    degree: Count = 0
+    """Only where nodes are sorted by it: edges of the whole answer that touch the node."""
 
 
 class ViaNode(AnswerNode):

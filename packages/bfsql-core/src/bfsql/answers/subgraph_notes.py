@@ -111,7 +111,7 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
 
 
 def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
-    if end is None:
+    if end is None or end.apart:
         yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
     elif end.compared:
         yield "Walks were found, and none of them meets the comparisons of steps in where."
@@ -153,8 +153,8 @@ def _why_it_ended(end: DeadEnd) -> Iterator[str]:
         yield "What it found was removed by exclude_node_types, min_mentions or where."
     if end.turned_back:
         yield (
-            "It found only the edges by which the walks had come, and two consecutive edges of a "
-            "walk are never the same edge."
+            "Only walks that turn back would be complete, and two consecutive edges of a walk are "
+            "never the same edge."
         )
     if end.turned is not None:
         yield f"The other direction would have found something: {plain(end.turned)}."
@@ -244,7 +244,9 @@ def _order(facts: AnswerGaps) -> Iterator[str]:
     if order is None:
         return
     key = quoted(order.key)
-    if not order.had:
+    if order.key == "degree":
+        yield "sort_by: degree counts the edges of this answer."
+    elif not order.had:
         yield (
             f"sort_by: no node of the answer has the property {key}, so they go by id. "
             "describe_entity shows which properties an entity has."
@@ -298,6 +300,8 @@ def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
             f"fields: traversals leave {listed(facts.stripped_fields)} out of edges. "
             "describe_entity shows it."
         )
+    if facts.edge_properties:
+        yield f"fields: edges have: {listed(facts.edge_properties)}."
     if facts.bare_nodes or facts.bare_edges:
         parts = [
             counted(count, thing)

@@ -147,6 +147,8 @@ class SubgraphWriter:
         nodes = self._node_list(result.page)
         for node in nodes[common:] if common is not None else ():
             node["via"] = True
+        for node, degree in zip(nodes, result.page.degrees.values(), strict=False):
+            node["degree"] = degree
         rows = None
         if shown is not None:
             _add_numbers(nodes, shown)

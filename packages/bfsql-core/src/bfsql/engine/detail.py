@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
@@ -58,8 +59,14 @@ async def with_edge_metadata(
         keys -= frozenset(stripped)
     if not wanted or (keys is not None and not keys):
         return result
+    # One edge of each predicate shows which properties `fields` hides.
+    samples = (
+        () if keys is None else list({triple[1]: triple for triple in reversed(wanted)}.values())
+    )
+    reading = [db.metadata_for_edges_batch(wanted, keys)]
+    reading += [db.metadata_for_edges_batch(samples, None)] if samples else []
     try:
-        found = await call.within(db.metadata_for_edges_batch(wanted, keys))
+        found, *whole = await call.within(asyncio.gather(*reading))
     except TimeoutError:
         call.cut_by("deadline")
         late = (*result.facts.late, "edges")
@@ -67,6 +74,10 @@ async def with_edge_metadata(
     full = {triple: found.get(triple, {}) for triple in wanted}
     if keys is not None:
         full = {triple: known for triple, known in full.items() if present(known)}
+        if not full:
+            seen = {key for known in whole[0].values() for key in present(known)}
+            hidden = tuple(sorted(seen.difference(stripped)))
+            result = replace(result, facts=replace(result.facts, edge_properties=hidden))
     return replace(result, page=replace(result.page, edge_metadata=full))
 
 
@@ -83,7 +94,7 @@ async def with_metadata(
     return replace(
         nodes,
         page=replace(nodes.page, edge_metadata=edges.page.edge_metadata),
-        facts=replace(nodes.facts, late=nodes.facts.late + edges.facts.late),
+        facts=replace(edges.facts, late=nodes.facts.late + edges.facts.late),
     )
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import places_of
+from bfsql.arrays import LongArray, places_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
@@ -143,6 +143,7 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
         nodes=nodes[places],
         types=selection.types[places],
         facts=replace(selection.facts, order=facts if len(nodes) else None),
+        degrees=None if numbers is None else numbers[places],
         last_page=[],  # The last page belongs to another order.
     )
 
@@ -158,12 +159,13 @@ async def in_order_of_walks(
     if result.measures:
         counts[MEASURE] = result.measures[0]
     by = sort_by(text, (DEGREE, *counts))
-    numbers = _degrees(selection, shown) if by.key == DEGREE else counts.get(by.key)
+    degrees = _degrees(selection, shown) if by.key == DEGREE else None
+    numbers = counts.get(by.key) if degrees is None else degrees
     order = await in_order(db, selection.columns, shown, by, numbers)
-    return result.sorted_by(*order)
+    return result.sorted_by(*order, degrees)
 
 
-def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
+def _degrees(selection: Selection, nodes: IntArray) -> LongArray:
     """The number of edges of the answer that touch each of some nodes."""
     ends = places_of(nodes, selection.edges.ends, selection.columns.size)
     subjects, objects = ends.reshape(2, -1)

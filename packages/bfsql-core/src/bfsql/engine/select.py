@@ -21,6 +21,7 @@ from bfsql import call
 from bfsql.arrays import (
     NO_HANDLES,
     Handles,
+    LongArray,
     at,
     counted_numbers,
     distinct_numbers,
@@ -70,6 +71,8 @@ class Selection:
     """The number of leading nodes that form an intersection; the others connect them."""
     facets: Facets = field(default_factory=dict)
     """The facets of the answer; `bfsql.engine.facets` adds them."""
+    degrees: LongArray | None = None
+    """The edges at each node that pages count, in their order, if it goes by this number."""
     last_page: list[LastPage] = field(default_factory=list, compare=False)
     """The last page looked up; at most one entry."""
 
@@ -217,7 +220,7 @@ class Pages:
         query, selection = self.query, self.selection
         assert not isinstance(query, PathQuery)
         prefix = await self._prefix_of(count)
-        page = prefix.page(count)
+        page = self._page(prefix, count)
         facts = self._facts(count, page, prefix.edges_to_earlier(count))
         if isinstance(query, BfsQuery):
             result = self._bfs_result(page, facts, query, query.max_hops)
@@ -291,6 +294,14 @@ class Pages:
             bare_nodes=len(bare[0]),
             bare_edges=len(bare[1]),
         )
+
+    def _page(self, prefix: _Prefix, count: int) -> Subgraph:
+        """A page with the first `count` nodes."""
+        page, degrees = prefix.page(count), self.selection.degrees
+        if degrees is None:
+            return page
+        numbers = degrees[self._start : self._start + count].tolist()
+        return replace(page, degrees=dict(zip(page.ids, numbers, strict=False)))
 
     async def _prefix_of(self, count: int) -> _Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""

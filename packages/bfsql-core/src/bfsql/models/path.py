@@ -60,9 +60,11 @@ class DeadEnd:
     backwards: bool = False
     """Whether it was walked from the nodes of `to`."""
     turned_back: bool = False
-    """Whether it found only the edges by which walks had come, which they may not take again."""
+    """Whether there would be walks if two consecutive edges could be the same edge."""
     compared: bool = False
     """Whether complete walks were found, and none met the comparisons of steps."""
+    apart: bool = False
+    """Whether the walks from the seeds and those to the nodes of `to` do not meet."""
     astray: bool = False
     """Whether it found nodes, but none of `to`."""
 

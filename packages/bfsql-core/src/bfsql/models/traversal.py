@@ -7,7 +7,7 @@ records of the protocol from them for programs that need objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -244,6 +244,8 @@ class AnswerGaps:
     """Keys of `fields` that nothing on the page has."""
     stripped_fields: tuple[str, ...] = ()
     """Keys of `fields` that nothing on the page has because traversals leave them out of edges."""
+    edge_properties: tuple[str, ...] = ()
+    """Properties of edges of the page, if `fields` names none of them."""
     order: SortKeySummary | None = None
     """How the nodes are sorted, if `sort_by` is used."""
     measures: tuple[MeasureSummary, ...] = ()
@@ -264,6 +266,9 @@ class Subgraph:
     """Metadata of the nodes with detail; the others are stubs."""
     edge_metadata: dict[Triple, Metadata] = field(default_factory=dict)
     """Metadata of the edges with detail; the others are stubs."""
+    degrees: Mapping[str, int] = field(default_factory=dict)
+    """By id of the nodes that the page counts: edges of the whole answer that touch the node, if
+    nodes are sorted by it."""
 
     @property
     def nodes(self) -> list[Node | EntityStub]:

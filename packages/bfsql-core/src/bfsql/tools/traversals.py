@@ -142,10 +142,11 @@ class Traversal:
             shared = len(selection.nodes) - int(np.isin(selection.nodes, reach.seeds.handles).sum())
             if shared or reach.depth < depth:
                 break
+        bare = not connect and not len(selection.edges.subjects)
         if connect:
             selection = await connected(selection, whole, conditions)
         edges = await edges_among(whole, whole.seeds.handles)
-        self._notes += shared_notes(edges, query.k, shared, smallest=k is None)
+        self._notes += shared_notes(edges, query.k, shared, smallest=k is None, bare=bare)
         self._note_ceiling(paged=False)
         return await self._subgraph(query, selection)
 

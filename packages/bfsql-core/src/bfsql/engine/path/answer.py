@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
-from bfsql.errors import BoundMet
+from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
 from bfsql.models import (
     MOST_PATHS,
@@ -59,13 +61,26 @@ class PathResult:
     measures: tuple[Sequence[Value], ...] = ()
     """The measures of the query for each shown node; `bfsql.engine.measure` adds them."""
 
-    def sorted_by(self, places: IntArray, order: SortKeySummary) -> PathResult:
-        """The answer with its shown nodes in another order, given by their places."""
+    def sorted_by(
+        self, places: IntArray, order: SortKeySummary, degrees: LongArray | None
+    ) -> PathResult:
+        """The answer with its shown nodes in another order, given by their places.
+
+        Args:
+            places: The places of the shown nodes, in the new order.
+            order: The facts about the order.
+            degrees: The degree of each node at its old place, if they are sorted by it.
+        """
         facts = replace(self.selection.facts, order=order if len(places) else None)
         rows = places.tolist()
         return replace(
             self,
-            selection=replace(self.selection, facts=facts, last_page=[]),
+            selection=replace(
+                self.selection,
+                facts=facts,
+                degrees=None if degrees is None else degrees[places],
+                last_page=[],
+            ),
             shown=self.shown[places],
             paths=self.paths[places],
             counts={step: counts[places] for step, counts in self.counts.items()},
@@ -104,10 +119,10 @@ async def follow(
     request = (query.path, *ends, query.ordered_step, query.counted_steps, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
-        reader = PathReader(
-            columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
+        reader = partial(
+            PathReader, columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
         )
-        result = await _result(await reader.read(), query, conditions, bounds)
+        result = await _result(reader, query, conditions, bounds)
         # What is known of a dead end depends on the time that was left to look at it.
         if cache is not None and result.dead_end is None:
             arcs = sum(map(len, result.walks.arcs))
@@ -117,9 +132,10 @@ async def follow(
 
 
 async def _result(
-    walked: Walked, query: PathQuery, conditions: Conditions, bounds: Bounds
+    reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
 ) -> PathResult:
-    """The complete walks among those that were read, and what they show."""
+    """The complete walks among those that are read, and what they show."""
+    walked = await reader().read()
     columns, size = walked.columns, sum(map(len, walked.arcs))
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
@@ -131,13 +147,16 @@ async def _result(
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, walks.nodes)
+    facts = replace(facts, conditions=conditions.facts)
     dead_end = None
     if not len(walks.nodes):
         no_walk = DeadEnd(walks.steps, "", 0, compared=True)
         dead_end = no_walk if some and query.comparisons else await _dead_end(walked)
+        if not some and await _turns_back(reader(turning=True), walked):
+            apart = DeadEnd(walks.steps, "", 0, apart=True)
+            dead_end = replace(dead_end or apart, turned_back=True)
     step = query.ordered_step
     shown = await columns.ordered(walks.nodes_of(step))
-    facts = replace(facts, conditions=conditions.facts)
 
     def result() -> PathResult:
         selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
@@ -175,7 +194,7 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
         layer, astray = len(walked.layers) - 1, True
         if walked.frontiers[layer].backwards:
             return None
-    nodes, backwards, removed, turned_back = walked.frontiers[layer]
+    nodes, backwards, removed = walked.frontiers[layer]
     number = walked.layers[layer].step
     step = walked.path.steps[number]
     turned = None
@@ -190,9 +209,29 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
         removed=removed,
         turned=turned,
         backwards=backwards,
-        turned_back=turned_back,
         astray=astray,
     )
+
+
+async def _turns_back(reader: PathReader, walked: Walked) -> bool:
+    """Whether there would be walks if two consecutive edges could be the same.
+
+    Args:
+        reader: Reads the path without this rule.
+        walked: What was read with it.
+    """
+    steps = walked.path.steps
+    following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
+    named = ([one.predicates for one in pair] for pair in following)
+    if not any(a is None or b is None or set(a) & set(b) for a, b in named):
+        return False
+    try:
+        found = await reader.read()
+        start = (found.columns, found.layers, found.arcs, found.starts, found.targets)
+        size = sum(map(len, found.arcs))
+        return len((await off_loop(size, lambda: Walks(*start, turning=True))).nodes) > 0
+    except (StepUnfinished, TimeoutError):
+        return False
 
 
 async def _finds(walked: Walked, layer: int, step: Step) -> bool:
@@ -257,7 +296,7 @@ class PathPages(Pages):
         """The first `count` shown nodes as stubs; the facts count the nodes cut off."""
         query, whole = self.query, self._result
         prefix = await self._prefix_of(count)
-        page, ids = prefix.page(count), prefix.ids[:count]
+        page, ids = self._page(prefix, count), prefix.ids[:count]
         part = slice(self._start, self._start + count)
         paths = whole.paths[part]
         distinct = measures = None

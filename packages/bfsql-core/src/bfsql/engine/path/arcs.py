@@ -121,6 +121,7 @@ class Junction:
         first: The arcs of the earlier step.
         second: The arcs of the later step.
         size: An upper bound that exceeds every handle.
+        turning: Whether an arc also meets the arc of the same edge.
 
     Attributes:
         count: The number of nodes at which earlier arcs end.
@@ -132,8 +133,9 @@ class Junction:
         TimeoutError: The deadline of the call passed; every method may raise it, too.
     """
 
-    def __init__(self, first: Arcs, second: Arcs, size: int) -> None:
+    def __init__(self, first: Arcs, second: Arcs, size: int, *, turning: bool = False) -> None:
         call.check()
+        self._turning = turning
         self._first, self._second, self._size = first, second, size
         self._nodes = nodes = distinct_numbers(first.ends)
         self.count = len(nodes)
@@ -215,14 +217,16 @@ class Junction:
 
     @cached_property
     def same_edges(self) -> tuple[LongArray, LongArray]:
-        """For each later arc the earlier arc of the same edge, and the reverse; -1 for none.
+        """For each later arc the earlier arc of the same edge, and the reverse, which do not meet.
 
-        Only arcs that end where the other begins are compared.
+        -1 stands for none. Only arcs that end where the other begins are compared.
         """
         call.check()
         first, second = self._first, self._second
         back = np.full(len(second), -1, np.int64)
         on = np.full(len(first), -1, np.int64)
+        if self._turning:
+            return back, on
         begins = Handles(self._size, distinct_numbers(second.ends))
         ones = np.flatnonzero(begins.has(first.origins))
         others = np.flatnonzero(self.leaving >= 0)

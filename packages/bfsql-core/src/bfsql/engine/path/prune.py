@@ -40,6 +40,7 @@ class Walks:
         pairs: If walks are taken in a graph of pairs, the handles in the graph of both nodes of
             each pair: of the one that it has in common with all pairs of a walk, and of the one
             where the walk is. Only `arcs` and `junctions` then have other handles.
+        turning: Whether two consecutive edges may be the same.
 
     Attributes:
         size: Upper bound (exclusive) of all handles.
@@ -60,9 +61,10 @@ class Walks:
         targets: IntArray | None,
         *,
         pairs: tuple[IntArray, IntArray] | None = None,
+        turning: bool = False,
     ) -> None:
         self.columns, self.layers = columns, layers
-        self.pairs = pairs
+        self.pairs, self._turning = pairs, turning
         self.size = max(columns.size, 0 if pairs is None else len(pairs[1]))
         self.steps = layers[-1].step + 1
         self._starts, self.targets = starts, targets
@@ -78,7 +80,7 @@ class Walks:
 
     def _junctions(self, arcs: Sequence[Arcs]) -> dict[tuple[int, int], Junction]:
         return {
-            (before, n): Junction(arcs[before], arcs[n], self.size)
+            (before, n): Junction(arcs[before], arcs[n], self.size, turning=self._turning)
             for n, layer in enumerate(self.layers)
             for before in layer.before
         }

@@ -63,8 +63,6 @@ class Frontier(NamedTuple):
     """Whether the nodes are those that the layer has to reach."""
     removed: bool
     """Whether conditions removed something that was found from these nodes."""
-    turned_back: bool = False
-    """Whether every edge that was found is the one by which walks had come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +126,7 @@ class PathReader:
         targets: The nodes at which walks must end; None for any node.
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
+        turning: Whether two consecutive edges may be the same.
     """
 
     def __init__(
@@ -139,9 +138,10 @@ class PathReader:
         *,
         conditions: Conditions,
         bounds: Bounds,
+        turning: bool = False,
     ) -> None:
         self._columns, self._path, self._conditions = columns, path, conditions
-        self._bounds = bounds
+        self._bounds, self._turning = bounds, turning
         self._room = bounds.edges
         self._nodes = Handles(columns.size)
         self._node_count = 0
@@ -230,7 +230,7 @@ class PathReader:
     async def _read_layer(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
         """Read the arcs of a layer at some nodes and apply the conditions."""
         layer = self._layers[number]
-        self._removed = self._turned_back = False
+        self._removed = False
         if len(frontier):
             try:
                 async with call.time_limit(RING_SHARE):
@@ -244,7 +244,7 @@ class PathReader:
                 raise self._unfinished(layer, frontier, met) from None
             self._room -= len(arcs)
             self._arcs[number] = arcs
-        self._frontiers[number] = Frontier(frontier, backwards, self._removed, self._turned_back)
+        self._frontiers[number] = Frontier(frontier, backwards, self._removed)
 
     def _unfinished(self, layer: Layer, frontier: IntArray, met: BoundMet | None) -> StepUnfinished:
         return StepUnfinished(
@@ -274,11 +274,10 @@ class PathReader:
     async def _continuing_arcs(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that join those read before and that the conditions keep."""
         layer = self._layers[number]
-        fresh = len(arcs)
         beside = self._layers_after(number) if backwards else layer.before
-        call.hold(JUNCTION_BYTES * (fresh + max((len(self._arcs[n]) for n in beside), default=0)))
-        arcs = await off_loop(fresh, lambda: self._joined(number, arcs, backwards=backwards))
-        self._turned_back = bool(fresh) and not len(arcs)
+        most = max((len(self._arcs[n]) for n in beside), default=0)
+        call.hold(JUNCTION_BYTES * (len(arcs) + most))
+        arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
         if len(arcs):
             self._conditions.learn(NO_HANDLES, arcs.predicates)
             stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
@@ -305,7 +304,7 @@ class PathReader:
             met = Handles(size, self._ends).has(arcs.ends)
         for n in self._layers_after(number) if backwards else layer.before:
             pair = (arcs, self._arcs[n]) if backwards else (self._arcs[n], arcs)
-            met |= Junction(*pair, size).meets(backwards=backwards)
+            met |= Junction(*pair, size, turning=self._turning).meets(backwards=backwards)
         return arcs.selected(met)
 
     def _count(self, nodes: IntArray) -> None:
