@@ -126,6 +126,35 @@ def is_iri(text: str) -> bool:
     return _ALLOWED.fullmatch(text) is not None
 
 
+def local_part(text: str) -> str:
+    """The last part of an IRI, or of a short id; empty if the text is neither."""
+    iri = _without_brackets(text)
+    if not is_iri(iri):
+        return ""
+    return re.split(r"[/#]" if "://" in iri else ":", iri)[-1]
+
+
+def may_be_same(one: str, other: str) -> bool:
+    """Whether one id may be another spelling of the other: an IRI and a short id.
+
+    Their last parts have to be equal, and a well-known prefix or namespace is that of the other.
+    Which prefixes a file declared is not known any more.
+    """
+    one, other = _without_brackets(one), _without_brackets(other)
+    iri, short = (one, other) if "://" in one else (other, one)
+    prefix, _, local = short.partition(":")
+    if one == other or "://" not in iri or "://" in short or not local:
+        return one == other
+    if prefix in WELL_KNOWN:
+        return WELL_KNOWN[prefix] + local == iri
+    namespace = iri.removesuffix(local)
+    return namespace.endswith(("/", "#")) and namespace not in WELL_KNOWN.values()
+
+
+def _without_brackets(id_: str) -> str:
+    return id_[1:-1] if id_.startswith("<") and id_.endswith(">") else id_
+
+
 class Prefixes:
     """Shortens IRIs with a fixed set of prefixes, and expands them again.
 

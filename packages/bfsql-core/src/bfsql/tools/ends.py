@@ -25,6 +25,9 @@ from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
 from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
+PATTERN_SHARE = 0.2
+"""Share of the remaining time in which an error looks for a further type of entities."""
+
 T = TypeVar("T")
 
 
@@ -87,7 +90,7 @@ class EndResolver:
                 places.append(await self._place(pattern, name.value, bounded=bounded))
         if unresolved:
             if not any(name.candidates for name in unresolved):
-                self._check_types(unresolved[0].value, argument)
+                await self._check_types(unresolved[0].value, argument)
             raise await self._names.error(argument, unresolved)
         return NodeSet(tuple(places))
 
@@ -136,6 +139,7 @@ class EndResolver:
             found = read(reader)
         except ToolError:
             if not await self._learn_entities(reader.unknown):
+                await self._check_other_types(reader.unknown, argument)
                 raise
         else:
             if not await self._learn_entities(reader.unknown):
@@ -205,7 +209,33 @@ class EndResolver:
                     f'"{plain(value)}:*".'
                 )
 
-    def _check_types(self, text: str, argument: str) -> None:
+    async def _check_other_types(self, names: Sequence[str], argument: str) -> None:
+        """Raise an error if a name is a type of some entities beside their `entity_type`."""
+        for name in names:
+            pattern = Pattern(conditions=(PropertyCondition("other_types", "=", (name,)),))
+            if await self._has_nodes(pattern):
+                raise ToolError(
+                    f"{argument}: {excerpt(name)} is no entity_type, only among the other_types of "
+                    f"some entities. As a pattern, these are {pattern.text}.",
+                    kind="bad_value",
+                    argument=argument,
+                )
+
+    async def _has_nodes(self, pattern: Pattern) -> bool:
+        """Whether a pattern has nodes; False also if they cannot be listed soon enough."""
+        try:
+            async with (
+                call.time_limit(PATTERN_SHARE),
+                aclosing(self._search.batches(pattern)) as batches,
+            ):
+                async for handles, _ in batches:
+                    if len(handles):
+                        return True
+        except (ToolError, TimeoutError):
+            pass
+        return False
+
+    async def _check_types(self, text: str, argument: str) -> None:
         """Raise an error if a text is written like a pattern of a type that is none."""
         types, bracket, _ = text.partition("[")
         if not bracket and text.rstrip().endswith("*"):
@@ -216,6 +246,7 @@ class EndResolver:
         known = KnownNames(latest.entity_types)
         for name in types.split("|"):
             if name.strip() != "*" and not known.spellings(name.strip()):
+                await self._check_other_types([name.strip()], argument)
                 near = [spellings[0] for spellings in known.nearest(name.strip())]
                 hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
                 raise ToolError(

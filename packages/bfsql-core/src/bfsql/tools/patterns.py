@@ -400,6 +400,7 @@ class PatternReader:
                 continue
             if same or self._vocabulary.schema.comprehensive:
                 near = [spellings[0] for spellings in known.nearest(name)]
+                self.unknown += [name] if what == "type" else []
                 raise self._unknown(one, name, what, near, at)
             nearest = _nearest(difflib.get_close_matches(name, known.names))
             self.doubts.append(

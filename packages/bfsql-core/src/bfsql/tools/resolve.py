@@ -1,8 +1,8 @@
 """Resolution of ids and names to entities (`asking.md` 1, `protocol.md` 12, 24).
 
-Wherever an id is expected, a name or an alias that belongs to a single entity is accepted. Ids
-come first and are looked up in one batch; only values that are no ids are searched for, at most
-`MOST_NAMES` of them per call.
+Wherever an id is expected, a name or an alias that belongs to a single entity is accepted, and the
+IRI of a short id, or the reverse. Ids come first and are looked up in one batch; only values that
+are no ids are searched for, at most `MOST_NAMES` of them per call.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
+from bfsql.models.rdf import local_part, may_be_same
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.hits import Hits, classified_search
 from bfsql.tools.namesakes import contexts
@@ -159,7 +160,15 @@ class NameResolver:
             found = _called(value, await classified_search(self.db, name, [entity_type]))
             if found.candidates:
                 return found
-        return UnresolvedName(value)
+        return await self._respelt(value)
+
+    async def _respelt(self, value: str) -> UnresolvedName:
+        """The entities whose ids are other spellings of an IRI or of a short id."""
+        if not (local := local_part(value)):
+            return UnresolvedName(value)
+        found = await classified_search(self.db, local)
+        same = [hit.stub for hit in found.hits if may_be_same(value, hit.stub.id)]
+        return UnresolvedName(value, same)
 
     async def _typed(self, value: str) -> list[tuple[str, str]]:
         """Known types and names, for a value written like `Disease: Vetorjor`."""
