@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bfsql import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql_sqlite import search_index
 from bfsql_sqlite.connection import TABLES
@@ -309,8 +310,8 @@ def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types
     read = found_in(crowd, query, *types)
     if not types:
         assert read.found[: len(first)] == first
-    # Looks: prefix, alias, words of names, words of all texts, part, similarity.
-    assert read.blocks <= 6 * NAMES // BLOCK
+    # Looks: prefix, alias, words of names, words of all texts, part, similarity, each rare word.
+    assert read.blocks <= (6 + len(query.split())) * NAMES // BLOCK
     assert read.texts <= 2 * NAMES // BLOCK * READ
 
 
@@ -337,3 +338,28 @@ def test_a_block_holds_as_many_letters_as_there_are() -> None:
         assert blocks == 2
         for n in (0, 17, 8_199):
             assert found_in(graph, names[n][2:7]).found == [f"n{n:04}"]
+
+
+WORDS = [
+    *(node(f"P:{n}", f"Vanlam {name}") for n, name in enumerate(["Chakel", "Drorep", "Golve"])),
+    *(node(f"R:{n:02}", f"Report {n} of the centre", kind="report") for n in range(30)),
+    *(node(f"M:{n}", f"Memo {n}", f"on Zelkrat {n}", kind="memo") for n in range(5)),
+]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "VnalamChakel",
+        "Van lam Chakel",
+        "Van lma Chakel",
+        "the annual report on zelkrat",
+        "annual report",
+        "vanlam report of zelkrat",
+        "memo 9",
+    ],
+)
+@pytest.mark.parametrize("types", [None, ["memo"], ["report"]])
+async def test_misspelt_names_and_rare_words_are_found_as_in_memory(opened, query, types):
+    memory = await MemoryBackend(WORDS).search_entities(query, types)
+    assert await (await opened(WORDS)).search_entities(query, types) == memory

@@ -78,7 +78,8 @@ class MemoryBackend(GraphDbInterface):
     ) -> list[EntityStub]:
         """Search ids, names and synonyms, ordered by `MatchClass`; ties by length of name, then id.
 
-        Similarly spelt names are searched if there are few other matches and none of them is exact.
+        Similarly spelt names are searched if there are few other matches and none of them is exact;
+        without any match, those that share a rare word of several.
         """
         wanted = NameQuery(query)
         types = set(node_types or ())
@@ -87,6 +88,9 @@ class MemoryBackend(GraphDbInterface):
         is_exact = any(match.kind in EXACT for match in found.values())
         if not is_exact and len(found) < 5:  # noqa: PLR2004 - more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
+        if not found and wanted.telling_words:
+            shared = {i: wanted.shared_words(*self._labels(i)) for i in among}
+            found = wanted.sharing({i: words for i, words in shared.items() if words})
         names = {i: name_of(self._node_metadata[i]) for i in found}
         ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))
         return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
@@ -97,11 +101,14 @@ class MemoryBackend(GraphDbInterface):
         """The matches by id."""
         found = {}
         for entity_id in among:
-            metadata = self._node_metadata[entity_id]
-            labels = (entity_id, name_of(metadata), aliases_of(metadata))
-            if match := wanted.match(*labels, errors=errors):
+            if match := wanted.match(*self._labels(entity_id), errors=errors):
                 found[entity_id] = match
         return found
+
+    def _labels(self, entity_id: str) -> tuple[str, str | None, list[str]]:
+        """The id, the name and the further names of an entity."""
+        metadata = self._node_metadata[entity_id]
+        return entity_id, name_of(metadata), aliases_of(metadata)
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""

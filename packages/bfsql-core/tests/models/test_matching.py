@@ -32,6 +32,12 @@ ID, NAME, ALIASES = "X:77", "Dorzol Golve syndrome", ["Vetorjor", "TNF alpha"]
         ("Dorzol Glove", "similar"),
         ("dorzolgolbe syndrom", "similar"),
         ("syndrome vetorjr", "similar"),
+        ("VetorjorX", "similar"),
+        ("Dorzol Gol ve", "words"),
+        ("Dor zol Golve", "similar"),
+        ("Drozol Gol ve syndrome", "similar"),
+        ("drozolgolve", "similar"),
+        ("golvesyndorme", "similar"),
         ("tnf beta", None),
         ("dorzol disease", None),
         ("aspirin", None),
@@ -57,6 +63,18 @@ def test_numbers_are_not_misspelt():
     assert NameQuery("phase 2").match("a", "Phase 3", ()) is None
     assert NameQuery("study 20211").match("a", "Study 20212", ()) is None
     assert NameQuery("BRCA3").match("a", "BRCA1", ()).kind is MatchClass.SIMILAR
+    assert NameQuery("Phase 2 trial").match("a", "Phase 3 trial", ()) is None
+
+
+def test_of_several_words_rare_ones_tell():
+    wanted = NameQuery("Structure of Vanlam 2004 report")
+    names = ["Vanlam Centre", "The report", *["Structure of x"] * 6, "Report of Vanlam 2004"]
+    shared = {n: wanted.shared_words(str(n), name, ()) for n, name in enumerate(names)}
+    assert shared[0] == {"vanlam"}
+    assert shared[8] == {"report", "vanlam"}
+    found = wanted.sharing({n: words for n, words in shared.items() if words})
+    assert sorted(found, key=lambda n: found[n].order) == [8, 0, 1]
+    assert not NameQuery("vanlam").telling_words
 
 
 @pytest.mark.parametrize(

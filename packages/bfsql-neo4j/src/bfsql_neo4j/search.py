@@ -73,7 +73,10 @@ async def _with_id(
 async def _with_words(
     reader: Reader, schema: GraphSchema, text: str, types: Sequence[str] | None
 ) -> list[Ranked]:
-    """The nodes with all of the words, or with some of them if none has all, by rank."""
+    """The nodes with all of the words, or with some of them if none has all, by rank.
+
+    If none has any, two words run together are looked for.
+    """
     called = text[:MAX_CHARS].lower()
     if not (called and is_text(called)):
         return []
@@ -83,8 +86,7 @@ async def _with_words(
         rows = await reader.one(queries.search_by_part_of_name(schema), **parameters)
     else:
         statement = queries.search_by_words(schema)
-        for all_words in (True, False):
-            wanted = lucene(text, all_words=all_words)
+        for wanted in (lucene(text), lucene(text, all_words=False), run_together(text)):
             if wanted is not None and not rows:
                 rows = await reader.one(
                     statement, index=schema.fulltext, lucene=wanted, **parameters
@@ -162,6 +164,21 @@ def lucene(text: str, *, all_words: bool = True) -> str | None:
     required = "+" if all_words else ""
     each = " ".join(f"{required}({_word(word)})" for word in words)
     return f"{phrase(text)}^8 ({each})"
+
+
+def run_together(text: str) -> str | None:
+    """A query for two words that are written as one, with typing errors in them.
+
+    None if the longest word of the text is too short for that.
+    """
+    word = max(text[:MAX_CHARS].lower().split(), key=len, default="")
+    splits = _apart(word, least=4)
+    middle = len(splits) // 2  # eight of them, since Lucene refuses queries of too many parts
+    parts = [
+        " ".join(f"+{part}~{allowed_errors(part)}" for part in split)
+        for split in splits[max(0, middle - 4) : middle + 4]
+    ]
+    return " ".join(f"({part})" for part in parts) or None
 
 
 def phrase(text: str) -> str:

@@ -1,8 +1,8 @@
 """Search: finds the entities that a typed text may mean.
 
 One statement searches by id, name, alias, beginning, part and words; a second one by trigram
-similarity, if the first found little; a third by meaning, if entities have vectors and an
-embedder can turn the text into one.
+similarity, if the first found little; further ones by each word, if nothing was found; another by
+meaning, if entities have vectors and an embedder can turn the text into one.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
@@ -18,7 +18,7 @@ from typing import Any
 from bfsql import call
 from bfsql.embedding import Embedder, searched_by_names
 from bfsql.errors import EmbeddingFailed
-from bfsql.models.matching import NameQuery
+from bfsql.models.matching import MOST_SHARING, NameQuery
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EntityStub
 from bfsql_postgres.connection import Pool
@@ -82,6 +82,8 @@ class Search:
         exact = [row[0] for row in rows if row[3] <= last_exact]
         if not exact and len(rows) < enough and shortest <= len(text) <= LONGEST:
             rows += await self._similar(text, types)
+        if not rows and len(text) <= LONGEST:
+            rows = await self._sharing(text, types)
         return exact, list(map(_stub, rows))
 
     async def _similar(self, text: str, types: Sequence[str] | None) -> list[Any]:
@@ -92,6 +94,18 @@ class Search:
         matches = [wanted.match(row[0], row[2], (row[4] or "").split("\n")) for row in rows]
         alike = [(match.order, row) for match, row in zip(matches, rows, strict=True) if match]
         return [row for _, row in sorted(alike, key=itemgetter(0))]
+
+    async def _sharing(self, text: str, types: Sequence[str] | None) -> list[Any]:
+        """Nodes that share a rare word with the text."""
+        wanted, found = NameQuery(text), dict[str, Any]()
+        for word in sorted(wanted.telling_words):
+            statement, values = by_name(self.layout, word, [], types)
+            rows = await self.pool.fetch(statement, *values)
+            if MOST_SHARING < len(rows) < 2 * LIMIT:  # many have it as a part of a word
+                rows = [row for row in rows if word in wanted.shared_words(row[0], row[2], ())]
+            if len(rows) <= MOST_SHARING:
+                found |= {row[0]: row for row in rows}
+        return list(found.values())
 
     async def _by_meaning(self, query: str, types: Sequence[str] | None) -> list[EntityStub]:
         if self.embedder is None or self.layout.embedded is None or not query.strip():

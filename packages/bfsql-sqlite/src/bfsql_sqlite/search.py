@@ -1,6 +1,6 @@
 """Finds the entities that a typed text may mean.
 
-There are eight looks, each less strict than the one before; they end when there are enough
+There are nine looks, each less strict than the one before; they end when there are enough
 candidates. Every look reads the index block by block, in the order of equally good matches
 (shorter name first, then id), and stops when it has enough. Within a block the rarest of the
 terms leads, and the type is one more term, so a word that half of the graph shares costs no
@@ -10,6 +10,7 @@ more than a rare one.
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bfsql.models.json_values import is_text
-from bfsql.models.matching import NameQuery
+from bfsql.models.matching import MOST_SHARING, NameQuery
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
@@ -68,6 +69,8 @@ def search(
             break
     if not exact and len(found) < ENOUGH:
         found.update(dict.fromkeys(looks.alike()))
+    if not found:
+        found.update(dict.fromkeys(looks.sharing()))
     best = list(found)[:LIMIT]
     stubs = {
         n: EntityStub(entity_id, type_names[t], name)
@@ -151,6 +154,19 @@ class _Looks:
             if match := wanted.match(ids[n], name, others.split("\n")):
                 order[n] = (*match.order, len(name), n)
         return sorted(order, key=order.__getitem__)[:LIMIT]
+
+    def sharing(self) -> list[int]:
+        """Entries that share a rare word with the text, those that share the most first."""
+        wanted = NameQuery(self._query)
+        shared: dict[int, set[str]] = defaultdict(set)
+        for word in wanted.telling_words:
+            having = self._index.having([[terms.NAME_WORD + word, terms.OTHER_WORD + word]])
+            for n in having if len(having) <= MOST_SHARING else ():
+                shared[n].add(word)
+        if not shared:
+            return []
+        labels = self._index.labels(list(shared))
+        return sorted(shared, key=lambda n: (-len(shared[n]), len(labels[n][0]), n))[:LIMIT]
 
 
 def _within(text: str) -> list[list[str]]:

@@ -9,10 +9,12 @@ vectors, and `other` has a reason that only the store knows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 from bfsql.models.merge import fold
 from bfsql.models.records import Metadata
@@ -21,7 +23,12 @@ MOST_WORDS = 16
 """Maximum words of a text that are searched."""
 LONGEST = 256
 """Maximum characters of a text that may be a misspelling."""
+MOST_SHARING = 5
+"""Maximum number of entities that have a rare word, and of hits that share one with a text."""
+NO_MISSPELLING = 100
+"""Errors of a match that only shares a word, to which the words that it lacks are added."""
 
+K = TypeVar("K", bound=Hashable)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -54,7 +61,7 @@ class Match(NamedTuple):
 
     kind: MatchClass
     errors: int = 0
-    """Number of typing errors; above 0 only if the class is `similar`."""
+    """Number of typing errors, or `NO_MISSPELLING` and more; above 0 only if it is `similar`."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -126,6 +133,35 @@ class NameQuery:
         labels = _Labels(entity_id, name, aliases)
         return any(_is_met(word, labels.in_words) for word in self.words)
 
+    def shared_words(
+        self, entity_id: str, name: str | None, aliases: Iterable[str]
+    ) -> frozenset[str]:
+        """The words, no numbers and none of one or two letters, that the entity has, too."""
+        labels = _Labels(entity_id, name, aliases)
+        return self.telling_words.intersection(chain.from_iterable(labels.in_words))
+
+    @cached_property
+    def telling_words(self) -> frozenset[str]:
+        """The words that may be rare, if there are several; otherwise none."""
+        if len(self.words) < 2:  # noqa: PLR2004 - one word is all words
+            return frozenset()
+        return frozenset(w for w in self.words if len(w) > 2 and not w.isdecimal())  # noqa: PLR2004
+
+    def sharing(self, shared: Mapping[K, Collection[str]]) -> dict[K, Match]:
+        """The matches of entities that share a rare word with the text.
+
+        Args:
+            shared: The shared words of all entities that have any of them.
+        """
+        count = Counter(chain.from_iterable(shared.values()))
+        rare = {word for word, number in count.items() if number <= MOST_SHARING}
+        lacking = len(self.words) + NO_MISSPELLING
+        return {
+            one: Match(MatchClass.SIMILAR, lacking - len(words))
+            for one, words in shared.items()
+            if not rare.isdisjoint(words)
+        }
+
     @cached_property
     def _joined(self) -> str:
         return "".join(self.words)
@@ -169,20 +205,26 @@ class NameQuery:
         return _numbers(self.words)
 
     def _errors_by_word(self, labels: _Labels) -> int | None:
-        """Typing errors in all words, each compared with the nearest word of the entity."""
+        """Typing errors in all words, each compared with the nearest word of the entity.
+
+        Two words in a row count as one where that has fewer errors, in the text and in the entity.
+        """
         every = dict.fromkeys(word for label in labels.in_words for word in label)
-        known = list(every)[:2_000]
-        total = 0
-        for word in self.words:
-            if _is_met(word, labels.in_words):
-                continue
-            most = allowed_errors(word)
-            found = (typing_errors(word, other, most) for other in known) if most else ()
-            least = min((errors for errors in found if errors is not None), default=None)
-            if least is None:
+        pairs = chain.from_iterable(map(_pairs, labels.in_words))
+        known = list(dict.fromkeys([*islice(every, 2_000), *islice(pairs, 2_000)]))
+        # The fewest errors in the words up to each; None where there are too many.
+        totals: list[int | None] = [0]
+        for word, joined in zip(self.words, ["", *_pairs(self.words)], strict=True):
+            ways = [(totals[-1], word)] + ([(totals[-2], joined)] if joined else [])
+            found = [
+                start + errors
+                for start, text in ways
+                if start is not None and (errors := _least_errors(text, labels, known)) is not None
+            ]
+            totals.append(min(found, default=None))
+            if totals[-2:] == [None, None]:
                 return None
-            total += least
-        return total
+        return totals[-1]
 
 
 class _Labels:
@@ -199,6 +241,21 @@ class _Labels:
     def in_words(self) -> list[list[str]]:
         """The words of the name, of each alias, and of the id."""
         return [_WORD.findall(text) for text in self.texts]
+
+
+def _least_errors(word: str, labels: _Labels, known: Sequence[str]) -> int | None:
+    """The fewest typing errors that turn a word into one of some words; None for too many."""
+    if _is_met(word, labels.in_words):
+        return 0
+    most = allowed_errors(word)
+    found = (typing_errors(word, other, most) for other in known) if most else ()
+    return min((errors for errors in found if errors is not None), default=None)
+
+
+def _pairs(words: Sequence[str]) -> Iterator[str]:
+    """Each two words in a row as one; an empty text where one of them is a number."""
+    for one, other in pairwise(words):
+        yield "" if one.isdecimal() or other.isdecimal() else one + other
 
 
 def _is_met(word: str, labels: Iterable[Sequence[str]]) -> bool:

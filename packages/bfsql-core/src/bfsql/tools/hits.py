@@ -14,7 +14,15 @@ from bfsql.abc import NormalizedBackend
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.models import NO_METADATA, EntityStub, Metadata
-from bfsql.models.matching import Match, MatchClass, NameQuery, aliases_of, name_of
+from bfsql.models.matching import (
+    MOST_SHARING,
+    NO_MISSPELLING,
+    Match,
+    MatchClass,
+    NameQuery,
+    aliases_of,
+    name_of,
+)
 from bfsql.tools.redaction import RedactedGraphDb
 
 MOST_HITS = 20
@@ -49,7 +57,9 @@ class Hits:
         """Notes on the hits of a search for this text."""
         notes = []
         if self.hits and self.hits[0].match.kind is MatchClass.SIMILAR:
-            notes.append(f"No entity is called {excerpt(query)}; these are spelt alike.")
+            lacks_words = self.hits[0].match.errors >= NO_MISSPELLING
+            how = "share a rare word with it" if lacks_words else "are spelt alike"
+            notes.append(f"No entity is called {excerpt(query)}; these {how}.")
         others = 0 if self.late else len(self.of(MatchClass.OTHER))
         if others:
             last = "The last hit was" if others == 1 else f"The last {counted(others, 'hit')} were"
@@ -84,6 +94,8 @@ async def classified_search(
         if (hit := _hit(wanted, stub, called.get(stub.id, NO_METADATA)))
         and not (hit.match.kind is MatchClass.OTHER and redacts)
     ]
+    if all(hit.match.kind is MatchClass.OTHER for hit in hits):
+        hits += _sharing(wanted, stubs, called)
     order = _visible_order if redacts else _order
     full = len(hits if redacts else stubs) == given
     return Hits(sorted(hits, key=order)[:most], full, late)
@@ -117,6 +129,23 @@ def _hit(wanted: NameQuery, stub: EntityStub, metadata: Metadata) -> Hit | None:
     if match is None and not (len(wanted.words) > 1 and wanted.shares_word(*labels)):
         match = Match(MatchClass.OTHER)
     return None if match is None else Hit(stub, match)
+
+
+def _sharing(
+    wanted: NameQuery, stubs: Sequence[EntityStub], called: Mapping[str, Metadata]
+) -> list[Hit]:
+    """The candidates that share a rare word with the text, at most `MOST_SHARING`."""
+    if not wanted.telling_words:
+        return []
+    found = {}
+    for stub in stubs:
+        metadata = called.get(stub.id, NO_METADATA)
+        name = name_of(metadata) if stub.name is None else stub.name
+        words = wanted.shared_words(stub.id, name, aliases_of(metadata))
+        if words:
+            found[stub._replace(name=name)] = words
+    hits = [Hit(stub, match) for stub, match in wanted.sharing(found).items()]
+    return sorted(hits, key=_visible_order)[:MOST_SHARING]
 
 
 def _visible_order(hit: Hit) -> tuple[int, int, int, str]:

@@ -101,7 +101,10 @@ async def found_by_name(trial: Trial) -> None:
     level="advice",
 )
 async def search_misspelt(trial: Trial) -> None:
-    """A letter dropped, two letters swapped, another letter; unless similar names fill the hits."""
+    """A letter dropped, two letters swapped, another letter, no spaces.
+
+    Names that are spelt alike may fill the hits.
+    """
     async with looked_at(trial, people()) as (db, ids):
         misspelt = 0
         for entity_id in ids:
@@ -124,7 +127,10 @@ async def search_misspelt(trial: Trial) -> None:
 
 
 def _misspelt(name: str) -> list[str]:
-    """The name with one typing error in its longest word, three ways."""
+    """The name with one typing error in its longest word, three ways, or with words run together.
+
+    The latter also with two letters swapped.
+    """
     word = max(name.split(), key=len)
     if len(word) < _LONG_WORD:
         return []
@@ -133,7 +139,10 @@ def _misspelt(name: str) -> list[str]:
     other = "x" if rest[0] != "x" else "y"
     swapped = start[:-1] + rest[0] + start[-1] + rest[1:]
     wrong = (start + rest[1:], swapped, start + other + rest[1:])
-    return [name.replace(word, one, 1) for one in wrong if one != word]
+    misspelt = [name.replace(word, one, 1) for one in wrong if one != word]
+    if " " in name and swapped != word:
+        misspelt += [name.replace(" ", ""), name.replace(word, swapped, 1).replace(" ", "")]
+    return misspelt
 
 
 @reading_rule(
