@@ -25,6 +25,8 @@ LONGEST = 256
 """Maximum characters of a text that may be a misspelling."""
 MOST_SHARING = 5
 """Maximum number of entities that have a rare word, and of hits that share one with a text."""
+MOST_ERRORS = 2
+"""Most typing errors of a word."""
 NO_MISSPELLING = 100
 """Errors of a match that only shares a word, to which the words that it lacks are added."""
 
@@ -209,22 +211,28 @@ class NameQuery:
 
         Two words in a row count as one where that has fewer errors, in the text and in the entity.
         """
-        every = dict.fromkeys(word for label in labels.in_words for word in label)
-        pairs = chain.from_iterable(map(_pairs, labels.in_words))
-        known = list(dict.fromkeys([*islice(every, 2_000), *islice(pairs, 2_000)]))
+        known = dict.fromkeys(word for label in labels.in_words for word in label)
+        known = dict.fromkeys(islice(known, 2_000))
+        longest = max(map(len, self.words)) + MOST_ERRORS
+        # One word is compared with two words of a name as a whole, above.
+        longer = (one for one in labels.in_words if len(one) > 2 or len(self.words) > 1)  # noqa: PLR2004
+        pairs = chain.from_iterable(map(_pairs, longer))
+        known.update(dict.fromkeys(pair for pair in islice(pairs, 2_000) if len(pair) <= longest))
+        longest = max(map(len, known), default=0) + MOST_ERRORS
         # The fewest errors in the words up to each; None where there are too many.
-        totals: list[int | None] = [0]
+        before: int | None = None
+        total: int | None = 0
         for word, joined in zip(self.words, ["", *_pairs(self.words)], strict=True):
-            ways = [(totals[-1], word)] + ([(totals[-2], joined)] if joined else [])
-            found = [
-                start + errors
-                for start, text in ways
-                if start is not None and (errors := _least_errors(text, labels, known)) is not None
-            ]
-            totals.append(min(found, default=None))
-            if totals[-2:] == [None, None]:
+            errors = None if total is None else _least_errors(word, labels, known)
+            least = None if errors is None or total is None else total + errors
+            if before is not None and errors != 0 and 0 < len(joined) <= longest:
+                errors = _least_errors(joined, labels, known)
+                if errors is not None and (least is None or before + errors < least):
+                    least = before + errors
+            if least is None and total is None:
                 return None
-        return totals[-1]
+            before, total = total, least
+        return total
 
 
 class _Labels:
@@ -243,7 +251,7 @@ class _Labels:
         return [_WORD.findall(text) for text in self.texts]
 
 
-def _least_errors(word: str, labels: _Labels, known: Sequence[str]) -> int | None:
+def _least_errors(word: str, labels: _Labels, known: Collection[str]) -> int | None:
     """The fewest typing errors that turn a word into one of some words; None for too many."""
     if _is_met(word, labels.in_words):
         return 0
