@@ -283,36 +283,52 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
                 "fields": ["name"],
             }
             | {"sort_by": "-paths", "limit": 1},
-            ['shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"; continue offset=1']
-            + ["[Person paths=1]", "person:1|Arletty"],
+            [
+                'shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"; continue offset=1',
+                "[Person paths=1]",
+                "person:1|Arletty",
+            ],
         ),
         (
             {"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},
-            ['seeds 2; shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"', "[Person]"]
-            + ["person:1|Arletty", "person:2|Jean Gabin"],
+            [
+                'seeds 2; shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"',
+                "[Person]",
+                "person:1|Arletty",
+                "person:2|Jean Gabin",
+            ],
         ),
         (
             {"seeds": ["Film:*"], "path": ["<-acted in-"], "show": "walks", "fields": ["name"]},
-            ['seeds 1; walks 2; nodes Film 1, Person 2; edges 2: "acted in"']
-            + ["[walks] Film > Person", "film:1{Le Jour se l\u00e8ve} > person:1{Arletty}"]
-            + ["> person:2{Jean Gabin}"],
+            [
+                'seeds 1; walks 2; nodes Film 1, Person 2; edges 2: "acted in"',
+                "[walks] Film > Person",
+                "film:1{Le Jour se lève} > person:1{Arletty}",
+                "> person:2{Jean Gabin}",
+            ],
         ),
         (
             {"seeds": ["Person:*"], "facets": ["name:1", "year"], "limit": 0},
-            ["seeds 2: Person"]
-            + ["facet name: count 2, distinct 2, min Arletty, max Jean Gabin; Arletty 1"]
-            + ["facet year: count 0, missing 2, distinct 0"],
+            [
+                "seeds 2: Person",
+                "facet name: count 2, distinct 2, min Arletty, max Jean Gabin; Arletty 1",
+                "facet year: count 0, missing 2, distinct 0",
+            ],
         ),
         (
             {"seeds": ["Arletty"], "to": ["Jean Gabin"], "limit": 0},
-            ["to Jean Gabin = person:2 (Person)"]
-            + ['shortest 2; nodes 3: Film 1, Person 2; edges 2: "acted in"'],
+            [
+                "to Jean Gabin = person:2 (Person)",
+                'shortest 2; nodes 3: Film 1, Person 2; edges 2: "acted in"',
+            ],
         ),
         (
             {"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0},
-            ['seeds 2; hops 20; nodes 3: Film 1, Person 2; edges 2: "acted in"']
-            + ["note: along ended by itself: the farthest nodes are 1 edge away."]
-            + ["along: -acted in->"],
+            [
+                'seeds 2; hops 20; nodes 3: Film 1, Person 2; edges 2: "acted in"',
+                "note: along ended by itself: the farthest nodes are 1 edge away.",
+                "along: -acted in->",
+            ],
         ),
     ],
 )

@@ -136,7 +136,7 @@ async def opened(way: str, limits: Limits, **options: Any) -> AsyncIterator[tupl
 
 async def same_as_at_its_depth(answer: dict[str, Any], tool: str, depth: str, why: str) -> None:
     """Check a stopped answer against the whole answer at the depth that it states."""
-    [note] = answer["notes"]
+    note = answer["notes"][-1]
     [finished] = re.findall(rf"Stopped at {depth}=(\d) of 3, because {why}", note)
     # An intersection contains the edges among its outermost nodes, and at k=2 the hub is one of
     # them: if its ring cannot be read, the answer is that of k=1.

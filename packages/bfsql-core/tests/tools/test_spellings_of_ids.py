@@ -5,7 +5,7 @@ import pytest
 from bfsql import MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.models.rdf import local_part, may_be_same
+from bfsql.models.rdf import may_be_same
 
 RECORDS = [
     NodeRecord("ex:Foo", "Car", {"name": "Foo car", "other_types": ["Vehicle"]}),
@@ -48,8 +48,6 @@ async def test_another_namespace_or_last_part_is_another_entity(graph, written):
 
 
 def test_parts_of_ids_are_compared_whole():
-    assert local_part("http://a.org/b#c") == "c"
-    assert local_part("no id") == ""
     assert may_be_same("dct:title", "http://purl.org/dc/terms/title")
     assert not may_be_same("dct:title", "http://example.org/title")
     assert not may_be_same("a:x", "b:x")

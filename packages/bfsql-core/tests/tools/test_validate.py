@@ -203,7 +203,7 @@ async def test_an_unknown_id_that_is_no_name_names_the_closest_by_its_last_segme
     assert "MeSH:D047748" in sentence
     assert "search_entities" in sentence
     searches = [asked for method, asked in store[1].calls if method == "search_entities"]
-    assert searches == [(wrong,), ("Cushing",)]
+    assert list(dict.fromkeys(searches)) == [(wrong,), ("Cushing",)]
     assert store[1].count("edges_batch") <= 1  # started while the ids are looked up
 
 

@@ -126,14 +126,6 @@ def is_iri(text: str) -> bool:
     return _ALLOWED.fullmatch(text) is not None
 
 
-def local_part(text: str) -> str:
-    """The last part of an IRI, or of a short id; empty if the text is neither."""
-    iri = _without_brackets(text)
-    if not is_iri(iri):
-        return ""
-    return re.split(r"[/#]" if "://" in iri else ":", iri)[-1]
-
-
 def may_be_same(one: str, other: str) -> bool:
     """Whether one id may be another spelling of the other: an IRI and a short id.
 

@@ -22,7 +22,7 @@ from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
-from bfsql.models.rdf import local_part, may_be_same
+from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.hits import Hits, classified_search
 from bfsql.tools.namesakes import contexts
@@ -164,9 +164,9 @@ class NameResolver:
 
     async def _respelt(self, value: str) -> UnresolvedName:
         """The entities whose ids are other spellings of an IRI or of a short id."""
-        if not (local := local_part(value)):
+        if not is_iri(value.strip("<>")):
             return UnresolvedName(value)
-        found = await classified_search(self.db, local)
+        found = await classified_search(self.db, _last_segment(value.strip("<>")))
         same = [hit.stub for hit in found.hits if may_be_same(value, hit.stub.id)]
         return UnresolvedName(value, same)
 
@@ -269,9 +269,13 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
     )
 
 
+def _last_segment(id_: str) -> str:
+    return next((part for part in reversed(_BREAKS.split(id_)) if part.strip()), "")
+
+
 async def _near(db: NormalizedBackend, entity_id: str) -> list[EntityStub]:
     """Candidates from a single search for the last segment of an id, never from a scan."""
-    segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
+    segment = _last_segment(entity_id)
     if not segment or not is_text(segment):
         return []
     try:
