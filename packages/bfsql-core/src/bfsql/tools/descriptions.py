@@ -107,10 +107,10 @@ If an answer does not hold what was asked for, say so; do not fill it in from me
 """`tool_usage_notes` of `describe_schema`: every argument, and the two that remove."""
 
 LINES = """\
-Answers are lines: "from NAME = ID (TYPE)"; counts of the whole answer ("edges 0 of 9": none is \
-listed); nodes as tables, "[TYPE fields] columns" over rows "ID|value|value" ("[TYPE]" over \
-"ID|name"; a row without values is a stub, not a missing node); edges as "[-predicate->]" over \
-rows "subject>object,object", where a number stands for the node behind that number."""
+Answers are lines: "from NAME = ID (TYPE)"; counts of the whole answer; nodes as tables, "[TYPE \
+fields] columns" over rows "ID|value|value" ("[TYPE]" over "ID|name"; a row without values is a \
+stub, not a missing node); edges as "[-predicate->]" over rows "subject>object,object", where a \
+number stands for the node behind that number."""
 """How to read answers in lines."""
 
 USAGE_IN_LINES = f"""\
