@@ -29,7 +29,7 @@ from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
-from bfsql.errors import BoundMet, StepUnfinished
+from bfsql.errors import BoundMet, ToolError
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
 from bfsql.models import (
     MOST_PATHS,
@@ -226,11 +226,12 @@ async def _turns_back(reader: PathReader, walked: Walked) -> bool:
     if not any(a is None or b is None or set(a) & set(b) for a, b in named):
         return False
     try:
-        found = await reader.read()
-        start = (found.columns, found.layers, found.arcs, found.starts, found.targets)
-        size = sum(map(len, found.arcs))
-        return len((await off_loop(size, lambda: Walks(*start, turning=True))).nodes) > 0
-    except (StepUnfinished, TimeoutError):
+        with call.borrowed():
+            found = await reader.read()
+            start = (found.columns, found.layers, found.arcs, found.starts, found.targets)
+            size = sum(map(len, found.arcs))
+            return len((await off_loop(size, lambda: Walks(*start, turning=True))).nodes) > 0
+    except (BoundMet, ToolError, TimeoutError):
         return False
 
 
