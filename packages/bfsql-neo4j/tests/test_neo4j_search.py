@@ -11,7 +11,7 @@ from bfsql.embedding import Embedder
 from bfsql.errors import StoreError
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
-from bfsql_neo4j.search import lucene
+from bfsql_neo4j.search import lucene, run_together
 
 GRAPH = (
     "CREATE (:Band {entity_id: 'b:1', name: 'AC/DC', synonyms: ['Acca Dacca']}), "
@@ -87,6 +87,8 @@ async def test_typos_and_beginnings_are_found_by_the_index(music: Neo4jSettings)
     assert (await ids(db, "bakc in blakc"))[:1] == ["a:1"]
     assert (await ids(db, "back bla"))[:1] == ["a:1"]
     assert (await ids(db, "tacvba concert"))[:1] == ["b:2"]
+    assert (await ids(db, "cafétacbva"))[:1] == ["b:2"]
+    assert (await ids(db, "cafeTcavba"))[:1] == ["b:2"]
     assert await ids(db, "foo:bar") == []
     await db.close()
 
@@ -148,3 +150,10 @@ async def test_an_index_of_another_name_serves_and_several_have_to_be_named(
     db = await Neo4jBackend.open(named)
     assert "Search does not find 'Album' by name" in await db.next_steps()
     await db.close()
+
+
+def test_words_run_together_with_an_error_are_split_in_a_bounded_number_of_places() -> None:
+    assert run_together("VnalamChakel").startswith("(+vnal~1 +amchakel~2) (+vnala~1")
+    assert run_together("x" * 300).count("+") <= 16
+    assert run_together("a short one") is None
+    assert run_together("a-b:c d") is None

@@ -215,3 +215,13 @@ async def test_damaged_vectors_are_passed_over(opened: Any, owner: asyncpg.Conne
         )
     backend = await opened(embedding_fn=lambda text: [1.0, 0.0])
     assert [s.id for s in await backend.search_entities("nothing of that name")] == ["d:1"]
+
+
+async def test_what_shares_a_rare_word_is_found_where_nothing_has_all_words(opened: Any) -> None:
+    reports = [
+        NodeRecord(f"r:{n}", "Report", {"name": f"Report {n} of the centre"}) for n in range(9)
+    ]
+    records = [*reports, NodeRecord("m:1", "Memo", {"name": "Memo on Zelkrat"})]
+    backend = await opened(records)
+    assert [one.id for one in await backend.search_entities("report on zelkrat")] == ["m:1"]
+    assert await backend.search_entities("annual report") == []

@@ -68,6 +68,8 @@ class Search:
         (exact, named), near = await asyncio.gather(
             self._by_name(query, types), self._by_meaning(query, types)
         )
+        if not named and not near and len(query) <= LONGEST:
+            named = await self._sharing(query, types)
         return _fused(exact, named, near)
 
     async def _by_name(
@@ -82,8 +84,6 @@ class Search:
         exact = [row[0] for row in rows if row[3] <= last_exact]
         if not exact and len(rows) < enough and shortest <= len(text) <= LONGEST:
             rows += await self._similar(text, types)
-        if not rows and len(text) <= LONGEST:
-            rows = await self._sharing(text, types)
         return exact, list(map(_stub, rows))
 
     async def _similar(self, text: str, types: Sequence[str] | None) -> list[Any]:
@@ -95,7 +95,7 @@ class Search:
         alike = [(match.order, row) for match, row in zip(matches, rows, strict=True) if match]
         return [row for _, row in sorted(alike, key=itemgetter(0))]
 
-    async def _sharing(self, text: str, types: Sequence[str] | None) -> list[Any]:
+    async def _sharing(self, text: str, types: Sequence[str] | None) -> list[EntityStub]:
         """Nodes that share a rare word with the text."""
         wanted, found = NameQuery(text), dict[str, Any]()
         for word in sorted(wanted.telling_words):
@@ -105,7 +105,7 @@ class Search:
                 rows = [row for row in rows if word in wanted.shared_words(row[0], row[2], ())]
             if len(rows) <= MOST_SHARING:
                 found |= {row[0]: row for row in rows}
-        return list(found.values())
+        return list(map(_stub, found.values()))
 
     async def _by_meaning(self, query: str, types: Sequence[str] | None) -> list[EntityStub]:
         if self.embedder is None or self.layout.embedded is None or not query.strip():
