@@ -425,7 +425,7 @@ class _Answer:
             kind = None if heading.take("*") else heading.name()
             places.append((kind, self.of_place(heading)))
         known: dict[str, Record] = {}
-        walks = []
+        walks: list[Record] = []
         while self.place < len(self.lines):
             line = self.next()
             walk: Record = {"nodes": []}
