@@ -144,7 +144,7 @@ def test_other_tables_of_graphrag_are_read_only_when_that_is_asked_for(part):
 
 
 def test_a_damaged_table_and_a_file_as_the_folder_say_so(output):
-    with pytest.raises(SourceError, match="GraphRAG's output is a folder"):
+    with pytest.raises(SourceError, match="the format 'graphrag' is for folders"):
         open_source(OUTPUT / "entities.parquet", SourceOptions(format="graphrag"))
     (output / "text_units.parquet").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match=r"text_units\.parquet: is not a Parquet file"):

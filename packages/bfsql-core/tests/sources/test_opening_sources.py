@@ -42,7 +42,7 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
         open_source(tmp_path)
     with pytest.raises(SourceError, match="this is a folder"):
         open_source(tmp_path, SourceOptions(format="csv"))
-    with pytest.raises(SourceError, match="a kgraph bundle is a folder"):
+    with pytest.raises(SourceError, match="the format 'kgraph' is for folders"):
         open_source(write("a.jsonl", ""), SourceOptions(format="kgraph"))
 
 

@@ -13,11 +13,11 @@ from pydantic_core import from_json, to_json
 
 from bfsql.errors import SourceError, StoreError
 from bfsql.sources.files import guarded
-from bfsql.sources.formats import FORMATS
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf import prefixes_of
 from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import TOO_LONG, quads
+from bfsql.sources.registry import FORMATS
 from bfsql.sources.text import encoding_of, open_utf8
 from bfsql.sources.xml_text import XmlText
 from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel

@@ -252,7 +252,7 @@ def loaded_first(graph: str, choice: Choice) -> bool:
     files = choice.plugin.files
     if files is None or files.has(graph):
         return False
-    from bfsql.sources.formats import FORMATS  # importing it imports all readers
+    from bfsql.sources.registry import FORMATS  # importing it imports all readers
 
     return any(graph.lower().endswith(known.suffixes) for known in FORMATS.values())
 

@@ -1,4 +1,4 @@
-"""The formats of graph files, how the format of a path is determined, and the reading options."""
+"""What a format of graph files is, and the options for reading."""
 
 from __future__ import annotations
 
@@ -6,43 +6,76 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 from bfsql.errors import SourceError
 
+if TYPE_CHECKING:
+    from bfsql.models.load import SourceAccount
+    from bfsql.models.records import GraphStream
+    from bfsql.sources.tables import AnyTable
 
-class Format(NamedTuple):
-    """A format as help texts describe it."""
+
+class Sniff(Protocol):
+    """Recognises a format by the beginning of a file."""
+
+    def __call__(self, text: str, /) -> bool:
+        """Whether a file that begins like this has the format.
+
+        Args:
+            text: Up to 64 KB of the decompressed file; the last line may be incomplete, and bytes
+                that are not text are U+FFFD.
+        """
+
+
+class Read(Protocol):
+    """Reads a file or folder of a format."""
+
+    def __call__(
+        self, path: Path, options: SourceOptions, account: SourceAccount, /
+    ) -> AnyTable | GraphStream:
+        """The records, read on demand; a `Refusal` for each part that cannot be used.
+
+        Args:
+            path: The file or folder; `bfsql.sources.text` opens it, compressed or not.
+            options: Those that do not concern the format are ignored.
+            account: The report on this file. The reader adds its columns and its notes, among
+                them one on everything that it leaves out; its records are counted by the caller.
+
+        Raises:
+            SourceError: The file is not of this format, or lacks something that it requires.
+                Faults that only show later are raised between the records.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of graph files: how it is recognised, how it is read, and what a load leaves out.
+
+    The module of a format has one such value, and `bfsql.sources.registry` lists the modules.
+    Another distribution adds a format by an entry point that names its value; the name of the
+    entry point is the name of the format:
+
+        [project.entry-points."bfsql.formats"]
+        graphson = "bfsql_graphson:GRAPHSON"
+
+    Several formats can have the same ending. The file is of the last of them whose `sniff`
+    recognises it, or else of the first, which owns the ending. A file whose ending is unknown is
+    of the last format that recognises it. In both cases formats of other distributions are last.
+    """
 
     summary: str
-    """The content of such a file."""
-    suffixes: tuple[str, ...]
+    """The content of such a file, as help texts describe it."""
+    read: Read
+    suffixes: tuple[str, ...] = ()
     """Endings that identify the format; each may be followed by one of `PACKED`."""
-
-
-FORMATS: dict[str, Format] = {
-    "kgraph": Format("a kgraph bundle: a folder with entities.jsonl, relationships.jsonl", ()),
-    "csv": Format("a table of nodes or of edges, cells separated by commas", (".csv",)),
-    "tsv": Format("a table of nodes or of edges, cells separated by tabs", (".tsv", ".tab")),
-    "jsonl": Format("nodes or edges, a JSON object a line", (".jsonl", ".ndjson")),
-    "parquet": Format("a Parquet table of nodes or of edges", (".parquet", ".pq")),
-    "graphrag": Format("Microsoft GraphRAG's output: a folder with entities.parquet, ...", ()),
-    "json": Format(
-        "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
-        "of nodes or of edges",
-        (".json", ".cyjs"),
-    ),
-    "graphml": Format("GraphML", (".graphml",)),
-    "gexf": Format("GEXF, as Gephi writes it", (".gexf",)),
-    "gml": Format("GML, the Graph Modelling Language", (".gml",)),
-    "turtle": Format("RDF in Turtle", (".ttl", ".turtle")),
-    "ntriples": Format("RDF in N-Triples", (".nt", ".ntriples")),
-    "nquads": Format("RDF in N-Quads; the graphs become one", (".nq", ".nquads")),
-    "trig": Format("RDF in TriG; the graphs become one", (".trig",)),
-    "rdfxml": Format("RDF in RDF/XML", (".rdf", ".owl")),
-    "jsonld": Format("RDF in JSON-LD, read whole", (".jsonld",)),
-}
-"""The formats by name, as help texts describe them."""
+    sniff: Sniff | None = None
+    """Recognises a file; None if only the ending can."""
+    folder: tuple[str, ...] = ()
+    """Files that identify a folder of this format, one of which is enough; none if the format
+    is for single files."""
+    loses: str = ""
+    """What a load leaves out of such a file, as a clause; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +83,7 @@ class SourceOptions:
     """How to read graph files; every field can be left out."""
 
     format: str | None = None
-    """Format of all files, by its name in `FORMATS`; otherwise the suffix decides."""
+    """Format of all files, by its name in `registry.FORMATS`; otherwise the suffix decides."""
     encoding: str | None = None
     """Of text that does not say its own, by the name that Python has for it: `cp1252`. A byte order
     mark in a file counts more. Without it text is UTF-8."""
@@ -85,22 +118,8 @@ class SourceOptions:
 NO_OPTIONS = SourceOptions()
 """Default options: everything is read exactly as it is in the files."""
 
-BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
-"""Files that identify a folder as a kgraph bundle; one of them is enough."""
-
-_FOLDERS = {
-    "kgraph": BUNDLE_FILES,
-    "graphrag": ("entities.parquet", "create_final_entities.parquet"),
-}
-"""Formats of folders, each with the files that identify it; one of them is enough."""
-
 PACKED = frozenset({".gz", ".zst"})
 """Endings of compressed files."""
-
-FORMER_NAMES = {"node-link": "json"}
-"""Former names of formats."""
-
-_BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
 
 
 def check_library(path: Path, what: str, module: str, extra: str) -> None:
@@ -128,67 +147,3 @@ def _is_there(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # raised for the package that contains the module
         return False
-
-
-def format_of(path: Path, named: str | None) -> str:
-    """The name of the format of a file or folder.
-
-    Args:
-        path: The file or folder to read.
-        named: The format that the caller specified, or None.
-
-    Raises:
-        SourceError: The path does not exist, or its format is unknown; the
-            message lists the known formats.
-    """
-    named = FORMER_NAMES.get(named or "", named)
-    if named is not None and named not in FORMATS:
-        raise SourceError(
-            path, f"there is no format {named!r}; the formats are: {', '.join(FORMATS)}"
-        )
-    try:
-        is_folder = path.is_dir()
-        if not is_folder and not path.exists():
-            raise SourceError(path, "there is no such file or folder; check the path")
-        if is_folder:
-            return _format_of_folder(path, named)
-    except OSError as error:
-        raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
-    if named == "kgraph":
-        raise SourceError(path, "a kgraph bundle is a folder, but this is a file; name its folder")
-    if named == "graphrag":
-        raise SourceError(
-            path, "GraphRAG's output is a folder, but this is a file; name its folder"
-        )
-    return named or _format_of_file(path)
-
-
-def _format_of_folder(path: Path, named: str | None) -> str:
-    if named is not None and named not in _FOLDERS:
-        raise SourceError(path, f"this is a folder, but the format {named!r} is for single files")
-    for format_, files in _FOLDERS.items():
-        if named == format_ or (named is None and any((path / name).exists() for name in files)):
-            return format_
-    raise SourceError(
-        path,
-        "this folder is neither a kgraph bundle, which has a manifest.json or an entities.jsonl, "
-        "nor GraphRAG's output, which has an entities.parquet; name such a folder, or the graph "
-        "files themselves",
-    )
-
-
-def _format_of_file(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    found = _BY_SUFFIX.get(suffixes[-1]) if suffixes else None
-    if found is None:
-        known = ", ".join(
-            f"{name} ({' '.join(f.suffixes) or 'folder'})" for name, f in FORMATS.items()
-        )
-        raise SourceError(
-            path,
-            "the file name has no known extension; name the format with --format. The formats "
-            f"are: {known}",
-        )
-    return found

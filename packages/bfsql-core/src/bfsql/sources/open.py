@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -13,30 +13,15 @@ from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
-from bfsql.sources.gexf import Gexf
-from bfsql.sources.gml import open_gml
-from bfsql.sources.graphml import GraphML
+from bfsql.sources.formats import NO_OPTIONS, SourceOptions
 from bfsql.sources.headers import has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
-from bfsql.sources.json_graphs import open_json
-from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.parquet import ParquetTable
-from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
+from bfsql.sources.registry import format_of, known_formats
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
-# Each reads a path with the options, and describes it in the account.
-_GRAPHS: dict[str, Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]] = {
-    "graphml": lambda path, options, account: GraphML(path, options, account).records(),
-    "gexf": lambda path, options, account: Gexf(path, options, account).records(),
-    "gml": open_gml,
-    "json": open_json,
-    "parquet": open_parquet,
-    "graphrag": open_graphrag,
-    "kgraph": open_bundle,
-}
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
 """The RDF formats."""
 
@@ -116,7 +101,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
             if head is not None:
                 opened = open_table(given.path, head, own, account, groups=groups)
             else:
-                opened = _open(given.path, own, account)
+                opened = known_formats()[given.format].read(given.path, own, account)
         if isinstance(opened, AnyTable):
             table = opened if given.copy is None else None
             records = _read(given, with_unique_ids(opened), account)
@@ -179,15 +164,6 @@ def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphS
             check_unchanged([(given.path, given.stamp)])
     if given.copy is not None:
         given.copy.close()
-
-
-def _open(path: Path, options: SourceOptions, account: SourceAccount) -> AnyTable | GraphStream:
-    format_ = account.format
-    if format_ in RDF:
-        from bfsql.sources.rdf import open_rdf
-
-        return open_rdf(path, format_, options, account)
-    return _GRAPHS[format_](path, options, account)
 
 
 def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bfsql.errors import SourceError, system_reason
-from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
+from bfsql.sources.registry import FORMER_NAMES, format_of, known_formats
 
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
@@ -48,7 +48,7 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     if path != STANDARD_INPUT:
         return format_of(path, named)
     named = FORMER_NAMES.get(named or "", named)
-    single = [name for name, known in FORMATS.items() if known.suffixes]
+    single = [name for name, known in known_formats().items() if not known.folder]
     if named in single:
         return named
     what = (

@@ -109,6 +109,13 @@ def open_table(
     return Table(path, head, have, columns, account)
 
 
+def read_table(
+    path: Path, options: SourceOptions, account: SourceAccount
+) -> AnyTable | GraphStream:
+    """The nodes or the edges of a table by itself; errors as with `head_of` and `open_table`."""
+    return open_table(path, head_of(path, account.format, options), options, account)
+
+
 def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
     """The columns of a table and its first rows.
 

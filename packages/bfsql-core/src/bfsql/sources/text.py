@@ -65,6 +65,14 @@ def encoding_of(path: Path, named: str | None) -> str:
     return named or "utf-8"
 
 
+def beginning(path: Path) -> str:
+    """The first 64 KB of a file as text; bytes that are not text become U+FFFD."""
+    with open_bytes(path) as stream:
+        head = stream.read(_CHUNK)
+    named = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
+    return head.decode("utf-8-sig" if named == "utf-8" else named, "replace")
+
+
 def open_text(path: Path, encoding: str = "utf-8", *, strict: bool = True) -> io.TextIOWrapper:
     """The text of a file, without a byte order mark and with unchanged line ends.
 

@@ -1,0 +1,196 @@
+"""The known formats of graph files, and which of them a file or folder has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import GraphStream
+from bfsql.plugins.distributions import Installed, plugins_of
+from bfsql.sources.files import faults_of
+from bfsql.sources.formats import PACKED, Format, SourceOptions
+from bfsql.sources.gexf import Gexf
+from bfsql.sources.gml import open_gml
+from bfsql.sources.graphml import GraphML
+from bfsql.sources.json_graphs import open_json
+from bfsql.sources.kgraph import open_bundle
+from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
+from bfsql.sources.tables import read_table
+from bfsql.sources.text import beginning
+
+GROUP = "bfsql.formats"
+"""The entry point group of formats of other distributions."""
+
+
+def _read_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    from bfsql.sources.rdf import open_rdf
+
+    return open_rdf(path, account.format, options, account)
+
+
+FORMATS: dict[str, Format] = {
+    "kgraph": Format(
+        "a kgraph bundle: a folder with entities.jsonl, relationships.jsonl",
+        open_bundle,
+        folder=("manifest.json", "entities.jsonl", "entities.jsonl.gz"),
+        loses="mentions, which are only counted",
+    ),
+    "csv": Format("a table of nodes or of edges, cells separated by commas", read_table, (".csv",)),
+    "tsv": Format(
+        "a table of nodes or of edges, cells separated by tabs", read_table, (".tsv", ".tab")
+    ),
+    "jsonl": Format("nodes or edges, a JSON object a line", read_table, (".jsonl", ".ndjson")),
+    "parquet": Format(
+        "a Parquet table of nodes or of edges",
+        open_parquet,
+        (".parquet", ".pq"),
+        loses="binary values that are not text",
+    ),
+    "graphrag": Format(
+        "Microsoft GraphRAG's output: a folder with entities.parquet, ...",
+        open_graphrag,
+        folder=("entities.parquet", "create_final_entities.parquet"),
+        loses="communities, reports, covariates",
+    ),
+    "json": Format(
+        "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
+        "of nodes or of edges",
+        open_json,
+        (".json", ".cyjs"),
+        loses="of Cytoscape's elements everything but their data",
+    ),
+    "graphml": Format(
+        "GraphML",
+        lambda path, options, account: GraphML(path, options, account).records(),
+        (".graphml",),
+        loses="hyperedges",
+    ),
+    "gexf": Format(
+        "GEXF, as Gephi writes it",
+        lambda path, options, account: Gexf(path, options, account).records(),
+        (".gexf",),
+        loses="positions, colours, sizes",
+    ),
+    "gml": Format(
+        "GML, the Graph Modelling Language", open_gml, (".gml",), loses="positions, colours, sizes"
+    ),
+    "turtle": Format("RDF in Turtle", _read_rdf, (".ttl", ".turtle")),
+    "ntriples": Format("RDF in N-Triples", _read_rdf, (".nt", ".ntriples")),
+    "nquads": Format(
+        "RDF in N-Quads; the graphs become one", _read_rdf, (".nq", ".nquads"), loses="graph names"
+    ),
+    "trig": Format(
+        "RDF in TriG; the graphs become one", _read_rdf, (".trig",), loses="graph names"
+    ),
+    "rdfxml": Format("RDF in RDF/XML", _read_rdf, (".rdf", ".owl")),
+    "jsonld": Format("RDF in JSON-LD, read whole", _read_rdf, (".jsonld",), loses="graph names"),
+}
+"""The formats of this distribution by name; of those with the same ending, the first owns it."""
+
+FORMER_NAMES = {"node-link": "json"}
+"""Former names of formats."""
+
+
+def known_formats() -> dict[str, Format]:
+    """All formats by name, those of other distributions last; without any that is broken."""
+    theirs = {one.name: _load(one) for one in plugins_of(GROUP) if one.name not in FORMATS}
+    return {**FORMATS, **{name: found for name, found in theirs.items() if found is not None}}
+
+
+@cache
+def _load(one: Installed) -> Format | None:
+    try:
+        found = one.entry_point.load()
+    except (Exception, SystemExit):  # noqa: BLE001 - third-party code may raise anything
+        return None
+    return found if isinstance(found, Format) else None
+
+
+def _broken() -> str:
+    """A sentence on the formats that cannot be used, or nothing."""
+    broken = [
+        f"{one.name} of {one.distribution}" for one in plugins_of(GROUP) if _load(one) is None
+    ]
+    return f"; installed, but not usable: {', '.join(broken)}" if broken else ""
+
+
+def format_of(path: Path, named: str | None) -> str:
+    """The name of the format of a file or folder.
+
+    Args:
+        path: The file or folder to read.
+        named: The format that the caller specified, or None.
+
+    Raises:
+        SourceError: The path does not exist, or its format is unknown; the
+            message lists the known formats.
+    """
+    named, known = FORMER_NAMES.get(named or "", named), known_formats()
+    if named is not None and named not in known:
+        names = ", ".join(known)
+        raise SourceError(
+            path, f"there is no format {named!r}; the formats are: {names}{_broken()}"
+        )
+    try:
+        is_folder = path.is_dir()
+        if not is_folder and not path.exists():
+            raise SourceError(path, "there is no such file or folder; check the path")
+        if is_folder:
+            return _format_of_folder(path, named, known)
+    except OSError as error:
+        raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
+    if named is not None and known[named].folder:
+        raise SourceError(
+            path, f"the format {named!r} is for folders, but this is a file; name its folder"
+        )
+    return named or _format_of_file(path, known)
+
+
+def _format_of_folder(path: Path, named: str | None, known: Mapping[str, Format]) -> str:
+    if named is not None and not known[named].folder:
+        raise SourceError(path, f"this is a folder, but the format {named!r} is for single files")
+    for name, one in known.items():
+        if name == named or (named is None and any((path / file).exists() for file in one.folder)):
+            return name
+    raise SourceError(
+        path,
+        "this folder is neither a kgraph bundle, which has a manifest.json or an entities.jsonl, "
+        "nor GraphRAG's output, which has an entities.parquet; name such a folder, or the graph "
+        "files themselves",
+    )
+
+
+def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    sharing = [name for name, one in known.items() if suffixes and suffixes[-1] in one.suffixes]
+    owner = sharing[0] if sharing else None
+    if len(sharing) != 1:
+        owner = _recognised(path, sharing or known, known) or owner
+    if owner is None:
+        endings = ", ".join(
+            f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items()
+        )
+        raise SourceError(
+            path,
+            "the file name has no known extension; name the format with --format. The formats "
+            f"are: {endings}{_broken()}",
+        )
+    return owner
+
+
+def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -> str | None:
+    """The last of the named formats that recognises a file; a pipe is not read."""
+    if not path.is_file():
+        return None
+    with faults_of(path):
+        text = beginning(path)
+    for name in reversed([*names]):
+        sniff = known[name].sniff
+        if sniff is not None and sniff(text):
+            return name
+    return None
