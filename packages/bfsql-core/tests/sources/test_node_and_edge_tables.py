@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.sources import SourceOptions, open_source, read_all
+from bfsql.sources import SourceOptions, open_source, open_sources, read_all
 from bfsql.sources.fields import value_of
 
 
@@ -131,13 +131,16 @@ def test_a_quote_that_is_never_closed_is_refused_and_does_not_fill_memory(read):
     assert len(found.nodes) == 18_001
 
 
-def test_each_edge_table_needs_the_named_columns(write):
-    paths = [write("a.csv", "src,dst,rel\na,b,p\n"), write("b.csv", "source,dst,kind\na,b,p\n")]
-    with pytest.raises(SourceError, match=r"b\.csv: there is no column 'src' \(subject_column\)"):
+def test_a_named_column_applies_to_the_tables_that_have_it(write):
+    paths = [write("a.csv", "src,dst,rel\na,b,p\n"), write("b.csv", "source,dst,kind\nc,d,q\n")]
+    first, second = open_sources(paths, SourceOptions(subject_column="src", predicate_column="rel"))
+    (edge,) = second.records
+    assert edge == EdgeRecord("c", "q", "d", {})
+    assert not first.account.notes
+    assert second.account.notes[0].startswith("--subject-column src does not apply to it")
+    paths[1] = write("c.csv", "x,y\na,b\n")
+    with pytest.raises(SourceError, match=r"no column is rec.*--subject-column src applies only"):
         read_all(paths, SourceOptions(subject_column="src"))
-    paths[1] = write("c.csv", "src,dst,kind\na,b,p\n")
-    with pytest.raises(SourceError, match=r"c\.csv: there is no column 'rel' \(predicate_column\)"):
-        read_all(paths, SourceOptions(predicate_column="rel"))
 
 
 def test_a_cell_of_a_megabyte_is_read(read):

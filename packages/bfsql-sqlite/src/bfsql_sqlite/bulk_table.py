@@ -105,9 +105,11 @@ class BulkTable:
             InterruptedError: `stopped` returned true.
             OSError: The copy cannot be written.
         """
+        columns = self._table.columns
+        if isinstance(columns, EdgeColumns) and columns.nodes is not None:
+            raise NeedsRecordReader("it has nodes as well as edges")
         copy(self._copy, self.source.stamp, stopped, progress)
         self._connection.execute(f"CREATE SCHEMA {self._name}")
-        columns = self._table.columns
         # This null text occurs in no cell.
         texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
         nulls = ", ".join(map(_literal, sorted(texts)))

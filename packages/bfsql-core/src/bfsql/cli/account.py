@@ -131,6 +131,12 @@ def _changes(report: LoadReport) -> Iterator[str]:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")
         yield f"Duplicates merged: {nodes}, {edges}."
+    if report.retyped_nodes and all(source.format not in RDF for source in report.sources):
+        yield (
+            f"Nodes merged from records of different types: {report.retyped_nodes:,}"
+            f"{_examples(report.retyped_examples)}. If they are not the same thing, keep their ids "
+            "apart with --id-prefix COLUMN=TEXT."
+        )
     if report.removed_nodes or report.removed_edges:
         nodes, edges = counted(report.removed_nodes, "node"), counted(report.removed_edges, "edge")
         yield f"Removed: {nodes}, {edges}."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import gc
 import re
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,7 +39,23 @@ _FLAGS = (
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-@click.command("load", cls=ConfiguredCommand)
+class _LoadCommand(ConfiguredCommand):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice, since only the last value would count."""
+        rest = super().parse_args(ctx, list(args))
+        *_, order = self.make_parser(ctx).parse_args(args)
+        times = Counter(one for one in order if isinstance(one, click.Option))
+        for option, count in times.items():
+            if count > 1 and not (option.multiple or option.is_flag):
+                raise click.UsageError(
+                    f"Option {option.opts[0]} is given {count} times, but applies to all sources: "
+                    "give it once, or load the files that need another value with --append.",
+                    ctx,
+                )
+        return rest
+
+
+@click.command("load", cls=_LoadCommand)
 @click.argument("source", nargs=-1, metavar="SOURCE...")
 @click.option("--replace", is_flag=True, help="Replace the existing graph.")
 @click.option("--append", is_flag=True, help="Add to the existing graph; not for servers.")
@@ -72,6 +90,17 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
     help="Text to treat as empty in ids, types and names; '' for none.  "
     "[default: NaN, nan, null, NULL, None]",
 )
+@click.option(
+    "--separator", metavar="CHARACTER", help="Tables: what separates cells; also: tab, blank."
+)
+@click.option(
+    "--no-header", is_flag=True, help="Tables: the first row is data, and columns have numbers."
+)
+@click.option(
+    "--columns",
+    metavar="NAME,NAME,...",
+    help="Tables without a header: the names of their columns; implies --no-header.",
+)
 @click.option("--id-column", metavar="NAME", help="Node tables: the node's id.")
 @click.option("--type-column", metavar="NAME", help="Node tables: the node's type.")
 @click.option("--name-column", metavar="NAME", help="Node tables: the display name.")
@@ -81,8 +110,26 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 @click.option(
     "--subject-column", metavar="NAME", help="Edge tables: the id at which the edge starts."
 )
-@click.option("--predicate-column", metavar="NAME", help="Edge tables: the edge's predicate.")
+@click.option(
+    "--predicate-column", metavar="NAME", help="Edge tables: the edge's predicate; '' for none."
+)
 @click.option("--object-column", metavar="NAME", help="Edge tables: the id at which the edge ends.")
+@click.option(
+    "--edge-column",
+    "edge_columns",
+    multiple=True,
+    metavar="NAME[=PREDICATE]",
+    help="Node tables: ids of other nodes, which become edges.",
+)
+@click.option(
+    "--id-prefix",
+    "id_prefixes",
+    multiple=True,
+    metavar="NAME=TEXT",
+    help="Tables: text to put before the ids in a column, or in a file of this name.",
+)
+@click.option("--subject-type", metavar="TEXT", help="Edge tables: type of nodes at the start.")
+@click.option("--object-type", metavar="TEXT", help="Edge tables: type of nodes at the end.")
 @click.option(
     "--node-type",
     "--default-type",
@@ -217,6 +264,13 @@ def _reading(given: Mapping[str, Any]) -> SourceOptions:
     named = {field: value for field, value in given.items() if value not in (None, ())}
     if "prefixes" in named:
         named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
+    if "columns" in named:
+        named["columns"] = tuple(next(csv.reader([named["columns"]]), ()))
+    if "edge_columns" in named:
+        edges = (text.partition("=") for text in named["edge_columns"])
+        named["edge_columns"] = {column: predicate for column, _, predicate in edges}
+    if "id_prefixes" in named:
+        named["id_prefixes"] = dict(_id_prefix(text) for text in named["id_prefixes"])
     return SourceOptions(**named)
 
 
@@ -228,6 +282,16 @@ def _prefix(text: str) -> tuple[str, str]:
             "for instance ex=http://example.org/."
         )
     return name, namespace
+
+
+def _id_prefix(text: str) -> tuple[str, str]:
+    name, equals, prefix = text.partition("=")
+    if not equals or not name:
+        raise ConfigurationError(
+            f"Option --id-prefix is {text!r}: it has to be NAME=TEXT with the name of a column or "
+            "file, for instance categoryID=category: or products.csv=product:."
+        )
+    return name, prefix
 
 
 # --- while it runs --------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, islice
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
+from bfsql.loading.advice import add_advice
 from bfsql.loading.intake import KEPT, check_graph
-from bfsql.loading.joins import NodeTables
+from bfsql.loading.joins import NodeTables, with_typed_ends
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
     MADE_TYPE,
@@ -28,6 +29,7 @@ from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
+from bfsql.sources.derived import TypedEnds
 from bfsql.sources.files import ReadSoFar
 from bfsql.sources.open import Source
 
@@ -154,19 +156,23 @@ class Reading:
             )
         # Together, since they share prefixes, and a named column may be in any of them.
         sources = open_sources([*paths, *remove], options)
-        number = len(dict.fromkeys(paths))
-        self._accounts = [source.account for source in sources[:number]]
-        self._node_tables = NodeTables(sources[:number])
-        self._removals = [source.account for source in sources[number:]]
+        removals = [source for source in sources if source.origin in remove]
+        sources = [source for source in sources if source.origin not in remove]
+        self._accounts = [source.account for source in sources]
+        self._node_tables = NodeTables(sources)
+        self._sources = sources
+        self._removals = [source.account for source in removals]
+        self._ends = [one.ends for one in sources if how.create_nodes and one.ends is not None]
+        sources = [*sources, *_derived(sources), *(_of_ends(ends) for ends in self._ends)]
         self.records = RefusalFilter(
-            chain.from_iterable(source.records for source in sources[:number]),
+            chain.from_iterable(source.records for source in sources),
             strict=how.strict,
             progress=_share_told(how.progress, paths),
-            sources=sources[:number],
+            sources=sources,
         )
         """The content of the files."""
         self.removed = RefusalFilter(
-            chain.from_iterable(_named(one, options.default_type) for one in sources[number:]),
+            chain.from_iterable(_named(one, options.default_type) for one in removals),
             strict=how.strict,
         )
         """The nodes and edges to remove."""
@@ -184,6 +190,8 @@ class Reading:
         rdf = [account for account in self._accounts if account.format in RDF]
         statements = sum(account.nodes - account.joined_nodes for account in rdf)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
+        report = with_typed_ends(report, self._ends)
+        add_advice(self._sources, self._node_tables.samples, report)
         return replace(
             report,
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
@@ -193,6 +201,17 @@ class Reading:
             sources=self._accounts,
             removals=self._removals,
         )
+
+
+def _derived(sources: Iterable[Source]) -> Iterator[Source]:
+    """The references of tables of nodes, as sources of their own."""
+    for one in sources:
+        if one.references is not None:
+            yield Source(one.account, one.references)
+
+
+def _of_ends(ends: TypedEnds) -> Source:
+    return Source(SourceAccount("", ""), ends.records())
 
 
 def _named(source: Source, untyped: str) -> GraphStream:

@@ -10,13 +10,15 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import SourceError
 from bfsql.loading import statements as sql
-from bfsql.loading.intake import sample_step
+from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.load import LoadReport, SourceAccount
+from bfsql.sources.derived import TypedEnds
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
 from bfsql.sources.id_columns import id_option, id_text
@@ -56,6 +58,29 @@ def count_ends(
     }
 
 
+def with_typed_ends(report: LoadReport, ends: Sequence[TypedEnds]) -> LoadReport:
+    """The report of a load in which the ends of edges are records of nodes.
+
+    Those of them that were merged into another record are described by it; the others are created.
+    If other records were merged, too, this is an upper bound of the former.
+    """
+    number = sum(one.count for one in ends)
+    if not number:
+        return report
+    described = min(number, report.duplicate_nodes)
+    created = number - described
+    sample = [id_ for one in ends for id_ in one.sample]
+    return replace(
+        report,
+        duplicate_nodes=report.duplicate_nodes - described,
+        created_nodes=report.created_nodes + created,
+        created_examples=report.created_examples or (sample[:EXAMPLES] if not described else []),
+        described_ends=report.described_ends + described,
+        undescribed_ends=report.undescribed_ends + created,
+        undescribed_sample=report.undescribed_sample + sample,
+    )
+
+
 def lacks_most_ends(report: LoadReport) -> bool:
     """Whether most ids at the ends of edges are not described by a node record."""
     return report.undescribed_ends > report.described_ends
@@ -79,8 +104,9 @@ class NodeTables:
         sources: The sources of the load.
 
     Attributes:
-        possible_ids: Values from other columns than the id, if there are several tables. If they
-            are ids of nodes, the table may be one of edges.
+        samples: Values of the first rows from columns besides the id that can be ids, by the name
+            of the table.
+        possible_ids: All of these values. If they are ids of nodes, they may be ends of edges.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -89,11 +115,11 @@ class NodeTables:
             for source in sources
             if source.table is not None and isinstance(source.table.columns, NodeColumns)
         ]
-        self._samples: list[tuple[str, dict[str, set[str]]]] = []
-        if len(sources) > 1:
-            tables = self._tables
-            self._samples = [(name, _sample(table, columns)) for name, table, columns in tables]
-        texts = (texts for _, sample in self._samples for texts in sample.values())
+        self._alone = len(sources) == 1
+        self.samples: dict[str, dict[str, set[str]]] = {
+            name: _sample(table, columns) for name, table, columns in self._tables
+        }
+        texts = (texts for sample in self.samples.values() for texts in sample.values())
         self.possible_ids: frozenset[str] = frozenset().union(*texts)
 
     def wrong_columns(self, report: LoadReport, accounts: Iterable[SourceAccount]) -> list[str]:
@@ -104,6 +130,8 @@ class NodeTables:
             accounts: The accounts of all sources, complete.
         """
         if not any(account.edges for account in accounts):
+            if self._alone:
+                return []
             return list(self._edge_tables(report.actual_ids))
         if self._tables and lacks_most_ends(report):
             with suppress(SourceError):  # the file is no longer there
@@ -112,7 +140,7 @@ class NodeTables:
 
     def _edge_tables(self, ids: set[str]) -> Iterable[str]:
         """Sentences on tables with two columns that hold ids of nodes."""
-        for name, sample in self._samples:
+        for name, sample in self.samples.items():
             ends = [
                 column
                 for column, texts in sample.items()

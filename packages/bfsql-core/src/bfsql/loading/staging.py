@@ -41,6 +41,7 @@ from bfsql.models.merge import (
     evidence_items,
     merge_edges,
     merge_node_records,
+    types_of,
     with_evidence,
 )
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -252,11 +253,10 @@ class Staging:
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
         for (_, id_), group in groupby(self.connection.execute(sql.NODE_GROUPS), itemgetter(0, 1)):
             rows = list(group)
-            entity_type, metadata = merge_node_records(
-                [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows],
-                self._options.default_type,
-            )
+            records = [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
+            entity_type, metadata = merge_node_records(records, self._options.default_type)
             self.report.duplicate_nodes += len(rows) - 1
+            self.report.note_types(id_, types_of(records, self._options.default_type))
             first, *surplus = (d for _, _, d, _, _ in rows)
             yield first, entity_type, self._codec.encode(metadata)
             yield from ((d, None, None) for d in surplus)

@@ -6,7 +6,8 @@ stream of records, and prints the returned `LoadReport`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,6 +18,7 @@ from bfsql.models.records import GraphRecord, Refusal
 MADE_TYPE = "Node"
 """Type of nodes without a record, and of nodes whose records have no type, outside RDF."""
 
+_EXAMPLES = 5
 Progress = Callable[[str, "float | None"], None]
 """Called with the phase of a load (`reading`, `merging`, `writing`) and its completed share, 0 to
 1, or None if that is unknown; called from any thread. An exception from it ends the load.
@@ -76,8 +78,8 @@ class ColumnAccount:
     name: str
     """Its name, as the file has it."""
     meaning: str
-    """`id`, `type`, `name`, `aliases`, `subject`, `predicate`, `object`, `metadata`, `evidence` or
-    `ignored`."""
+    """`id`, `type`, `name`, `aliases`, `subject`, `predicate`, `object` (in a table of nodes: of
+    their edges), `metadata`, `evidence` or `ignored`."""
     example: str | None = None
     """Its first value."""
 
@@ -99,6 +101,8 @@ class SourceAccount:
     """
     notes: list[str] = field(default_factory=list)
     """What was left out or interpreted as something else, one sentence each."""
+    texts: Counter[str] = field(default_factory=Counter)
+    """Attributes of nodes without a name that may be one, with the number of such nodes."""
     nodes: int = 0
     """Number of node records yielded; of RDF, number of statements about nodes."""
     joined_nodes: int = 0
@@ -165,6 +169,10 @@ class LoadReport:
     """Number of nodes and triples to be removed that the store did not have."""
     not_there_examples: list[str] = field(default_factory=list)
     """Some of them, as messages name them."""
+    retyped_nodes: int = 0
+    """Number of nodes whose records have different types; not counted by every loader."""
+    retyped_examples: list[str] = field(default_factory=list)
+    """Some of them with their types, as messages name them."""
     unattached_evidence: int = 0
     """Number of passages whose edge no record describes; they are not loaded."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -179,3 +187,10 @@ class LoadReport:
     """How each source was read."""
     removals: list[SourceAccount] = field(default_factory=list)
     """How each source of the records to be removed was read."""
+
+    def note_types(self, id_: str, types: Sequence[str]) -> None:
+        """Count a node whose records have these types, if there are several."""
+        if len(types) > 1:
+            self.retyped_nodes += 1
+            if len(self.retyped_examples) < _EXAMPLES:
+                self.retyped_examples.append(f"{id_} ({', '.join(types)})")

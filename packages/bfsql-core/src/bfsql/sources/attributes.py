@@ -11,7 +11,7 @@ from typing import Any
 
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
-from bfsql.sources.fields import Unusable
+from bfsql.sources.fields import Unusable, is_label
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import NAME, TYPE, Columns, EdgeColumns, Names, NodeColumns, with_label
 
@@ -23,6 +23,9 @@ _PREDICATE: Names = (
 )
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
+
+_NAMELESS = 100
+"""Nodes without a name whose attributes are inspected."""
 
 
 class Attributes:
@@ -36,6 +39,7 @@ class Attributes:
         self._names: tuple[Names, Names] | None = None
         self._columns: dict[tuple[str | None, ...], Any] = {}
         """The columns by their keys, if all of these are already in the account."""
+        self._nameless = 0
         self._noted: set[tuple[str | None, str]] = set()
 
     def node(
@@ -62,6 +66,9 @@ class Attributes:
             options.name_column or _first(attributes, names),
             options.alias_column or _first(attributes, _ALIASES),
         )
+        if keys[2] is None and self._nameless < _NAMELESS:
+            self._nameless += 1
+            self._account.texts.update(key for key, value in attributes.items() if is_label(value))
         columns = self._columns.get(keys) or NodeColumns(*keys, options.default_type, self._nulls)
         record: NodeRecord = self._record(columns, attributes)
         return record

@@ -16,6 +16,7 @@ _T = TypeVar("_T")
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_LONGEST_NAME = 100
 _MAYBE = frozenset("-0123456789tTfF")
 
 
@@ -110,6 +111,15 @@ def value_of(cell: str) -> str | int | float | bool:
     if _DECIMAL.match(cell):
         return float(cell)
     return _TRUTH.get(cell, cell)
+
+
+def is_label(value: Any) -> bool:
+    """Whether a value can be a name: short text that is no number."""
+    return (
+        isinstance(value, str)
+        and 0 < len(value) < _LONGEST_NAME
+        and isinstance(value_of(value), str)
+    )
 
 
 def is_sound(text: str) -> bool:

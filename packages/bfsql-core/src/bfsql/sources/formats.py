@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,14 @@ class SourceOptions:
     null_texts: tuple[str, ...] = ("NaN", "nan", "null", "NULL", "None")
     """Texts that are no id, type, name, alias or predicate, as an empty one is; in metadata they
     stay. With an empty tuple, or one empty text, every other text counts."""
+    separator: str | None = None
+    """Of the cells of tables: a character, or one of `rows.SEPARATORS`. Otherwise the first lines
+    decide."""
+    no_header: bool = False
+    """Whether the first row of tables is data, except where it has usual names of columns."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns of tables without a header, which this implies; a column whose name is
+    empty is called by its number: `column_2`."""
     id_column: str | None = None
     """Column of a node table with the node's id."""
     type_column: str | None = None
@@ -101,9 +110,19 @@ class SourceOptions:
     subject_column: str | None = None
     """Column of an edge table with the id of the node that the edge leaves."""
     predicate_column: str | None = None
-    """Column of an edge table with what the relationship is."""
+    """Column of an edge table with what the relationship is; with an empty text none is."""
     object_column: str | None = None
     """Column of an edge table with the id of the node that the edge enters."""
+    edge_columns: Mapping[str, str] = field(default_factory=dict)
+    """Column of node tables that holds ids of other nodes, separated by `|` or `;`, to the
+    predicate of the edges to them; with an empty text its name is the predicate."""
+    id_prefixes: Mapping[str, str] = field(default_factory=dict)
+    """Column with ids, or name of a table, to the text that is put before these ids."""
+    subject_type: str | None = None
+    """Type of the nodes at which the edges of tables start; otherwise only a load without tables
+    of nodes takes it from the name of the column."""
+    object_type: str | None = None
+    """Type of the nodes at which the edges of tables end."""
     default_type: str = ""
     """Type of nodes that name none."""
     default_predicate: str = "related_to"
@@ -117,6 +136,17 @@ class SourceOptions:
 
 NO_OPTIONS = SourceOptions()
 """Default options: everything is read exactly as it is in the files."""
+
+NODE_OPTIONS = ("id_column", "type_column", "name_column", "alias_column")
+"""The options that name a column of node tables."""
+EDGE_OPTIONS = ("subject_column", "predicate_column", "object_column")
+"""The options that name a column of edge tables."""
+
+
+def option_of(field: str, value: str = "") -> str:
+    """An option of `SourceOptions` as the command line has it: `--id-column iata`."""
+    return " ".join(filter(None, ("--" + field.replace("_", "-"), value and shlex.quote(value))))
+
 
 PACKED = frozenset({".gz", ".zst"})
 """Endings of compressed files."""

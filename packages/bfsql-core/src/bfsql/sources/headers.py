@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, texts
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.formats import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions
 from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
 
 Row: TypeAlias = Mapping[Any, Any]
@@ -25,28 +25,39 @@ Names: TypeAlias = tuple[str, ...]
 FALLBACK_IDS: Names = ("key", "name")
 """Columns that are ids only if no value occurs twice, since they may also be properties."""
 ID: Names = (
-    *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri"),
+    *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri", "_id", "_key"),
     *FALLBACK_IDS,
 )
-TYPE: Names = (":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class")
+TYPE: Names = (
+    *(":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class"),
+    "_labels",
+)
 NAME: Names = ("name", "preferred_name", "display_name", "preferred_label", "title")
 ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alternative_names")
 SUBJECT: Names = (
     *(":start_id", "subject", "subject_id", "source", "source_id", "from", "from_id", "start"),
-    *("start_id", "head", "head_id", "src"),
+    *("start_id", "head", "head_id", "src", "_start", "_from", "fromnodeid"),
 )
 OBJECT: Names = (
     *(":end_id", "object", "object_id", "target", "target_id", "to", "to_id", "end"),
-    *("end_id", "tail", "tail_id", "dst"),
+    *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid"),
 )
 PREDICATE: Names = (
-    *(":type", "predicate", "relation", "relationship", "relation_type", "relationship_type"),
-    *("rel", "edge_type", "type", "labele", "label", "kind"),
+    *(
+        ":type",
+        ":label",
+        "predicate",
+        "relation",
+        "relationship",
+        "relation_type",
+        "relationship_type",
+    ),
+    *("rel", "edge_type", "type", "labele", "label", "kind", "_type"),
 )
 
 _LISTED = 40
-_SEPARATED = {":label": SEPARATOR, "category": "|"}
-"""Columns whose cells hold several types, as in Neo4j and KGX files, and their separators."""
+_SEPARATED = {":label": SEPARATOR, "category": "|", "_labels": ":"}
+"""Columns whose cells hold several types, as in Neo4j, KGX and APOC files, and their separators."""
 _PRECEDENCE = ("aliases", "name", "type", "id", "predicate", "object", "subject")
 """If a column has several roles, the last of these is its meaning."""
 _NO_NULLS: frozenset[str] = frozenset({""})
@@ -175,6 +186,21 @@ class EdgeColumns(_Columns):
     subject_group: str = ""
     """The prefix of the subject's id."""
     object_group: str = ""
+    nodes: NodeColumns | None = None
+    """The columns of rows without both ends, if there are such rows: they are nodes."""
+
+    def is_node(self, subject: Any, object_: Any) -> bool:
+        """Whether a row with these values at the ends is a node."""
+        nulls = self.null_texts
+        return self.nodes is not None and all(
+            value_or_none(end, nulls) is None for end in (subject, object_)
+        )
+
+    def record(self, row: Row) -> NodeRecord | EdgeRecord:
+        """The record of a row; errors as with `record_of`."""
+        if self.nodes is not None and self.is_node(row.get(self.subject), row.get(self.object)):
+            return self.nodes.record(row)
+        return _Columns.record(self, row)
 
     def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> EdgeRecord:
         """The edge with these values; see `_Columns.record_of`."""
@@ -215,22 +241,49 @@ def columns_of(
     subject = header.pick(options.subject_column, SUBJECT)
     object_ = header.pick(options.object_column, OBJECT)
     nulls = frozenset({"", *options.null_texts})
+
+    def prefix(column: str) -> str:
+        return id_prefix(path, column, options) + (header.group(column) if groups else "")
+
     if subject is not None and object_ is not None:
-        predicate = header.pick(options.predicate_column, PREDICATE, taken=(subject, object_))
-        if options.predicate_column is not None and predicate is None:
-            raise _missing(path, have, {"predicate_column": options.predicate_column})
-        ends = [header.group(end) if groups else "" for end in (subject, object_)]
-        return EdgeColumns(subject, predicate, object_, options.default_predicate, nulls, *ends)
+        ends, predicate = (subject, object_), None
+        if options.predicate_column != "":
+            predicate = header.pick(options.predicate_column, PREDICATE, taken=ends)
+            if options.predicate_column is not None and predicate is None:
+                raise _missing(path, have, {"predicate_column": options.predicate_column})
+        return EdgeColumns(
+            subject,
+            predicate,
+            object_,
+            options.default_predicate,
+            nulls,
+            prefix(subject),
+            prefix(object_),
+            _node_columns(header, replace(options, id_column=None), prefix, ends),
+        )
     if header.pick(None, SUBJECT) is not None and header.pick(None, OBJECT) is not None:
         asked = {"subject_column": options.subject_column, "object_column": options.object_column}
         raise _missing(path, have, asked)
-    id_ = header.pick(options.id_column, ID)
-    if id_ is None:
+    columns = _node_columns(header, options, prefix)
+    if columns is None:
         raise _missing(path, have, {"id_column": options.id_column})
+    return columns
+
+
+def _node_columns(
+    header: _Header,
+    options: SourceOptions,
+    prefix: Callable[[str], str],
+    ends: Sequence[str] = (),
+) -> NodeColumns | None:
+    """The columns of a node table, or of the nodes in a table of edges with these ends."""
+    id_ = header.pick(options.id_column, ID[: -len(FALLBACK_IDS)] if ends else ID, taken=ends)
+    if id_ is None:
+        return None
     has_name = options.name_column is not None or header.pick(None, NAME) is not None
     types, names = with_label(TYPE, has_name=has_name)
     type_ = header.pick(
-        options.type_column, types, taken=() if options.type_column == id_ else (id_,)
+        options.type_column, types, taken=() if options.type_column == id_ else (id_, *ends)
     )
     return NodeColumns(
         id_,
@@ -238,18 +291,32 @@ def columns_of(
         header.pick(options.name_column, names),
         header.pick(options.alias_column, ALIASES),
         options.default_type,
-        nulls,
+        frozenset({"", *options.null_texts}),
         _SEPARATED.get(header.plain_name(type_), ""),
-        header.group(id_) if groups else "",
+        prefix(id_),
         options.id_column is None and header.plain_name(id_) in FALLBACK_IDS,
     )
 
 
+def id_prefix(path: Path, column: str, options: SourceOptions) -> str:
+    """The text of an option that is put before the ids in a column of a table."""
+    prefixes = {key.strip().casefold(): text for key, text in options.id_prefixes.items()}
+    own = prefixes.get(column.strip().casefold())
+    return prefixes.get(path.name.casefold(), "") if own is None else own
+
+
+def names_columns(have: Sequence[str], options: SourceOptions) -> bool:
+    """Whether one of the cells is the usual name of a column, or one that an option names."""
+    header = _Header(have)
+    usual = (*ID, *TYPE, *NAME, *ALIASES, *SUBJECT, *OBJECT, *PREDICATE, "label")
+    named = (*named_columns(options).values(), *options.edge_columns)
+    return header.pick(None, usual) is not None or any(has_column(have, name) for name in named)
+
+
 def named_columns(options: SourceOptions) -> dict[str, str]:
     """The columns that the caller names, by option."""
-    fields = ("id", "type", "name", "alias", "subject", "predicate", "object")
-    named = {f"{field}_column": getattr(options, f"{field}_column") for field in fields}
-    return {option: column for option, column in named.items() if column is not None}
+    named = {option: getattr(options, option) for option in (*NODE_OPTIONS, *EDGE_OPTIONS)}
+    return {option: column for option, column in named.items() if column}
 
 
 def check_each_once(path: Path, have: Sequence[str], line: int | None = None) -> None:
@@ -268,9 +335,14 @@ def check_each_once(path: Path, have: Sequence[str], line: int | None = None) ->
             raise SourceError(path, f"the column {name!r} occurs twice; rename one of them", line)
 
 
+def column_named(have: Sequence[str], named: str) -> str | None:
+    """The column with this name, ignoring case and surrounding blanks."""
+    return _Header(have).pick(named, ())
+
+
 def has_column(have: Sequence[str], named: str) -> bool:
-    """Whether one of the columns has this name, ignoring case and surrounding blanks."""
-    return _Header(have).pick(named, ()) is not None
+    """Whether one of the columns has this name."""
+    return column_named(have, named) is not None
 
 
 class _Header:
@@ -288,6 +360,7 @@ class _Header:
         for column, parsed in zip(have, self._columns, strict=True):
             name = column.strip()
             self._names.setdefault(name.casefold(), column)
+            self._names.setdefault(name.removeprefix("column_"), column)
             if parsed is not None:
                 self._names.setdefault(parsed.name.casefold(), column)
                 name = f":{parsed.kind}" if parsed.special else parsed.name

@@ -28,7 +28,7 @@ def with_unique_ids(table: AnyTable) -> GraphStream:
     if not isinstance(columns, NodeColumns) or not columns.is_fallback:
         yield from table.records()
         return
-    with closing(_Texts()) as ids:
+    with closing(Texts()) as ids:
         for record in table.records():
             if isinstance(record, NodeRecord) and not ids.add(record.id):
                 raise not_unique(table.path, columns, table.rows())
@@ -37,12 +37,12 @@ def with_unique_ids(table: AnyTable) -> GraphStream:
 
 def not_unique(path: Path, columns: NodeColumns, rows: Iterable[Row]) -> SourceError:
     """The error of an id column in which values occur twice; it names columns without any."""
-    repeats, example, texts = 0, "", dict[str, _Texts]()
+    repeats, example, texts = 0, "", dict[str, Texts]()
     with ExitStack() as stack:
         for row in rows:
             if not texts:
                 for column in dict.fromkeys([*row, columns.id]):
-                    texts[column] = stack.enter_context(closing(_Texts()))
+                    texts[column] = stack.enter_context(closing(Texts()))
             for column in [*texts]:
                 text = id_text(row, column, columns)
                 if text is not None and texts[column].add(text):
@@ -90,7 +90,7 @@ def id_text(row: Row, column: str, columns: NodeColumns) -> str | None:
         return None
 
 
-class _Texts:
+class Texts:
     """A set of texts; a large one is in a temporary file."""
 
     def __init__(self) -> None:

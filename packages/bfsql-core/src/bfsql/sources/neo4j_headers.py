@@ -1,4 +1,8 @@
-"""The headers of neo4j-admin's import: `personId:ID(Person)`, `name`, `born:date`, `:LABEL`."""
+"""The headers of neo4j-admin's import and of Amazon Neptune.
+
+neo4j-admin has `personId:ID(Person)`, `name`, `born:date`, `:LABEL`; Neptune `~id`, `~label`,
+`name:String(single)`, `~from`, `~to`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ _TEXTS = frozenset(
         "duration",
     }
 )
-_PROPERTIES = _INTEGERS | _DECIMALS | _TEXTS | {"boolean"}
+_PROPERTIES = _INTEGERS | _DECIMALS | _TEXTS | {"boolean", "bool"}
+_NEPTUNE = {"~id": "id", "~from": "start_id", "~to": "end_id", "~label": "label"}
 _INTEGER = re.compile(r"[+-]?\d{1,18}\Z", re.ASCII)
 
 SEPARATOR = ";"
@@ -60,10 +65,13 @@ def neo4j_columns(header: Sequence[str]) -> list[Neo4jColumn] | None:
 
 
 def _column(cell: str) -> Neo4jColumn:
+    if kind := _NEPTUNE.get(cell.strip().lower()):
+        return Neo4jColumn(cell.strip()[1:], kind, "", many=False)
     found = _COLUMN.match(cell)
     if found is None or (kind := found["kind"].lower()) not in _SPECIAL | _PROPERTIES:
         return Neo4jColumn(cell, "", "", many=False)
-    return Neo4jColumn(found["name"].strip(), kind, found["group"] or "", bool(found["many"]))
+    group = found["group"] if kind in _IDS else None
+    return Neo4jColumn(found["name"].strip(), kind, group or "", bool(found["many"]))
 
 
 def _integer(cell: str) -> int | str:
@@ -91,4 +99,5 @@ _VALUES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(_DECIMALS, _decimal),
     **dict.fromkeys(_TEXTS, str),
     "boolean": _boolean,
+    "bool": _boolean,
 }

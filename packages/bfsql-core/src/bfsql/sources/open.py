@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
+from bfsql.sources.derived import TypedEnds, reference_edges, typed_ends
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import NO_OPTIONS, SourceOptions
-from bfsql.sources.headers import has_column, listed, named_columns
+from bfsql.sources.formats import EDGE_OPTIONS, NO_OPTIONS, SourceOptions, option_of
+from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.registry import format_of, known_formats
+from bfsql.sources.registry import format_of, graph_files, is_plain_folder, known_formats
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
+_ARANGO = ("_from", "_to")
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
 """The RDF formats."""
 
@@ -57,11 +59,19 @@ class Source(NamedTuple):
     """
     stamp: Stamp | None = None
     """The stamp of the table's file before reading."""
+    origin: Path = Path()
+    """The path by which it was given: its own, or that of its folder."""
+    references: GraphStream | None = None
+    """Edges that columns of the table of nodes refer to, to be read after its records."""
+    ends: TypedEnds | None = None
+    """Nodes at the ends of the table's edges, for loads that create nodes, to be read after its
+    records; they are not counted in the account."""
 
 
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
     """The records of several files as one graph; arguments and errors as in `open_sources`."""
-    return chain.from_iterable(source.records for source in open_sources(paths, options))
+    sources = open_sources(paths, options)
+    return chain.from_iterable(chain(one.records, one.references or ()) for one in sources)
 
 
 def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> list[Source]:
@@ -81,34 +91,59 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
         SourceError: As with `open_source`, for any of the files, before the
             first record of the first.
     """
-    formats = {
-        path: (format_of_pipe if is_pipe(path) else format_of)(path, options.format)
-        for path in map(Path, paths)
-    }
-    inputs = [_input(path, format_) for path, format_ in formats.items()]
-    heads = _heads(inputs, options)
-    columns = _columns(inputs, heads)
+    errors = _Errors()
+    inputs = [one for path in map(Path, paths) for one in _inputs(path, options, errors)]
+    inputs = [*{one.path: one for one in inputs}.values()]
+    heads = _heads(inputs, options, errors)
+    columns = _columns(inputs, heads, errors)
+    errors.check()
     _check_named_columns(inputs, columns, options)
     groups = len(set().union(*(head.groups for head in heads.values()))) > 1
     if options.prefixes is not None:
         options = replace(options, prefixes=_prefixes(inputs, options))
-    sources = []
+    collections = _collections(heads)
+    opened: list[tuple[_Input, SourceAccount, AnyTable | GraphStream]] = []
     for given in inputs:
-        account = SourceAccount(given.name, given.format)
-        with _faults(given):
-            opened: AnyTable | GraphStream
-            head, own = heads.get(given.path), _own_options(columns.get(given.path), options)
+        account = SourceAccount(given.name, given.format, notes=[*given.notes])
+        have, head = columns.get(given.path), heads.get(given.path)
+        own = _own_options(given, have, options, account, collections)
+        with errors.of(given), _unused(given, have, options, account) as tell:
             if head is not None:
-                opened = open_table(given.path, head, own, account, groups=groups)
+                records = open_table(given.path, head, own, account, groups=groups)
             else:
-                opened = known_formats()[given.format].read(given.path, own, account)
-        if isinstance(opened, AnyTable):
-            table = opened if given.copy is None else None
-            records = _read(given, with_unique_ids(opened), account)
-            sources.append(Source(account, records, table, given.stamp))
-        else:
-            sources.append(Source(account, _read(given, opened, account)))
-    return sources
+                records = known_formats()[given.format].read(given.path, own, account)
+            tell(records)
+            opened.append((given, account, records))
+    errors.check()
+    alone = all(
+        isinstance(one, AnyTable) and isinstance(one.columns, EdgeColumns) and not one.columns.nodes
+        for *_, one in opened
+    )
+    return [_source(*one, options, alone=alone) for one in opened]
+
+
+def _source(
+    given: _Input,
+    account: SourceAccount,
+    opened: AnyTable | GraphStream,
+    options: SourceOptions,
+    *,
+    alone: bool,
+) -> Source:
+    if not isinstance(opened, AnyTable):
+        return Source(account, _read(given, opened, account), origin=given.origin)
+    references = reference_edges(opened, account, options)
+    ends = typed_ends(opened, account, options, alone=alone)
+    again = references is not None or ends is not None
+    return Source(
+        account,
+        _read(given, with_unique_ids(opened), account, again=again),
+        opened if given.copy is None else None,
+        given.stamp,
+        given.origin,
+        None if references is None else _read(given, references, account),
+        ends,
+    )
 
 
 class _Input(NamedTuple):
@@ -123,14 +158,61 @@ class _Input(NamedTuple):
     """The stamp of a file before reading."""
     copy: Copy | None
     """The copy of a pipe."""
+    origin: Path
+    """The path by which it was given."""
+    notes: tuple[str, ...] = ()
+    """Sentences for its account."""
 
 
-def _input(path: Path, format_: str) -> _Input:
-    if is_pipe(path):
-        copy = Copy(path)
-        return _Input(copy.path, name_of(path), format_, None, copy)
-    with faults_of(path):
-        return _Input(path, str(path), format_, stamp(path) if path.is_file() else None, None)
+def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_Input]:
+    """The input at a path; of a folder that is no format of its own, its graph files."""
+    files: list[Path] = [path]
+    notes: tuple[str, ...] = ()
+    with errors.of(path):
+        if is_plain_folder(path, options.format):
+            files, notes = graph_files(path, options.format)
+    for file in files:
+        with errors.of(file):
+            if is_pipe(file):
+                format_ = format_of_pipe(file, options.format)
+                copy = Copy(file)
+                yield _Input(copy.path, name_of(file), format_, None, copy, path)
+            else:
+                format_ = format_of(file, options.format)
+                with faults_of(file):
+                    before = stamp(file) if file.is_file() else None
+                yield _Input(file, str(file), format_, before, None, path, notes)
+        notes = ()
+
+
+class _Errors:
+    """The errors of several files, so that all of them can be reported."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, SourceError] = {}
+
+    @contextmanager
+    def of(self, given: _Input | Path) -> Iterator[None]:
+        """Keep an error that is raised."""
+        try:
+            with _faults(given) if isinstance(given, _Input) else nullcontext():
+                yield
+        except SourceError as error:
+            self._errors.setdefault(str(given.path if isinstance(given, _Input) else given), error)
+
+    def check(self) -> None:
+        """Raise what was kept.
+
+        Raises:
+            SourceError: There is an error; of several, each in a line.
+        """
+        if not self._errors:
+            return
+        first, *others = self._errors.values()
+        if not others:
+            raise first
+        reasons = "\n".join([first.reason, *map(str, others)])
+        raise SourceError(first.path, reasons, first.line)
 
 
 @contextmanager
@@ -145,7 +227,10 @@ def _faults(given: _Input) -> Iterator[None]:
         raise SourceError(given.name, error.reason, error.line) from error
 
 
-def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
+def _read(
+    given: _Input, records: GraphStream, account: SourceAccount, *, again: bool = False
+) -> GraphStream:
+    """The records, counted; the copy of a pipe is removed unless it is read again."""
     with _faults(given):
         for record in records:
             match record:
@@ -162,31 +247,33 @@ def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphS
             yield record
         if given.stamp is not None:
             check_unchanged([(given.path, given.stamp)])
-    if given.copy is not None:
+    if given.copy is not None and not again:
         given.copy.close()
 
 
-def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]:
+def _heads(inputs: Sequence[_Input], options: SourceOptions, errors: _Errors) -> dict[Path, Head]:
     """The heads of the tables; a header in its own file applies to the tables after it."""
     heads: dict[Path, Head] = {}
     header: Head | None = None
     for given in inputs:
         if given.format in _TABLES:
-            with _faults(given):
+            with errors.of(given):
                 heads[given.path] = head = head_of(given.path, given.format, options, header)
-            if head.alone:
-                header = head
-            elif head.path == given.path:
-                header = None
+                if head.alone:
+                    header = head
+                elif head.path == given.path:
+                    header = None
     return heads
 
 
-def _columns(inputs: Sequence[_Input], heads: Mapping[Path, Head]) -> dict[Path, list[str]]:
+def _columns(
+    inputs: Sequence[_Input], heads: Mapping[Path, Head], errors: _Errors
+) -> dict[Path, list[str]]:
     """The columns of the tables."""
     columns = {path: head.columns for path, head in heads.items()}
     for given in inputs:
         if given.format == "parquet":
-            with _faults(given):
+            with errors.of(given):
                 table = ParquetTable(given.path, SourceAccount(given.name, given.format))
                 columns[given.path] = table.names
     return columns
@@ -197,7 +284,11 @@ def _check_named_columns(
 ) -> None:
     if not columns:
         return
-    for option, column in named_columns(options).items():
+    names = {given.path.name.casefold() for given in inputs}
+    wanted = [*named_columns(options).items()]
+    wanted += [("edge_columns", column) for column in options.edge_columns]
+    wanted += [("id_prefix", key) for key in options.id_prefixes if key.casefold() not in names]
+    for option, column in wanted:
         if any(has_column(have, column) for have in columns.values()):
             continue
         every = dict.fromkeys(chain.from_iterable(columns.values()))
@@ -207,11 +298,58 @@ def _check_named_columns(
         )
 
 
-def _own_options(columns: list[str] | None, options: SourceOptions) -> SourceOptions:
-    """The options for a source; without an id column that only other tables have."""
-    if columns is None or options.id_column is None or has_column(columns, options.id_column):
+def _own_options(
+    given: _Input,
+    columns: list[str] | None,
+    options: SourceOptions,
+    account: SourceAccount,
+    collections: Collection[str],
+) -> SourceOptions:
+    """The options for a source: without columns that only other tables have."""
+    if columns is None:
         return options
-    return replace(options, id_column=None)
+    own = replace(options, **dict.fromkeys(_others(columns, options)))
+    collection = given.path.name.partition(".")[0]
+    if collection in collections and "_key" in columns and "_id" not in columns:
+        own = replace(own, id_prefixes={"_key": f"{collection}/"} | dict(own.id_prefixes))
+        account.note(f"its ids are written as {collection}/_key, as they are at the ends of edges")
+    return own
+
+
+def _others(columns: Sequence[str] | None, options: SourceOptions) -> dict[str, Any]:
+    """The columns that the options name and a table lacks, by option."""
+    named = named_columns(options) if columns is not None else {}
+    return {name: one for name, one in named.items() if not has_column(columns or (), one)}
+
+
+@contextmanager
+def _unused(
+    given: _Input,
+    columns: Sequence[str] | None,
+    options: SourceOptions,
+    account: SourceAccount,
+) -> Iterator[Callable[[AnyTable | GraphStream], None]]:
+    """Say which options do not apply to a table: in an error on its columns, or by the result."""
+    others = {name: option_of(name, one) for name, one in _others(columns, options).items()}
+
+    def tell(opened: AnyTable | GraphStream) -> None:
+        if isinstance(opened, AnyTable) and isinstance(opened.columns, EdgeColumns):
+            for name in (name for name in EDGE_OPTIONS if name in others):
+                account.note(f"{others[name]} does not apply to it, which has no such column")
+
+    try:
+        yield tell
+    except SourceError as error:
+        if not others:
+            raise
+        reason = f"{error.reason}; {', '.join(others.values())} applies only to other tables"
+        raise SourceError(given.path, reason, error.line) from error
+
+
+def _collections(heads: Mapping[Path, Head]) -> set[str]:
+    """The collections that the ends of ArangoDB's edges name."""
+    ends = (row.get(end) for head in heads.values() for row in head.sample for end in _ARANGO)
+    return {end.partition("/")[0] for end in ends if isinstance(end, str) and "/" in end}
 
 
 def _prefixes(inputs: Sequence[_Input], options: SourceOptions) -> dict[str, str]:

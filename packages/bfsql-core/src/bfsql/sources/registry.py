@@ -15,9 +15,11 @@ from bfsql.sources.formats import PACKED, Format, SourceOptions
 from bfsql.sources.gexf import Gexf
 from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import GraphML
+from bfsql.sources.headers import listed
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
+from bfsql.sources.rows import is_table
 from bfsql.sources.tables import read_table
 from bfsql.sources.text import beginning
 
@@ -38,7 +40,12 @@ FORMATS: dict[str, Format] = {
         folder=("manifest.json", "entities.jsonl", "entities.jsonl.gz"),
         loses="mentions, which are only counted",
     ),
-    "csv": Format("a table of nodes or of edges, cells separated by commas", read_table, (".csv",)),
+    "csv": Format(
+        "a table of nodes or of edges, cells separated by commas, semicolons, bars, tabs or blanks",
+        read_table,
+        (".csv",),
+        sniff=is_table,
+    ),
     "tsv": Format(
         "a table of nodes or of edges, cells separated by tabs", read_table, (".tsv", ".tab")
     ),
@@ -89,6 +96,39 @@ FORMATS: dict[str, Format] = {
     "jsonld": Format("RDF in JSON-LD, read whole", _read_rdf, (".jsonld",), loses="graph names"),
 }
 """The formats of this distribution by name; of those with the same ending, the first owns it."""
+
+_SHEETS = "save each sheet as CSV, and load those"
+_SCRIPT = "run it in Neo4j, and then: bfsql serve --backend neo4j"
+_NETWORKX = "in Python, networkx.write_graphml(networkx.{}(FILE), 'graph.graphml')"
+CONVERSIONS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEETS),
+    **dict.fromkeys((".cypher", ".cql"), _SCRIPT),
+    **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
+    **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
+    **dict.fromkeys(
+        (".db", ".sqlite", ".sqlite3"),
+        "export its tables as CSV; a graph that bfsql "
+        "load wrote needs no loading: bfsql serve FILE",
+    ),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
+    ".obo": "robot convert --input FILE --output graph.owl",
+    ".ofn": "robot convert --input FILE --output graph.owl",
+    ".omn": "robot convert --input FILE --output graph.owl",
+    ".hdt": "with hdt-cpp, hdt2rdf FILE graph.nt",
+    ".sql": "load it into a database, and export its tables as CSV",
+    ".mtx": "in Python, scipy.io.mmread, and write its coordinates as CSV",
+    ".mat": "in Python, scipy.io.loadmat, and write its coordinates as CSV",
+    ".pkl": "in Python, load it, and write it with networkx.write_graphml",
+    ".cx": "in Cytoscape, export the network as GraphML or CSV",
+    ".cx2": "in Cytoscape, export the network as GraphML or CSV",
+    ".cys": "in Cytoscape, export the network as GraphML or CSV",
+    ".xgmml": "in Cytoscape, export the network as GraphML or CSV",
+    ".graphson": "in the Gremlin console, g.io('graph.xml').write() writes GraphML",
+    ".md": "a reader of notes can be installed as a format of its own; see the documentation",
+    ".pdf": "it is no graph; a pipeline such as GraphRAG or LightRAG makes one of its text",
+    ".docx": "it is no graph; a pipeline such as GraphRAG or LightRAG makes one of its text",
+}
+"""Endings of files that no format reads, and what to do with them."""
 
 FORMER_NAMES = {"node-link": "json"}
 """Former names of formats."""
@@ -149,28 +189,59 @@ def format_of(path: Path, named: str | None) -> str:
     return named or _format_of_file(path, known)
 
 
+def is_plain_folder(path: Path, named: str | None) -> bool:
+    """Whether a path is a folder, but of no format of folders."""
+    known = known_formats()
+    if not path.is_dir() or (named in known and known[named].folder):
+        return False
+    return not any((path / file).exists() for one in known.values() for file in one.folder)
+
+
+def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]]:
+    """The graph files in a folder, and a note on the other files.
+
+    Raises:
+        SourceError: The folder cannot be read, or contains no graph file.
+    """
+    with faults_of(folder):
+        found = [*sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())]
+    files, others = [], []
+    for file in found:
+        try:
+            format_of(file, named)
+            files.append(file)
+        except SourceError:
+            others.append(file.name)
+    if not files:
+        has = f"has no graph file; its files are: {listed(others)}" if others else "is empty"
+        raise SourceError(
+            folder,
+            f"this folder {has}. Give graph files, a folder of them, a kgraph bundle (with a "
+            "manifest.json or an entities.jsonl), or GraphRAG's output (with an entities.parquet)",
+        )
+    return files, ((f"not read from its folder: {listed(others)}",) if others else ())
+
+
 def _format_of_folder(path: Path, named: str | None, known: Mapping[str, Format]) -> str:
     if named is not None and not known[named].folder:
         raise SourceError(path, f"this is a folder, but the format {named!r} is for single files")
     for name, one in known.items():
         if name == named or (named is None and any((path / file).exists() for file in one.folder)):
             return name
-    raise SourceError(
-        path,
-        "this folder is neither a kgraph bundle, which has a manifest.json or an entities.jsonl, "
-        "nor GraphRAG's output, which has an entities.parquet; name such a folder, or the graph "
-        "files themselves",
-    )
+    raise SourceError(path, "this folder has no format of its own; name the files in it")
 
 
 def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
-    sharing = [name for name, one in known.items() if suffixes and suffixes[-1] in one.suffixes]
+    suffix = suffixes[-1] if suffixes else ""
+    sharing = [name for name, one in known.items() if suffix in one.suffixes]
     owner = sharing[0] if sharing else None
-    if len(sharing) != 1:
+    if len(sharing) != 1 and suffix not in CONVERSIONS:
         owner = _recognised(path, sharing or known, known) or owner
+    if owner is None and suffix in CONVERSIONS:
+        raise SourceError(path, f"{suffix} files cannot be read: {CONVERSIONS[suffix]}")
     if owner is None:
         endings = ", ".join(
             f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items()

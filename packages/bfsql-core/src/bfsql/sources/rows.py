@@ -11,9 +11,12 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from bfsql.errors import SourceError
 from bfsql.sources.fields import Unusable, is_sound
 from bfsql.sources.text import not_text, open_text
 
@@ -23,6 +26,10 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 _LONGEST = 1 << 24
 """Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
 _SEPARATORS = ",;\t|"
+SEPARATORS = {"tab": "\t", "blank": " "}
+"""Names of separators that are hard to write; a blank stands for any number of them."""
+_SNIFFED = 100
+"""Number of lines by which a dialect is determined."""
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
 _OPEN = "unexpected end of data"
@@ -40,18 +47,76 @@ class Dialect(NamedTuple):
     """Whether blanks around cells are ignored."""
 
 
-def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
-    """The dialect, by the first line: the separator that occurs most in it, outside of quotes.
+def dialect_of(
+    path: Path, encoding: str, *, tabs: bool = False, separator: str | None = None
+) -> Dialect:
+    """The dialect, by the first lines.
 
-    With `tabs` the separator is known to be a tab.
+    The separator is the one that occurs most in the first line, outside of quotes; blanks, if it
+    has none of them and the lines have the same number of words. Comments before the first line
+    are skipped, except for a last one that has as many cells as the first line: the header.
+
+    Args:
+        path: The file.
+        encoding: Its encoding.
+        tabs: Whether cells are known to be separated by tabs, if there are any.
+        separator: The separator that the caller names: a character, or one of `SEPARATORS`.
+
+    Raises:
+        SourceError: The named separator is not a single character.
     """
     with open_text(path, encoding, strict=False) as stream:
         first = stream.readline(_LONGEST)
-    named = _NAMED.match(first)
-    if named:
-        return Dialect(named[1], skip=1)
-    head = _QUOTED.sub("", first)
-    return Dialect("\t" if tabs else max(_SEPARATORS, key=head.count))
+        if separator is None and (named := _NAMED.match(first)):
+            return Dialect(named[1], skip=1)
+        lines = [first, *islice(iter(partial(stream.readline, 1 << 16), ""), _SNIFFED)]
+    skip = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
+    rows = [line for line in lines[skip:-1] if line.strip()] or lines[skip:]
+    head = _QUOTED.sub("", rows[0])
+    found = "\t" if tabs else max(_SEPARATORS, key=head.count)
+    if separator is not None:
+        found = _character(path, separator)
+    elif found not in head and _words(rows) > 1:
+        found = " "
+    if skip and found != " " and lines[skip - 1][0] == "#":
+        skip -= _QUOTED.sub("", lines[skip - 1]).count(found) == head.count(found) > 0
+    return Dialect(found, skip)
+
+
+def _is_comment(line: str) -> bool:
+    return line[:1] in {"#", "%"} or (not line.strip() and line != "")
+
+
+def _words(lines: Sequence[str]) -> int:
+    """The number of words in each line; 0 if it differs."""
+    numbers = {len(_QUOTED.sub("_", line).split()) for line in lines}
+    return numbers.pop() if len(numbers) == 1 else 0
+
+
+def _character(path: Path, named: str) -> str:
+    found = SEPARATORS.get(named, named)
+    if len(found) != 1 or found in '"\r\n':
+        raise SourceError(
+            path,
+            f"the separator {named!r} is not a single character: write one, or "
+            f"{' or '.join(SEPARATORS)}",
+        )
+    return found
+
+
+def is_table(text: str) -> bool:
+    """Whether lines of text look like the rows of a table, each with the same number of cells."""
+    lines = text.splitlines()
+    if not text.endswith("\n"):
+        lines = lines[:-1] or lines  # the last one may be incomplete
+    lines = [line for line in lines if not _is_comment(line)][:_SNIFFED]
+    if not lines or "\0" in text or lines[0].lstrip()[:1] in {"<", "{", "[", "@", "*", ""}:
+        return False
+    plain = [_QUOTED.sub("_", line) for line in lines]
+    numbers = ({line.count(separator) for line in plain} for separator in _SEPARATORS)
+    return any(len(each) == 1 and each != {0} for each in numbers) or (
+        len(plain) > 1 and _words(plain) > 1
+    )
 
 
 def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
@@ -150,7 +215,8 @@ class _Rows:
         return self._fault(cells)
 
     def _reader(self, lines: Sequence[str], *, strict: bool = True) -> Any:
-        separator, trim = self._dialect.separator, self._dialect.trim
+        separator = self._dialect.separator
+        trim = self._dialect.trim or separator == " "
         return csv.reader(lines, delimiter=separator, skipinitialspace=trim, strict=strict)
 
     def _swallowed(self, lines: Sequence[str]) -> bool:

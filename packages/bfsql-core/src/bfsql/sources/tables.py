@@ -6,6 +6,7 @@ An empty cell has no value. Memory holds one block of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +17,7 @@ from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, records, value_of
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headerless import RECURRENCE, first_row, looks_like_data
 from bfsql.sources.headers import (
     Columns,
     EdgeColumns,
@@ -32,6 +34,10 @@ from bfsql.sources.text import encoding_of
 
 _SAMPLE = 100
 """Number of rows that are inspected before the first is read."""
+_NARROW = 3
+"""Most columns of a table that may lack a header without an option that says so."""
+_FEW = 3
+"""Least number of cells that show how a column is written."""
 _DIRECTIONS = frozenset({"directed", "undirected", "mutual", "mixed"})
 """Gephi's values of the column `Type` of edges, in lower case."""
 _RELATION = {"directed"}
@@ -54,6 +60,8 @@ class Head(NamedTuple):
     notes: tuple[str, ...] = ()
     path: Path = Path()
     """The path of the file with the header."""
+    is_suspect: bool = False
+    """Whether the row that was taken as the header looks like data."""
 
     @property
     def groups(self) -> set[str]:
@@ -84,8 +92,13 @@ def open_table(
     account.encoding = head.encoding
     if not head.columns:
         return iter(())
-    columns = columns_of(path, head.columns, options, groups=groups)
+    columns = _columns_of(path, head, options, groups=groups, lines=account.format == "jsonl")
     account.notes += head.notes
+    if isinstance(columns, EdgeColumns) and columns.nodes is not None:
+        if not _has_nodes(columns, head):
+            columns = replace(columns, nodes=None)
+        else:
+            account.note("its rows with neither end of an edge are nodes, the others edges")
     if head.path not in (path, Path()):
         account.note(f"its columns are those of {head.path.name}")
     elif head.alone:
@@ -107,6 +120,34 @@ def open_table(
                 "undirected edges keep the direction in which they are written"
             )
     return Table(path, head, have, columns, account)
+
+
+def _columns_of(
+    path: Path, head: Head, options: SourceOptions, *, groups: bool, lines: bool
+) -> Columns:
+    """As `columns_of`; if the header may be data, the error says so, except for JSON `lines`."""
+    try:
+        return columns_of(path, head.columns, options, groups=groups)
+    except SourceError as error:
+        if lines:
+            raise
+        reason = f"{error.reason}; if the first row is data, add --no-header"
+        if head.is_suspect:
+            reason = (
+                f"its first row looks like data, not like the names of its {len(head.columns)} "
+                f"columns: {listed(head.columns)}. Add --no-header, and give columns by their "
+                "numbers, for instance --id-column 1, or --subject-column 1 --object-column 2; or "
+                "name all of them: --columns subject,predicate,object,since"
+            )
+        raise SourceError(path, reason) from error
+
+
+def _has_nodes(columns: EdgeColumns, head: Head) -> bool:
+    """Whether some of the rows are nodes, as in APOC's export of a whole graph."""
+    ends = columns.subject, columns.object
+    if {end.strip().casefold() for end in ends} == {"_start", "_end"}:
+        return True
+    return any(columns.is_node(*map(row.get, ends)) for row in head.sample)
 
 
 def read_table(
@@ -133,38 +174,75 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     encoding = encoding_of(path, options.encoding)
     if format_ == "jsonl":
         return _keys(path, encoding)
-    if header is not None:
-        dialect = header.dialect._replace(skip=0)
-        first = _first_rows(path, encoding, dialect)
-        if first and len(first[0]) == len(header.columns) and neo4j_columns(first[0]) is None:
-            sample = [_named(header.columns, cells) for cells in first]
-            return header._replace(encoding=encoding, sample=sample, dialect=dialect)
-    dialect = dialect_of(path, encoding, tabs=format_ == "tsv")
-    names, *rows = _first_rows(path, encoding, dialect) or [[]]
+    if header is not None and (head := _continued(path, encoding, header)) is not None:
+        return head
+    dialect = dialect_of(path, encoding, tabs=format_ == "tsv", separator=options.separator)
+    names, *rows = _first_rows(path, encoding, dialect, _SAMPLE) or [[]]
+    if len(rows) == _SAMPLE and len(names) <= _NARROW:
+        rows = _first_rows(path, encoding, dialect, RECURRENCE)[1:]
     if not any(names):
         raise SourceError(
             path, "the first line of a table has to name its columns, but here it is empty"
         )
+    notes: tuple[str, ...] = ()
     if any(name != name.strip() for name in names[1:]):
         dialect = dialect._replace(trim=True)
-        rows = [[cell.strip() for cell in cells] for cells in rows]
-    columns, notes = _columns(path, names)
-    sample = [_named(columns, cells) for cells in rows]
-    return Head(columns, encoding, sample, dialect, notes, path)
+    elif column := _indented(names, rows):
+        dialect = dialect._replace(trim=True)
+        notes = (f"blanks around cells are removed, because those of {column} begin with one",)
+    if dialect.trim:
+        names, *rows = [[cell.strip() for cell in cells] for cells in (names, *rows)]
+    row = first_row(path, names, rows, options)
+    if row.note:
+        notes = (*notes, row.note)
+    if row.names is not None:
+        return Head(row.names, encoding, _sample(row.names, [names, *rows]), dialect, notes)
+    suspect = looks_like_data(names, rows)
+    columns, unnamed = _columns(path, names, suspect=suspect)
+    notes = (*notes, *unnamed)
+    return Head(columns, encoding, _sample(columns, rows), dialect, notes, path, suspect)
 
 
-def _first_rows(path: Path, encoding: str, dialect: Dialect) -> list[list[str]]:
-    found = islice(rows_of(path, encoding, dialect), _SAMPLE + 1)
+def _continued(path: Path, encoding: str, header: Head) -> Head | None:
+    """The head of a table whose columns are those of an earlier file; None if it has its own."""
+    dialect = header.dialect._replace(skip=0)
+    first = _first_rows(path, encoding, dialect, _SAMPLE)
+    if not first or len(first[0]) != len(header.columns) or neo4j_columns(first[0]) is not None:
+        return None
+    sample = _sample(header.columns, first)
+    return header._replace(encoding=encoding, sample=sample, dialect=dialect)
+
+
+def _sample(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    return [_named(columns, cells) for cells in rows[:_SAMPLE]]
+
+
+def _indented(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
+    """A column, not the first, nine tenths of whose cells begin with a blank."""
+    for at, name in enumerate(names[1:], 1):
+        cells = [row[at] for row in rows if len(row) > at and row[at]]
+        blank = sum(cell[0] == " " for cell in cells)
+        if len(cells) >= _FEW and blank * 10 >= len(cells) * 9:
+            return name
+    return None
+
+
+def _first_rows(path: Path, encoding: str, dialect: Dialect, most: int) -> list[list[str]]:
+    found = islice(rows_of(path, encoding, dialect), most + 1)
     first = list(found)
     if first and isinstance(first[0][1], Unusable):
         raise SourceError(path, str(first[0][1]), first[0][0])
     return [cells for _, cells in first if isinstance(cells, list)]
 
 
-def _columns(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+def _columns(
+    path: Path, names: Sequence[str], *, suspect: bool
+) -> tuple[list[str], tuple[str, ...]]:
     names = [name.strip().removeprefix("\ufeff") for name in names]
+    names = [names[0].removeprefix("#").strip(), *names[1:]]
     columns = [name or f"column_{number}" for number, name in enumerate(names, 1)]
-    check_each_once(path, columns, line=1)
+    if not suspect:  # otherwise the error on the missing columns says more
+        check_each_once(path, columns, line=1)
     unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
     if not unnamed:
         return columns, ()
@@ -193,6 +271,8 @@ def _tell(account: SourceAccount, head: Head, columns: Columns) -> None:
             if column not in firsts and value is not None:
                 firsts[column] = value if isinstance(value, str) else str(value)
     meanings = columns.meanings
+    if isinstance(columns, EdgeColumns) and columns.nodes is not None:
+        meanings = columns.nodes.meanings | meanings
     for column in head.columns:
         meaning = meanings.get(column, "metadata")
         account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
@@ -208,6 +288,11 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
 
 RecordOfRow: TypeAlias = Callable[[Row], NodeRecord | EdgeRecord]
 """Makes the record of a row; it raises `Unusable`."""
+
+
+Field: TypeAlias = tuple[int, str, Callable[[str], Any]]
+"""A column of metadata: its position among the cells of a row, from 0, its key, and the conversion
+of cells that are not empty."""
 
 
 class ObjectTable(NamedTuple):
@@ -239,8 +324,7 @@ class Table:
         head: Its head.
         columns: The meaning of the columns.
         account: The account of the file.
-        fields: For each column of metadata its position among the cells of a row, from 0, its key,
-            and the conversion of cells that are not empty.
+        fields: The columns of metadata.
     """
 
     def __init__(
@@ -251,26 +335,33 @@ class Table:
         columns: Columns,
         account: SourceAccount,
     ) -> None:
+        self._have = have
         self.path = path
         self.head = head
         self.columns = columns
         self.account = account
         _tell(account, head, columns)
-        self.fields: list[tuple[int, str, Callable[[str], Any]]] = []
-        header = neo4j_columns(head.columns)
-        parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
-        default = _split if _is_kgx(head.columns, columns) else value_of
-        kept, meanings = set(have), columns.meanings
-        for place, (told, neo4j) in enumerate(zip(account.columns, parsed, strict=True)):
-            if told.name not in kept or (neo4j is not None and neo4j.special):
-                told.meaning = meanings.get(told.name, "ignored")
-            if told.meaning != "metadata":
+        self.fields = self._fields(have, columns)
+
+    def _fields(self, have: Sequence[str], columns: Columns) -> list[Field]:
+        """The columns of metadata; enters those that are ignored into the account."""
+        header, meanings = neo4j_columns(self.head.columns), columns.meanings
+        parsed: Sequence[Neo4jColumn | None] = header or [None] * len(self.head.columns)
+        default = _split if _is_kgx(self.head.columns, columns) else value_of
+        fields: list[Field] = []
+        kept = set(have)
+        for place, (told, neo4j) in enumerate(zip(self.account.columns, parsed, strict=True)):
+            if told.name in meanings:
                 continue
-            if neo4j is not None:
-                self.fields.append((place, neo4j.name, neo4j.value(value_of)))
+            is_id = neo4j is not None and neo4j.kind == "id"  # of an edge
+            if told.name not in kept or (neo4j is not None and neo4j.special and not is_id):
+                if told.meaning == "metadata":
+                    told.meaning = "ignored"
+            elif neo4j is not None:
+                fields.append((place, neo4j.name or "id", neo4j.value(value_of)))
             else:
-                convert = value_of if told.name in _SINGLE else default
-                self.fields.append((place, told.name, convert))
+                fields.append((place, told.name, value_of if told.name in _SINGLE else default))
+        return fields
 
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
@@ -336,10 +427,25 @@ class Table:
 
     def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
         """A function from the cells of a row to its record; it raises `Unusable`."""
-        make, fields = self.columns.record_of, self.fields
-        columns = self.columns.roles
+        columns = self.columns
+        make_edge = self._maker(columns, self.fields)
+        if not isinstance(columns, EdgeColumns) or columns.nodes is None:
+            return make_edge
+        subject, object_ = self.place(columns.subject), self.place(columns.object)
+        make_node = self._maker(columns.nodes, self._fields(self._have, columns.nodes))
+
+        def make(cells: Sequence[str]) -> NodeRecord | EdgeRecord:
+            is_node = columns.is_node(cells[subject], cells[object_])
+            return make_node(cells) if is_node else make_edge(cells)
+
+        return make
+
+    def _maker(
+        self, columns: Columns, fields: Sequence[Field]
+    ) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
+        make, names = columns.record_of, columns.roles
         # A column that the table lacks is the None after the cells.
-        roles = itemgetter(*(-1 if name is None else self.place(name) for name in columns))
+        roles = itemgetter(*(-1 if name is None else self.place(name) for name in names))
 
         def record(cells: Sequence[str]) -> NodeRecord | EdgeRecord:
             metadata = {key: convert(cells[at]) for at, key, convert in fields if cells[at]}
