@@ -22,40 +22,46 @@ from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
 from bfsql.settings import HIDDEN, Resolved, spelled, without_secrets
+from bfsql.sources.registry import FormatState, format_states
+
+_State = BackendState | HookState | FormatState
 
 
 @click.command("backends")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def backends(*, as_json: bool) -> None:
-    """List the installed backends and hook plugins with version and state."""
-    found, hooks = states(), hook_states()
+    """List the installed backends, hook plugins and formats of files with version and state."""
+    found, hooks, formats = states(), hook_states(), format_states()
     if as_json:
         lines = [{"kind": "backend", **asdict(state)} for state in found]
         lines += [{"kind": "hooks", **asdict(state)} for state in hooks]
+        lines += [{"kind": "format", **state._asdict()} for state in formats]
         click.echo(json.dumps(lines, ensure_ascii=False))
         return
     if not found:
         click.echo("No backend is installed. Install one with: pip install bfsql-sqlite", err=True)
     if sys.stdout.isatty():
-        _print_states(found, hooks)
+        _print_states(found, hooks, formats)
         return
-    every: list[BackendState | HookState] = [*found, *hooks]
+    every: list[_State] = [*found, *hooks, *formats]
     for state in every:
         line = (state.name, state.version, state.distribution, state.state, _summary(state))
         click.echo(escape("\t".join(line)))
 
 
-def _summary(state: BackendState | HookState) -> str:
-    if isinstance(state, BackendState):
+def _summary(state: _State) -> str:
+    if not isinstance(state, HookState):
         return state.summary
     return f"hooks: {', '.join(state.hooks)}" if state.ok else "hooks"
 
 
-def _print_states(found: list[BackendState], hooks: list[HookState]) -> None:
+def _print_states(
+    found: list[BackendState], hooks: list[HookState], formats: list[FormatState]
+) -> None:
     from bfsql.cli.render import print_table
 
-    tables: list[tuple[str, Sequence[BackendState | HookState]]]
-    tables = [("backend", found), ("hook plugin", hooks)]
+    tables: list[tuple[str, Sequence[_State]]]
+    tables = [("backend", found), ("hook plugin", hooks), ("format", formats)]
     for title, lines in tables:
         rows = [
             (s.name, s.version, s.distribution, _summary(s) if s.ok else s.state) for s in lines

@@ -308,7 +308,8 @@ def _own_options(
     """The options for a source: without columns that only other tables have."""
     if columns is None:
         return options
-    own = replace(options, **dict.fromkeys(_others(columns, options)))
+    without: dict[str, Any] = dict.fromkeys(_others(columns, options))
+    own = replace(options, **without)
     collection = given.path.name.partition(".")[0]
     if collection in collections and "_key" in columns and "_id" not in columns:
         own = replace(own, id_prefixes={"_key": f"{collection}/"} | dict(own.id_prefixes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
@@ -136,24 +137,52 @@ FORMER_NAMES = {"node-link": "json"}
 
 def known_formats() -> dict[str, Format]:
     """All formats by name, those of other distributions last; without any that is broken."""
-    theirs = {one.name: _load(one) for one in plugins_of(GROUP) if one.name not in FORMATS}
-    return {**FORMATS, **{name: found for name, found in theirs.items() if found is not None}}
+    theirs = {one.name: _load(one) for one in plugins_of(GROUP)}
+    usable = {name: found for name, found in theirs.items() if isinstance(found, Format)}
+    return FORMATS | {name: found for name, found in usable.items() if name not in FORMATS}
 
 
 @cache
-def _load(one: Installed) -> Format | None:
+def _load(one: Installed) -> Format | str:
+    """The format, or why it cannot be used."""
     try:
         found = one.entry_point.load()
-    except (Exception, SystemExit):  # noqa: BLE001 - third-party code may raise anything
-        return None
-    return found if isinstance(found, Format) else None
+    except (Exception, SystemExit) as cause:  # noqa: BLE001 - third-party code may raise anything
+        return f"it cannot be imported ({type(cause).__name__}: {cause})"
+    return found if isinstance(found, Format) else "it is not a bfsql.sources.Format"
+
+
+class FormatState(NamedTuple):
+    """A format of another distribution, as a line of `bfsql backends`."""
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    """`ok`, or why the format cannot be used."""
+    summary: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the format can be used."""
+        return self.state == "ok"
+
+
+def format_states() -> list[FormatState]:
+    """Every installed format of another distribution."""
+    found = []
+    for one in plugins_of(GROUP):
+        format_ = _load(one)
+        state, summary = (format_, "") if isinstance(format_, str) else ("ok", format_.summary)
+        if one.name in FORMATS:
+            state = "bfsql-core has a format of the same name"
+        found.append(FormatState(one.name, one.distribution, one.version, state, summary))
+    return found
 
 
 def _broken() -> str:
     """A sentence on the formats that cannot be used, or nothing."""
-    broken = [
-        f"{one.name} of {one.distribution}" for one in plugins_of(GROUP) if _load(one) is None
-    ]
+    broken = [f"{one.name} of {one.distribution}" for one in format_states() if not one.ok]
     return f"; installed, but not usable: {', '.join(broken)}" if broken else ""
 
 
