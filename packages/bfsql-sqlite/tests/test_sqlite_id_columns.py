@@ -221,9 +221,9 @@ def test_dangling_ends_are_reported_first(folder: Path) -> None:
 
 # --- edges that were read as nodes --------------------------------------------------
 
-VERTICES = [{"~id": f"v{n}", "~label": "airport", "rank": str(n % 2)} for n in range(5)]
+VERTICES = [{"@id": f"v{n}", "@label": "airport", "rank": str(n % 2)} for n in range(5)]
 EDGES = [
-    {"~id": f"e{n}", "~to": f"v{n}", "~from": f"v{4 - n}", "~label": "route"} for n in range(5)
+    {"@id": f"e{n}", "@to": f"v{n}", "@from": f"v{4 - n}", "@label": "route"} for n in range(5)
 ]
 
 
@@ -234,15 +234,15 @@ def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(
 ) -> None:
     _write(folder / f"vertices.{ending}", VERTICES)
     _write(folder / f"routes.{ending}", EDGES)
-    tables = [f"vertices.{ending}", f"routes.{ending}", "--id-column", "~id"]
+    tables = [f"vertices.{ending}", f"routes.{ending}", "--id-column", "@id"]
     done = way(*tables)
     assert (done.exit_code, done.stderr) == (1, "")
     assert done.stdout.startswith(
-        f"routes.{ending} was read as a table of nodes, but its columns ~from and ~to hold ids of "
-        "nodes, and there are no edges: read it as a table of edges with --subject-column '~from' "
-        "--object-column '~to'."
+        f"routes.{ending} was read as a table of nodes, but its columns @from and @to hold ids of "
+        "nodes, and there are no edges: read it as a table of edges with --subject-column @from "
+        "--object-column @to."
     )
-    better = way(*tables, "--subject-column", "~from", "--object-column", "~to", *REPLACE)
+    better = way(*tables, "--subject-column", "@from", "--object-column", "@to", *REPLACE)
     assert better.exit_code == 0
     assert "5 nodes, 5 edges, " in better.stdout
 

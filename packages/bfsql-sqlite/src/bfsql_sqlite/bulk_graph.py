@@ -23,7 +23,6 @@ from bfsql.models.merge import (
     created_node,
     merge_edges,
     merge_node_records,
-    types_of,
     with_evidence,
 )
 from bfsql.models.records import NodeRecord
@@ -263,7 +262,7 @@ class BulkGraph:
 
     def _merged(self, rows: Sequence[Sequence[Any]]) -> Description:
         records = list(map(self._record, rows))
-        self.report.note_types(records[0].id, types_of(records, self._options.default_type))
+        self.report.note_types(records, self._options.default_type)
         entity_type, metadata = merge_node_records(records, self._options.default_type)
         return Description(entity_type, metadata, encode(metadata))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading.intake import EXAMPLES, accepted, name_of
-from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.load import MADE_TYPE, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.adjacency import Adjacency
@@ -199,9 +199,11 @@ class OldGraph:
     def rename_untyped(self, options: LoadOptions, nodes: Sequence[NodeTable]) -> None:
         """Clear the types of nodes that had none in an earlier load, if new records describe them.
 
-        Nothing changes if the earlier load had the same name for nodes without a type.
+        Nothing changes if the earlier load had the same name for nodes without a type, or chose
+        one that says what they are.
         """
-        if self._untyped in {"", options.default_type} or not nodes:
+        unchosen = {MADE_TYPE, UNTYPED} - {options.default_type}
+        if self._untyped not in unchosen or not nodes:
             return
         ids = " UNION ALL ".join(f"SELECT id FROM {table.rows}" for table in nodes)
         self._connection.execute(

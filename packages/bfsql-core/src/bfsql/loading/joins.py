@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 _MARKS = "~_:@ "
-"""Characters around the names of columns in exports of graph databases, such as `~from`."""
+"""Characters around the names of columns in exports of graph databases, such as `@from`."""
 
 
 def count_ends(

@@ -41,7 +41,6 @@ from bfsql.models.merge import (
     evidence_items,
     merge_edges,
     merge_node_records,
-    types_of,
     with_evidence,
 )
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -256,7 +255,7 @@ class Staging:
             records = [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
             entity_type, metadata = merge_node_records(records, self._options.default_type)
             self.report.duplicate_nodes += len(rows) - 1
-            self.report.note_types(id_, types_of(records, self._options.default_type))
+            self.report.note_types(records, self._options.default_type)
             first, *surplus = (d for _, _, d, _, _ in rows)
             yield first, entity_type, self._codec.encode(metadata)
             yield from ((d, None, None) for d in surplus)

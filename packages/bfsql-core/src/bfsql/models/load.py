@@ -13,11 +13,12 @@ from enum import StrEnum
 from typing import Any
 
 from bfsql.models.merge import UNTYPED
-from bfsql.models.records import GraphRecord, Refusal
+from bfsql.models.records import GraphRecord, NodeRecord, Refusal
 
 MADE_TYPE = "Node"
 """Type of nodes without a record, and of nodes whose records have no type, outside RDF."""
 
+_ANY_TYPE = frozenset({MADE_TYPE, UNTYPED})
 _EXAMPLES = 5
 Progress = Callable[[str, "float | None"], None]
 """Called with the phase of a load (`reading`, `merging`, `writing`) and its completed share, 0 to
@@ -188,9 +189,16 @@ class LoadReport:
     removals: list[SourceAccount] = field(default_factory=list)
     """How each source of the records to be removed was read."""
 
-    def note_types(self, id_: str, types: Sequence[str]) -> None:
-        """Count a node whose records have these types, if there are several."""
+    def note_types(self, records: Sequence[NodeRecord], default_type: str) -> None:
+        """Count a node if its records give different types.
+
+        A missing type is the default one if that was chosen for these nodes. Records that say no
+        more than an edge does, as of nodes that were created for it, do not count.
+        """
+        chosen = "" if default_type in _ANY_TYPE else default_type
+        given = (r.entity_type or chosen for r in records if r.metadata != {"name": r.id})
+        types = dict.fromkeys(type_ for type_ in given if type_ and type_ not in _ANY_TYPE)
         if len(types) > 1:
             self.retyped_nodes += 1
             if len(self.retyped_examples) < _EXAMPLES:
-                self.retyped_examples.append(f"{id_} ({', '.join(types)})")
+                self.retyped_examples.append(f"{records[0].id} ({', '.join(types)})")

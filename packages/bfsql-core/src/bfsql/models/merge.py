@@ -93,7 +93,8 @@ def merge_node_records(
         default_type: The type if the records have none.
     """
     records = [r for r in records if not _is_created(r, default_type)] or records[:1]
-    types = types_of(records, default_type)
+    given_types = (r.entity_type for r in records)
+    types = list(dict.fromkeys(t for t in given_types if t and t != default_type))
     merged = merge_metadata([r.metadata for r in records])
     if len(records) > 1:
         given = (text for r in records for text in _texts(r.metadata.get("name")))
@@ -105,12 +106,6 @@ def merge_node_records(
         have = _texts(merged.get("other_types"))
         merged["other_types"] = sorted_union([*have, *types[1:]])
     return types[0] if types else default_type, merged
-
-
-def types_of(records: Sequence[NodeRecord], default_type: str) -> list[str]:
-    """The different types that records give, in their order."""
-    given = (r.entity_type for r in records)
-    return list(dict.fromkeys(t for t in given if t and t != default_type))
 
 
 def created_node(entity_id: str, default_type: str) -> NodeRecord:

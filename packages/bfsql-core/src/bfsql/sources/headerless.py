@@ -87,11 +87,9 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _note(names: Sequence[str]) -> str:
-    roles = [name for name in names if name] or ["column_1, ..."]
-    return (
-        f"it has no header; its columns are called {', '.join(roles)}, and --columns gives them "
-        "other names"
-    )
+    if not any(names):
+        return ""
+    return f"it has no header: {', '.join(names)} are names given here; --columns gives others"
 
 
 def _names(

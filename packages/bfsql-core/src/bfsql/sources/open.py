@@ -96,9 +96,10 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     inputs = [*{one.path: one for one in inputs}.values()]
     heads = _heads(inputs, options, errors)
     columns = _columns(inputs, heads, errors)
-    errors.check()
-    _check_named_columns(inputs, columns, options)
+    if not errors.found:
+        _check_named_columns(inputs, columns, options)
     groups = len(set().union(*(head.groups for head in heads.values()))) > 1
+    inputs = [given for given in inputs if str(given.path) not in errors.found]
     if options.prefixes is not None:
         options = replace(options, prefixes=_prefixes(inputs, options))
     collections = _collections(heads)
@@ -186,10 +187,14 @@ def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_In
 
 
 class _Errors:
-    """The errors of several files, so that all of them can be reported."""
+    """The errors of several files, so that all of them can be reported.
+
+    Attributes:
+        found: The first error of each file, by its path.
+    """
 
     def __init__(self) -> None:
-        self._errors: dict[str, SourceError] = {}
+        self.found: dict[str, SourceError] = {}
 
     @contextmanager
     def of(self, given: _Input | Path) -> Iterator[None]:
@@ -198,7 +203,7 @@ class _Errors:
             with _faults(given) if isinstance(given, _Input) else nullcontext():
                 yield
         except SourceError as error:
-            self._errors.setdefault(str(given.path if isinstance(given, _Input) else given), error)
+            self.found.setdefault(str(given.path if isinstance(given, _Input) else given), error)
 
     def check(self) -> None:
         """Raise what was kept.
@@ -206,9 +211,9 @@ class _Errors:
         Raises:
             SourceError: There is an error; of several, each in a line.
         """
-        if not self._errors:
+        if not self.found:
             return
-        first, *others = self._errors.values()
+        first, *others = self.found.values()
         if not others:
             raise first
         reasons = "\n".join([first.reason, *map(str, others)])

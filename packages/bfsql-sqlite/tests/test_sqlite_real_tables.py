@@ -1,0 +1,270 @@
+"""Tables as people have them, written by hand after real files: the command, its report, its graph.
+
+Each case failed or was wrong without a word before; now it loads, or the report names the option
+with which it does, or what to convert it with.
+"""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from bfsql.cli import bfsql
+from bfsql.sources.registry import CONVERSIONS, format_of
+
+
+class Case(NamedTuple):
+    """Files, the options of their load, and its outcome."""
+
+    files: dict[str, str]
+    options: str
+    size: str
+    """The nodes and edges; of a load that fails nothing."""
+    report: tuple[str, ...]
+    """Parts of the report or the error."""
+
+
+SNAP = "# Directed graph\n# Nodes: 4 Edges: 4\n# FromNodeId\tToNodeId\n0\t1\n0\t2\n2\t1\n3\t0\n"
+UMLS = """\
+acquired_abnormality\tlocation_of\texperimental_model_of_disease
+anatomical_structure\tlocation_of\tbacterium
+bacterium\tcauses\texperimental_model_of_disease
+"""
+ROUTES = "2B,410,AER,2965,KZN,2990,,0,CR2\n2B,410,ASF,2966,KZN,\\N,,0,CR2\n"
+CONTENT = "31336\t0\t0\t1\tNeural_Networks\n1061127\t0\t1\t0\tRule_Learning\n"
+APOC = """\
+"_id","_labels","born","name","_start","_end","_type","role"
+"0",":Person:Actor","1956","Tom",,,,
+"1",":Movie",,"Big",,,,
+,,,,"0","1","ACTED_IN","Josh"
+"""
+NEPTUNE = {
+    "nodes.csv": "~id,~label,name:String,runways:Int\n1,airport,Atlanta,5\n2,airport,Austin,2\n",
+    "edges.csv": "~id,~from,~to,~label,dist:Int\n10,1,2,route,811\n",
+}
+ARANGO = {
+    "airports.csv": "_key,name\nJFK,New York\nATL,Atlanta\n",
+    "flights.csv": "_from,_to,dist\nairports/JFK,airports/ATL,760\n",
+}
+CTD = {"ctd.csv": "gene,disease,score\nBRCA1,breast cancer,0.9\nTP53,Li-Fraumeni,0.8\n"}
+PRODUCTS = {"products.csv": "productID,name,categoryID\n1,Chai,1\n2,Chang,1\n3,Syrup,2\n"}
+FLARE = {
+    "flare.csv": "id,parent,value\nflare,,\nflare.a,flare,3\nflare.b,flare,4\nflare.a.x,flare.a,1\n"
+}
+ENDS = "--subject-column gene --object-column disease"
+SENTENCES = "".join(f"n{at},n{at * 7 % 40},sentence {at} of the text\n" for at in range(40))
+
+CASES = {
+    "SNAP": Case({"web-Stanford.txt": SNAP}, "", "4 nodes, 4 edges", ("FromNodeId -> subject",)),
+    "triples without a header": Case(
+        {"umls.txt": UMLS}, "", "4 nodes, 3 edges", ("it has no header: subject, predicate, obj",)
+    ),
+    "a header that is data, kept on purpose": Case(
+        {"umls.tsv": UMLS},
+        "--subject-column acquired_abnormality --object-column experimental_model_of_disease",
+        "3 nodes, 2 edges",
+        ("looks like data: if it is, add --no-header",),
+    ),
+    "Cora, cites": Case(
+        {"cora.cites": "35\t1033\n35\t103482\n"}, "", "3 nodes, 2 edges", ("has no header",)
+    ),
+    "Cora, content": Case(
+        {"cora.content": CONTENT}, "", "", ("its first row looks like data", "Add --no-header")
+    ),
+    "Cora, content by numbers": Case(
+        {"cora.content": CONTENT},
+        "--no-header --id-column 1 --type-column 5",
+        "2 nodes, 0 edges",
+        ('column_1 -> id ("31336")',),
+    ),
+    "OpenFlights": Case(
+        {"routes.dat": ROUTES}, "", "", ("the names of its 9 columns: 2B, 410", "--columns")
+    ),
+    "OpenFlights with names": Case(
+        {"routes.dat": ROUTES},
+        "--columns airline,,source,,target,,,,equipment",
+        "3 nodes, 2 edges",
+        ("source -> subject", "column_2 -> metadata"),
+    ),
+    "WormNet": Case(
+        {"worm.edges": "1 2 1\n1  3 1\n2 3 5\n"},
+        "",
+        "3 nodes, 3 edges",
+        ("blanks between cells", "column_3 -> metadata"),
+    ),
+    "KONECT": Case(
+        {"out.dat": "% asym weighted\n1 2 3.5\n2 3 1\n"}, "", "3 nodes, 2 edges", ("column_3",)
+    ),
+    "STRING": Case(
+        {"links.txt": "#source\ttarget\tscore\nA\tB\t1\n"}, "", "2 nodes, 1 edge", ("source -> s",)
+    ),
+    "a named separator": Case(
+        {"a.csv": "from~to\na~b\n"}, "--separator ~", "2 nodes, 1 edge", ("~ between cells",)
+    ),
+    "too few names": Case({"umls.txt": UMLS}, "--columns a,b", "", ("has 2 names, but",)),
+    "APOC": Case({"all.csv": APOC}, "", "2 nodes, 1 edge", ("rows with neither end",)),
+    "Neptune": Case(NEPTUNE, "", "2 nodes, 1 edge", ("~from -> subject", "~label -> type")),
+    "Neptune, as an old message advised": Case(
+        NEPTUNE, "--id-column ~id", "2 nodes, 1 edge", ("~from -> subject",)
+    ),
+    "ArangoDB": Case(ARANGO, "", "2 nodes, 1 edge", ("its ids are written as airports/_key",)),
+    "CTD": Case(CTD, "", "", ("--subject-column and --object-column", "--no-header")),
+    "CTD with ends": Case(CTD, ENDS, "4 nodes, 2 edges", ("Gene and", "Disease", "Created 4")),
+    "CTD with types": Case(
+        CTD, f"{ENDS} --subject-type G --object-type D", "4 nodes, 2 edges", ("the type G and",)
+    ),
+    "an option twice": Case(CTD, f"{ENDS} --object-column x", "", ("is given 2 times",)),
+    "Northwind": Case(
+        PRODUCTS,
+        "--id-column productID --edge-column categoryID=IN --id-prefix productID=product: "
+        "--id-prefix categoryID=category:",
+        "5 nodes, 3 edges",
+        ("categoryID -> object", "for instance category:1, category:2"),
+    ),
+    "flare": Case(FLARE, "", "4 nodes, 0 edges", ("--edge-column parent makes edges of it",)),
+    "flare with edges": Case(
+        FLARE, "--edge-column parent", "4 nodes, 3 edges", ("parent -> object",)
+    ),
+    "schema.org": Case(
+        {"types.csv": "id,label,subTypeOf\nhttp://s/A,A,\nhttp://s/B,B,\n"
+         'http://s/C,C,"http://s/A, http://s/B"\n'},
+        "--edge-column subTypeOf",
+        "3 nodes, 2 edges",
+        ("subTypeOf -> object",),
+    ),
+    "Bieber": Case(
+        {"bieber.csv": "source,target\nJustin, Selena\nSelena, Justin\nPattie, Justin\n"},
+        "",
+        "3 nodes, 3 edges",
+        ("blanks around cells are removed",),
+    ),
+    "genes that merge": Case(
+        {"genes.csv": "source,target,group\nA,B,g1\nA,B,g2\nA,B,g3\nB,C,g1\n"},
+        "",
+        "3 nodes, 2 edges",
+        ("differ from it in group (3 values): with --predicate-column group",),
+    ),
+    "genes apart": Case(
+        {"genes.csv": "source,target,group\nA,B,g1\nA,B,g2\nA,B,g3\nB,C,g1\n"},
+        "--predicate-column group",
+        "3 nodes, 4 edges",
+        (),
+    ),
+    "descriptions as predicates": Case(
+        {"e.csv": f"from,to,label\n{SENTENCES}"},
+        "",
+        "40 nodes, 40 edges",
+        ("has 40 values in 40 edges, so it looks like a description",),
+    ),
+    "descriptions as metadata": Case(
+        {"e.csv": f"from,to,label\n{SENTENCES}"},
+        "--predicate-column ''",
+        "40 nodes, 40 edges",
+        ("label -> metadata",),
+    ),
+    "nameless": Case(
+        {"n.csv": "id,desc,code\n1,Atlanta,ATL\n2,Austin,AUS\n"},
+        "",
+        "2 nodes, 0 edges",
+        ("its nodes have no names; text is in desc, code: --name-column desc",),
+    ),
+    "nameless GraphML": Case(
+        {
+            "air.graphml": '<graphml><key id="k" for="node" attr.name="desc"/><graph>'
+            '<node id="1"><data key="k">Atlanta</data></node></graph></graphml>'
+        },
+        "",
+        "1 node, 0 edges",
+        ("its nodes have no names; text is in desc: --name-column desc",),
+    ),
+    "a folder": Case(
+        {f"g/{name}": text for name, text in NEPTUNE.items()} | {"g/README.txt": "About\n"},
+        "",
+        "2 nodes, 1 edge",
+        ("not read from its folder: README.txt",),
+    ),
+    "several bad files": Case(
+        {"a.csv": "a,b\n1,2\n", "b.xlsx": "", "c.net": "*Vertices 1\n"},
+        "",
+        "",
+        ("a.csv: no column is", "b.xlsx: .xlsx files cannot be read", "read_pajek"),
+    ),
+    "an option for another table": Case(
+        {"a.csv": "src,dst\na,b\n", "b.csv": "x,y\na,b\n"},
+        "--subject-column src",
+        "",
+        ("--subject-column src applies only to other tables",),
+    ),
+    "two header lines": Case(
+        {"e.csv": "from,to\nfrom,to\na,b\n"}, "", "2 nodes, 1 edge", ("repeats the header",)
+    ),
+    "columns named by numbers": Case(
+        {"e.csv": "1,2,3,4\na,b,c,d\n"}, "", "", ("its first row looks like data",)
+    ),
+    "semicolons and decimal commas": Case(
+        {"e.csv": "from;to;w\na;b;0,5\n"}, "", "2 nodes, 1 edge", ('w -> metadata ("0,5")',)
+    ),
+    "edges in another case": Case(
+        {"n.csv": "id,name\nann,Ann\nbob,Bob\n", "e.csv": "from,to\nANN,BOB\n"},
+        "",
+        "4 nodes, 1 edge",
+        ("None of the 2 ids at the ends of edges is the id of a node",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_table_as_it_is_found(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in case.files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    sources = sorted({Path(name).parts[0] for name in case.files})
+    options = ["" if word == "''" else word for word in case.options.split()]
+    result = CliRunner().invoke(bfsql, ["load", *sources, "--path", "g.db", *options])
+    for part in case.report:
+        assert part in result.output
+    if case.size:
+        assert f"g.db now holds {case.size}, 0 pieces of evidence" in result.output
+        assert result.exit_code == 0
+    else:
+        assert result.exit_code == 2
+        assert not Path("g.db").exists()
+
+
+def test_types_that_melt_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "products.csv").write_text(PRODUCTS["products.csv"])
+    (tmp_path / "categories.csv").write_text("categoryID,name\n1,Beverages\n")
+    for table, column, type_ in (
+        ("products.csv", "productID", "Product"),
+        ("categories.csv", "categoryID", "Category"),
+    ):
+        options = ["--path", "g.db", "--append", "--id-column", column, "--node-type", type_]
+        result = CliRunner().invoke(bfsql, ["load", table, *options])
+    assert "of different types: 1, for instance 1 (Product, Category)" in result.output
+    said = CliRunner().invoke(bfsql, ["describe-entity", "1", "--path", "g.db", "--json"])
+    assert '"entity_type":"Product"' in said.output.replace(" ", "")
+
+
+@pytest.mark.parametrize("suffix", CONVERSIONS)
+def test_a_format_that_cannot_be_read_says_what_to_convert_it_with(
+    suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"graph{suffix}"
+    path.write_text("source,target\na,b\n")
+    with pytest.raises(ValueError, match=f"{suffix} files cannot be read: "):
+        format_of(path, None)
+
+
+def test_recognising_a_large_file_takes_milliseconds(tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+    path.write_text("".join(f"{at} {at + 1}\n" for at in range(1_000_000)))
+    before = time.process_time()
+    assert format_of(path, None) == "csv"
+    assert time.process_time() - before < 0.05
