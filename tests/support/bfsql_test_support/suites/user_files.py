@@ -137,7 +137,7 @@ class UserFilesSuite:
     def test_edges_that_were_read_as_nodes_are_reported_first(
         self, load: Callable[..., Result], old: Graph
     ) -> None:
-        Path("exported.csv").write_text("id,~from,~to\ne1,a,b\n", encoding="utf-8")
+        Path("exported.csv").write_text("id,@from,@to\ne1,a,b\n", encoding="utf-8")
         done = load("nodes.csv", "exported.csv", "--replace", "--no-backup")
         assert (done.exit_code, done.stderr) == (1, "")
         assert done.stdout.startswith("exported.csv was read as a table of nodes, but its columns ")

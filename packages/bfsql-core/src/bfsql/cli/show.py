@@ -35,7 +35,7 @@ def backends(*, as_json: bool) -> None:
     if as_json:
         lines = [{"kind": "backend", **asdict(state)} for state in found]
         lines += [{"kind": "hooks", **asdict(state)} for state in hooks]
-        lines += [{"kind": "format", **state._asdict()} for state in formats]
+        lines += [{"kind": "format", **asdict(state)} for state in formats]
         click.echo(json.dumps(lines, ensure_ascii=False))
         return
     if not found:

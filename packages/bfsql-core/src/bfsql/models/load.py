@@ -19,7 +19,6 @@ MADE_TYPE = "Node"
 """Type of nodes without a record, and of nodes whose records have no type, outside RDF."""
 
 _ANY_TYPE = frozenset({MADE_TYPE, UNTYPED})
-_EXAMPLES = 5
 Progress = Callable[[str, "float | None"], None]
 """Called with the phase of a load (`reading`, `merging`, `writing`) and its completed share, 0 to
 1, or None if that is unknown; called from any thread. An exception from it ends the load.
@@ -200,5 +199,5 @@ class LoadReport:
         types = dict.fromkeys(type_ for type_ in given if type_ and type_ not in _ANY_TYPE)
         if len(types) > 1:
             self.retyped_nodes += 1
-            if len(self.retyped_examples) < _EXAMPLES:
-                self.retyped_examples.append(f"{records[0].id} ({', '.join(types)})")
+            example = f"{records[0].id} ({', '.join(types)})"
+            self.retyped_examples = [*self.retyped_examples, example][:5]

@@ -24,9 +24,6 @@ _PREDICATE: Names = (
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
 
-_NAMELESS = 100
-"""Nodes without a name whose attributes are inspected."""
-
 
 class Attributes:
     """Creates the records of one file, and enters attributes with a meaning into its account."""
@@ -39,7 +36,8 @@ class Attributes:
         self._names: tuple[Names, Names] | None = None
         self._columns: dict[tuple[str | None, ...], Any] = {}
         """The columns by their keys, if all of these are already in the account."""
-        self._nameless = 0
+        self._nameless = iter(range(100))
+        """Counts the nodes without a name whose attributes are inspected."""
         self._noted: set[tuple[str | None, str]] = set()
 
     def node(
@@ -66,8 +64,7 @@ class Attributes:
             options.name_column or _first(attributes, names),
             options.alias_column or _first(attributes, _ALIASES),
         )
-        if keys[2] is None and self._nameless < _NAMELESS:
-            self._nameless += 1
+        if keys[2] is None and next(self._nameless, None) is not None:
             self._account.texts.update(key for key, value in attributes.items() if is_label(value))
         columns = self._columns.get(keys) or NodeColumns(*keys, options.default_type, self._nulls)
         record: NodeRecord = self._record(columns, attributes)

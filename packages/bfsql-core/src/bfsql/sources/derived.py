@@ -27,8 +27,6 @@ from bfsql.sources.headers import (
 from bfsql.sources.id_columns import Texts, id_text
 from bfsql.sources.tables import AnyTable
 
-_SAMPLE = 1_000
-"""Most ids in the sample of ends."""
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}\Z|[A-Z]{3,}\Z")
 _ID_WORDS = re.compile(r"[\s_-]?(?:id|name|symbol|key|code)s?\Z", re.IGNORECASE)
 _NO_TYPE = frozenset(
@@ -81,8 +79,7 @@ class TypedEnds:
                 for id_, type_ in zip((record.subject, record.object), self._types, strict=True):
                     if type_ is not None and seen.add(f"{type_}\0{id_}"):
                         self.count += 1
-                        if len(self.sample) < _SAMPLE:
-                            self.sample.append(id_)
+                        self.sample += [id_][: 1_000 - self.count]
                         yield NodeRecord(id_, type_, {})
 
     def _note(self) -> None:

@@ -16,7 +16,6 @@ _T = TypeVar("_T")
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_LONGEST_NAME = 100
 _MAYBE = frozenset("-0123456789tTfF")
 
 
@@ -115,11 +114,7 @@ def value_of(cell: str) -> str | int | float | bool:
 
 def is_label(value: Any) -> bool:
     """Whether a value can be a name: short text that is no number."""
-    return (
-        isinstance(value, str)
-        and 0 < len(value) < _LONGEST_NAME
-        and isinstance(value_of(value), str)
-    )
+    return isinstance(value, str) and value[:100] == value != "" and value_of(value) == value
 
 
 def is_sound(text: str) -> bool:

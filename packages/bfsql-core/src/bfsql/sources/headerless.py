@@ -13,7 +13,7 @@ from bfsql.sources.headers import listed, names_columns
 
 RECURRENCE = 1_000
 """Number of rows among which the cells of the first one are looked for."""
-_EDGES = (2, 3)
+EDGE_LISTS = (2, 3)
 """Numbers of columns of an edge list without a header."""
 
 
@@ -63,7 +63,7 @@ def first_row(
             "looks like data: if it is, add --no-header"
         )
         return FirstRow(None, note if _recurs(first, rows) else "")
-    if len(first) in _EDGES and rows and looks_like_data(first, rows):
+    if len(first) in EDGE_LISTS and rows and looks_like_data(first, rows):
         names = _names(first, rows, options)
         return FirstRow(_numbered(names), _note(names))
     return FirstRow()
@@ -101,9 +101,9 @@ def _names(
     the second, or the third if that has fewer different values.
     """
     nothing = [""] * len(first)
-    if len(first) not in _EDGES or options.id_column or options.subject_column:
+    if len(first) not in EDGE_LISTS or options.id_column or options.subject_column:
         return nothing
-    if len(first) < max(_EDGES):
+    if len(first) < max(EDGE_LISTS):
         return ["subject", "object"]
     columns = list(zip(*(row for row in (first, *rows) if len(row) == len(first)), strict=True))
     if all(_is_number(cell) for cell in columns[2]):

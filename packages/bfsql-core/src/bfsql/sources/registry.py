@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
-from bfsql.plugins.distributions import Installed, plugins_of
+from bfsql.plugins.distributions import Installed, PluginState, plugins_of
 from bfsql.sources.files import faults_of
 from bfsql.sources.formats import PACKED, Format, SourceOptions
 from bfsql.sources.gexf import Gexf
@@ -106,28 +106,16 @@ CONVERSIONS = {
     **dict.fromkeys((".cypher", ".cql"), _SCRIPT),
     **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
     **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
-    **dict.fromkeys(
-        (".db", ".sqlite", ".sqlite3"),
-        "export its tables as CSV; a graph that bfsql "
-        "load wrote needs no loading: bfsql serve FILE",
-    ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
-    ".obo": "robot convert --input FILE --output graph.owl",
-    ".ofn": "robot convert --input FILE --output graph.owl",
-    ".omn": "robot convert --input FILE --output graph.owl",
+    **dict.fromkeys((".obo", ".ofn", ".omn"), "robot convert --input FILE --output graph.owl"),
+    **dict.fromkeys((".cx", ".cx2", ".cys", ".xgmml"), "in Cytoscape, export it as GraphML or CSV"),
+    **dict.fromkeys((".db", ".sqlite", ".sql"), "export the tables of the database as CSV"),
+    **dict.fromkeys((".pdf", ".docx"), "GraphRAG or LightRAG makes a graph of its text"),
     ".hdt": "with hdt-cpp, hdt2rdf FILE graph.nt",
-    ".sql": "load it into a database, and export its tables as CSV",
     ".mtx": "in Python, scipy.io.mmread, and write its coordinates as CSV",
-    ".mat": "in Python, scipy.io.loadmat, and write its coordinates as CSV",
     ".pkl": "in Python, load it, and write it with networkx.write_graphml",
-    ".cx": "in Cytoscape, export the network as GraphML or CSV",
-    ".cx2": "in Cytoscape, export the network as GraphML or CSV",
-    ".cys": "in Cytoscape, export the network as GraphML or CSV",
-    ".xgmml": "in Cytoscape, export the network as GraphML or CSV",
-    ".graphson": "in the Gremlin console, g.io('graph.xml').write() writes GraphML",
-    ".md": "a reader of notes can be installed as a format of its own; see the documentation",
-    ".pdf": "it is no graph; a pipeline such as GraphRAG or LightRAG makes one of its text",
-    ".docx": "it is no graph; a pipeline such as GraphRAG or LightRAG makes one of its text",
+    ".graphson": "install a format, such as examples/bfsql-graphson",
+    ".md": "install a format for notes, or a backend: docs/tutorial/write-a-backend.md",
 }
 """Endings of files that no format reads, and what to do with them."""
 
@@ -152,32 +140,23 @@ def _load(one: Installed) -> Format | str:
     return found if isinstance(found, Format) else "it is not a bfsql.sources.Format"
 
 
-class FormatState(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FormatState(PluginState):
     """A format of another distribution, as a line of `bfsql backends`."""
 
-    name: str
-    distribution: str
-    version: str
-    state: str
-    """`ok`, or why the format cannot be used."""
     summary: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether the format can be used."""
-        return self.state == "ok"
 
 
 def format_states() -> list[FormatState]:
     """Every installed format of another distribution."""
-    found = []
-    for one in plugins_of(GROUP):
-        format_ = _load(one)
-        state, summary = (format_, "") if isinstance(format_, str) else ("ok", format_.summary)
-        if one.name in FORMATS:
-            state = "bfsql-core has a format of the same name"
-        found.append(FormatState(one.name, one.distribution, one.version, state, summary))
-    return found
+    return [_state(one, _load(one)) for one in plugins_of(GROUP)]
+
+
+def _state(one: Installed, found: Format | str) -> FormatState:
+    state, summary = (found, "") if isinstance(found, str) else ("ok", found.summary)
+    if one.name in FORMATS:
+        state = "bfsql-core has a format of the same name"
+    return FormatState(one.name, one.distribution, one.version, state, summary)
 
 
 def _broken() -> str:

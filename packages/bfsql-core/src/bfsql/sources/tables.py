@@ -17,7 +17,7 @@ from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, records, value_of
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headerless import RECURRENCE, first_row, looks_like_data
+from bfsql.sources.headerless import EDGE_LISTS, RECURRENCE, first_row, looks_like_data
 from bfsql.sources.headers import (
     Columns,
     EdgeColumns,
@@ -34,10 +34,6 @@ from bfsql.sources.text import encoding_of
 
 _SAMPLE = 100
 """Number of rows that are inspected before the first is read."""
-_NARROW = 3
-"""Most columns of a table that may lack a header without an option that says so."""
-_FEW = 3
-"""Least number of cells that show how a column is written."""
 _DIRECTIONS = frozenset({"directed", "undirected", "mutual", "mixed"})
 """Gephi's values of the column `Type` of edges, in lower case."""
 _RELATION = {"directed"}
@@ -178,7 +174,7 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
         return head
     dialect = dialect_of(path, encoding, tabs=format_ == "tsv", separator=options.separator)
     names, *rows = _first_rows(path, encoding, dialect, _SAMPLE) or [[]]
-    if len(rows) == _SAMPLE and len(names) <= _NARROW:
+    if len(rows) == _SAMPLE and len(names) in EDGE_LISTS:
         rows = _first_rows(path, encoding, dialect, RECURRENCE)[1:]
     if not any(names):
         raise SourceError(
@@ -222,7 +218,7 @@ def _indented(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None
     for at, name in enumerate(names[1:], 1):
         cells = [row[at] for row in rows if len(row) > at and row[at]]
         blank = sum(cell[0] == " " for cell in cells)
-        if len(cells) >= _FEW and blank * 10 >= len(cells) * 9:
+        if cells[2:] and blank * 10 >= len(cells) * 9:
             return name
     return None
 

@@ -1,0 +1,1 @@
+bfsql load routes.dat --path routes.db --columns airline,,source,,target,
