@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.models.load import SourceAccount
@@ -39,44 +40,31 @@ _NO_TYPE = frozenset(
 """Names of ends that say nothing about the type of the nodes."""
 
 
+@dataclass(slots=True)
 class TypedEnds:
-    """The nodes at the ends of the edges of a table, with a type; each once.
+    """The nodes at the ends of the edges of a table, with a type; each once."""
 
-    Args:
-        table: A table of edges.
-        account: Its account.
-        types: The types of the nodes at which its edges start and end; None for those that are
-            left to the records of nodes.
-        guessed: Whether they are the names of columns.
-
-    Attributes:
-        count: The number of records so far.
-        sample: The first ids.
-    """
-
-    def __init__(
-        self,
-        table: AnyTable,
-        account: SourceAccount,
-        types: tuple[str | None, str | None],
-        *,
-        guessed: bool,
-    ) -> None:
-        self.count = 0
-        self.sample: list[str] = []
-        self._table = table
-        self._account = account
-        self._types = types
-        self._guessed = guessed
+    table: AnyTable
+    """A table of edges."""
+    account: SourceAccount
+    """Its account."""
+    types: tuple[str | None, str | None]
+    """The types of the nodes at which its edges start and end; None where records give them."""
+    guessed: bool
+    """Whether they are the names of columns."""
+    count: int = 0
+    """The number of records so far."""
+    sample: list[str] = field(default_factory=list)
+    """The first ids."""
 
     def records(self) -> GraphStream:
         """The nodes; enters the types into the account."""
         self._note()
         with closing(Texts()) as seen:
-            for record in guarded(self._table.path, self._table.records()):
+            for record in guarded(self.table.path, self.table.records()):
                 if not isinstance(record, EdgeRecord):
                     continue
-                for id_, type_ in zip((record.subject, record.object), self._types, strict=True):
+                for id_, type_ in zip((record.subject, record.object), self.types, strict=True):
                     if type_ is not None and seen.add(f"{type_}\0{id_}"):
                         self.count += 1
                         self.sample += [id_][: 1_000 - self.count]
@@ -85,11 +73,11 @@ class TypedEnds:
     def _note(self) -> None:
         types = [
             f"its {end} nodes have the type {type_}"
-            for end, type_ in zip(("subject", "object"), self._types, strict=True)
+            for end, type_ in zip(("subject", "object"), self.types, strict=True)
             if type_ is not None
         ]
         reason = ", after their columns; --subject-type and --object-type name others"
-        self._account.note(" and ".join(types) + (reason if self._guessed else ""))
+        self.account.note(" and ".join(types) + (reason if self.guessed else ""))
 
 
 def typed_ends(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from bfsql.errors import SourceError
 
@@ -17,36 +17,18 @@ if TYPE_CHECKING:
     from bfsql.sources.tables import AnyTable
 
 
-class Sniff(Protocol):
-    """Recognises a format by the beginning of a file."""
+Sniff: TypeAlias = Callable[[str], bool]
+"""Whether a file that begins with this text has the format: up to 64 KB, decompressed; the last
+line may be incomplete, and bytes that are not text are U+FFFD."""
 
-    def __call__(self, text: str, /) -> bool:
-        """Whether a file that begins like this has the format.
+Read: TypeAlias = "Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]"
+"""Reads a file or folder with options, of which it ignores those that do not concern it, on demand.
 
-        Args:
-            text: Up to 64 KB of the decompressed file; the last line may be incomplete, and bytes
-                that are not text are U+FFFD.
-        """
-
-
-class Read(Protocol):
-    """Reads a file or folder of a format."""
-
-    def __call__(
-        self, path: Path, options: SourceOptions, account: SourceAccount, /
-    ) -> AnyTable | GraphStream:
-        """The records, read on demand; a `Refusal` for each part that cannot be used.
-
-        Args:
-            path: The file or folder; `bfsql.sources.text` opens it, compressed or not.
-            options: Those that do not concern the format are ignored.
-            account: The report on this file. The reader adds its columns and its notes, among
-                them one on everything that it leaves out; its records are counted by the caller.
-
-        Raises:
-            SourceError: The file is not of this format, or lacks something that it requires.
-                Faults that only show later are raised between the records.
-        """
+It yields a `Refusal` for each part that cannot be used, and enters columns and notes into the
+account, among them one on everything that it leaves out; the caller counts the records. It raises
+a `SourceError` if the file is not of the format or lacks something; faults that only show later
+are raised between the records. `bfsql.sources.text` opens files, compressed or not.
+"""
 
 
 @dataclass(frozen=True, slots=True)

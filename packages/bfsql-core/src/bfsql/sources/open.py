@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -19,7 +20,7 @@ from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.registry import format_of, graph_files, is_plain_folder, known_formats
+from bfsql.sources.registry import format_of, graph_files, known_formats
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
@@ -93,7 +94,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     """
     errors = _Errors()
     inputs = [one for path in map(Path, paths) for one in _inputs(path, options, errors)]
-    inputs = [*{one.path: one for one in inputs}.values()]
+    inputs = [*{(one.path, one.origin): one for one in inputs}.values()]
     heads = _heads(inputs, options, errors)
     columns = _columns(inputs, heads, errors)
     if not errors.found:
@@ -167,11 +168,11 @@ class _Input(NamedTuple):
 
 def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_Input]:
     """The input at a path; of a folder that is no format of its own, its graph files."""
-    files: list[Path] = [path]
-    notes: tuple[str, ...] = ()
+    inside = None
     with errors.of(path):
-        if is_plain_folder(path, options.format):
-            files, notes = graph_files(path, options.format)
+        if os.path.isdir(path):  # noqa: PTH112 - it raises nothing
+            inside = graph_files(path, options.format)
+    files, notes = inside or ([path], ())
     for file in files:
         with errors.of(file):
             if is_pipe(file):

@@ -197,20 +197,16 @@ def format_of(path: Path, named: str | None) -> str:
     return named or _format_of_file(path, known)
 
 
-def is_plain_folder(path: Path, named: str | None) -> bool:
-    """Whether a path is a folder, but of no format of folders."""
-    known = known_formats()
-    if not path.is_dir() or (named in known and known[named].folder):
-        return False
-    return not any((path / file).exists() for one in known.values() for file in one.folder)
-
-
-def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]]:
-    """The graph files in a folder, and a note on the other files.
+def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]] | None:
+    """The graph files in a folder, and a note on the others; None if it has a format of its own.
 
     Raises:
         SourceError: The folder cannot be read, or contains no graph file.
     """
+    known = known_formats()
+    marks = [file for one in known.values() for file in one.folder]
+    if (named in known and known[named].folder) or any((folder / file).exists() for file in marks):
+        return None
     with faults_of(folder):
         found = [*sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())]
     files, others = [], []
