@@ -156,5 +156,5 @@ def test_a_file_that_may_not_be_read_says_so(write):
 
 def test_a_folder_is_no_table(tmp_path):
     (tmp_path / "n.csv").mkdir()
-    with pytest.raises(SourceError, match="this folder is neither a kgraph bundle"):
+    with pytest.raises(SourceError, match="this folder is empty"):
         open_source(tmp_path / "n.csv")
