@@ -43,15 +43,8 @@ OBJECT: Names = (
     *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid"),
 )
 PREDICATE: Names = (
-    *(
-        ":type",
-        ":label",
-        "predicate",
-        "relation",
-        "relationship",
-        "relation_type",
-        "relationship_type",
-    ),
+    *(":type", ":label"),
+    *("predicate", "relation", "relationship", "relation_type", "relationship_type"),
     *("rel", "edge_type", "type", "labele", "label", "kind", "_type"),
 )
 
@@ -220,7 +213,12 @@ Columns: TypeAlias = NodeColumns | EdgeColumns
 
 
 def columns_of(
-    path: Path, have: Sequence[str], options: SourceOptions, *, groups: bool = False
+    path: Path,
+    have: Sequence[str],
+    options: SourceOptions,
+    *,
+    groups: bool = False,
+    mixed: bool = False,
 ) -> Columns:
     """The kind of a table with these columns, determined by the options or else by usual names.
 
@@ -233,6 +231,7 @@ def columns_of(
         have: Its columns, as the file has them.
         options: The names that the caller specifies.
         groups: Whether ids are written `group:id` if the header names their group.
+        mixed: Whether rows without both ends are nodes if the table has a column of ids.
 
     Raises:
         SourceError: A required column is missing; the message lists the existing columns.
@@ -259,7 +258,9 @@ def columns_of(
             nulls,
             prefix(subject),
             prefix(object_),
-            _node_columns(header, replace(options, id_column=None), prefix, ends),
+            _node_columns(header, replace(options, id_column=None), prefix, ends)
+            if mixed
+            else None,
         )
     if header.pick(None, SUBJECT) is not None and header.pick(None, OBJECT) is not None:
         asked = {"subject_column": options.subject_column, "object_column": options.object_column}

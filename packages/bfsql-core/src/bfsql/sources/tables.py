@@ -89,6 +89,7 @@ def open_table(
     if not head.columns:
         return iter(())
     columns = _columns_of(path, head, options, groups=groups, lines=account.format == "jsonl")
+    check_each_once(path, head.columns)
     account.notes += head.notes
     if isinstance(columns, EdgeColumns) and columns.nodes is not None:
         if not _has_nodes(columns, head):
@@ -123,7 +124,7 @@ def _columns_of(
 ) -> Columns:
     """As `columns_of`; if the header may be data, the error says so, except for JSON `lines`."""
     try:
-        return columns_of(path, head.columns, options, groups=groups)
+        return columns_of(path, head.columns, options, groups=groups, mixed=True)
     except SourceError as error:
         if lines:
             raise
@@ -237,7 +238,7 @@ def _columns(
     names = [name.strip().removeprefix("\ufeff") for name in names]
     names = [names[0].removeprefix("#").strip(), *names[1:]]
     columns = [name or f"column_{number}" for number, name in enumerate(names, 1)]
-    if not suspect:  # otherwise the error on the missing columns says more
+    if not suspect:  # otherwise an error on missing columns comes first, since it says more
         check_each_once(path, columns, line=1)
     unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
     if not unnamed:
