@@ -21,14 +21,8 @@ from bfsql.sources.headers import EdgeColumns, NodeColumns, listed
 from bfsql.sources.open import Source
 from bfsql.sources.tables import AnyTable
 
-_ROWS = 1_000
-"""Rows of a table that are inspected."""
-_EDGES = 100_000
+_EDGES = 20_000
 """Edges that are compared with others."""
-_MANY = 20
-"""Least number of different predicates that look like descriptions."""
-_FEW = 100
-"""Most values of a column that is proposed as the predicate."""
 _REFERENCES = ("id", "parent", "of")
 """Endings of columns that hold ids even if these are numbers."""
 
@@ -57,14 +51,14 @@ def add_advice(
                 _edges(account, table, table.columns, report)
 
 
-def _rows(table: AnyTable, most: int) -> Iterable[Mapping[str, Any]]:
+def _rows(table: AnyTable, most: int = 1_000) -> Iterable[Mapping[str, Any]]:
     return islice(guarded(table.path, iter(table.rows())), most)
 
 
 def _nodes(account: SourceAccount, table: AnyTable, columns: NodeColumns) -> None:
     if columns.name is not None:
         return
-    rows = list(_rows(table, _ROWS))
+    rows = list(_rows(table))
     others = [column.name for column in account.columns if column.meaning == "metadata"]
     texts = {name: [row[name] for row in rows if is_label(row.get(name))] for name in others}
     most = len(rows) / 2
@@ -92,15 +86,20 @@ def _references(account: SourceAccount, sample: Mapping[str, set[str]], ids: set
 
 
 def _edges(
-    account: SourceAccount, table: AnyTable, columns: EdgeColumns, report: LoadReport
+    account: SourceAccount,
+    table: AnyTable,
+    columns: EdgeColumns,
+    report: LoadReport,
+    many: int = 20,
 ) -> None:
+    """Note if edges were merged for lack of a predicate, or if many look like descriptions."""
     if columns.predicate is None:
         if report.duplicate_edges:
             _merged(account, table, columns)
         return
-    found = [row.get(columns.predicate) for row in _rows(table, _ROWS)]
+    found = [row.get(columns.predicate) for row in _rows(table)]
     distinct = len({value for value in found if isinstance(value, str)})
-    if distinct >= _MANY and distinct * 2 > len(found):
+    if distinct >= many and distinct * 2 > len(found):
         account.note(
             f"the predicate, {columns.predicate}, has {distinct:,} values in {len(found):,} edges, "
             "so it looks like a description: name another with --predicate-column, or none with "
@@ -108,8 +107,8 @@ def _edges(
         )
 
 
-def _merged(account: SourceAccount, table: AnyTable, columns: EdgeColumns) -> None:
-    """Note in which column edges of the same ends differ."""
+def _merged(account: SourceAccount, table: AnyTable, columns: EdgeColumns, most: int = 100) -> None:
+    """Note in which column, of at most so many values, edges of the same ends differ."""
     firsts: dict[tuple[Any, Any], Mapping[str, Any]] = {}
     values: dict[str, set[str]] = {
         column.name: set() for column in account.columns if column.meaning == "metadata"
@@ -119,7 +118,7 @@ def _merged(account: SourceAccount, table: AnyTable, columns: EdgeColumns) -> No
         first = firsts.setdefault((row.get(columns.subject), row.get(columns.object)), row)
         for name in [*values]:
             values[name].add(str(row.get(name)))
-            if len(values[name]) > _FEW:
+            if len(values[name]) > most:
                 del values[name]
             elif row.get(name) != first.get(name):
                 differ[name] += 1
