@@ -228,14 +228,14 @@ async def test_the_event_loop_stays_free(opened) -> None:
     assert await backend._pool.run(lambda reader: threading.get_ident()) != here
 
 
-async def test_the_schema_is_complete_and_the_advice_counts_nodes_by_type(opened) -> None:
+async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened) -> None:
     records = [NodeRecord(f"d{i}", "drug") for i in range(3)]
     records += [NodeRecord("x", "disease"), EdgeRecord("d1", "b", "x"), EdgeRecord("d1", "B", "x")]
     backend = await opened(records)
     assert await backend.comprehensive() is True
     assert await backend.entity_types() == ["disease", "drug"]
     assert await backend.predicates() == ["B", "b"]
-    assert (await backend.next_steps()).endswith("Nodes by type: drug 3, disease 1.")
+    assert (await backend.outline()).node_counts == {"disease": 1, "drug": 3}
 
 
 async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file) -> None:

@@ -213,7 +213,7 @@ class _Answer:
                 return self.entity()
             case "from":
                 return self.around()
-        return self.finished(self.fields())
+        return self.finished(self.fields("node_counts"))
 
     def records(self) -> Record:
         line = self.next()
@@ -318,7 +318,7 @@ class _Answer:
             self.taken.append(_taken(text, entity_id, entity_type))
         return entity_id, entity_type
 
-    def fields(self) -> Record:
+    def fields(self, tally: str = "edges") -> Record:
         content: Record = {}
         while self.place < len(self.lines) and not self.lines[self.place].startswith("["):
             line = self.next()
@@ -340,10 +340,12 @@ class _Answer:
             line.take(" ")
             if key == "note" and line.text[0] != '"':
                 self.notes.append(line.value())
-            elif key == "edges":
+            elif key == tally:
                 content[key] = line.tally()
             else:
                 content[key] = line.value()
+        if tally == "node_counts" and tally in content:
+            content.setdefault("entity_types", sorted(content[tally]))
         named = [_RELATION.fullmatch(one) for one in content.get("relations", ())]
         if found := [one for one in named if one]:
             ends = {one[end] for one in found for end in (1, 3)}

@@ -219,12 +219,6 @@ class MemoryBackend(GraphDbInterface):
             ((edge[1], self._edge_metadata[edge]) for edge in whole),
         )
 
-    async def next_steps(self) -> str:
-        """The generic advice, followed by the number of nodes of each type."""
-        counts = sorted(Counter(self._types.values()).items(), key=lambda one: (-one[1], one[0]))
-        by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts[:10])
-        return f"{await super().next_steps()} Nodes by type: {by_type}."
-
     def _require(self, entity_id: str) -> None:
         if entity_id not in self._types:
             raise KeyError(entity_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
-from bfsql.tools.descriptions import USAGE_NOTES
+from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
 from bfsql.tools.parameters import PARAMETERS
 from bfsql.tools.schema_in_prompt import examples, injection
 
@@ -132,7 +133,13 @@ def test_every_argument_is_described_required_ones_are_listed_and_no_other_is_ta
     schema = tool.input_schema
     listed = [p.name for p in PARAMETERS[tool.name] if p.is_listed]
     assert list(schema["properties"]) == listed
-    assert all(len(p["description"]) > 10 for p in schema["properties"].values())
+    shared = {p.name for p in PARAMETERS["bfs_query"] if p in PARAMETERS[tool.name]}
+    undescribed = [n for n, p in schema["properties"].items() if len(p.get("description", "")) < 11]
+    if tool.name == "intersect_subgraphs":
+        assert set(undescribed) == shared
+        assert f"{undescribed[0]} to {undescribed[-1]} are as in bfs_query" in tool.description
+    else:
+        assert not undescribed
     assert schema.get("required", []) == [p.name for p in PARAMETERS[tool.name] if p.required]
     assert schema["additionalProperties"] is False
     assert hasattr(Operations, tool.name)
@@ -176,10 +183,15 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
     assert schemas["search_entities"]["properties"]["notes"] == texts
 
 
-def test_the_usage_notes_name_every_argument():
-    for parameters in PARAMETERS.values():
-        for parameter in parameters:
-            assert (parameter.name in USAGE_NOTES) == parameter.is_listed
+@pytest.mark.parametrize("notes", [USAGE_NOTES, USAGE_IN_LINES])
+def test_the_usage_notes_say_what_removes_and_repeat_no_description_of_an_argument(notes):
+    removing = {p.name for p in PARAMETERS["bfs_query"] if "REMOVE" in p.description}
+    assert removing == {"exclude_node_types", "min_mentions", "where"}
+    [sentence] = [one for one in re.split(r"[.;:] |\n", notes) if "REMOVE" in one]
+    assert all(name in sentence for name in removing)
+    assert "two consecutive edges are never the same edge" in notes
+    parts = [p.description for every in PARAMETERS.values() for p in every]
+    assert not [one for part in parts for one in part.split(". ") if one.rstrip(".") in notes]
 
 
 async def test_the_schema_of_an_operation_is_that_of_the_store():

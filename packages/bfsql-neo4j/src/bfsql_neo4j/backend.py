@@ -323,22 +323,8 @@ class Neo4jBackend(BatchGraphDb):
         return await outlined(self, self._reader, schema, self._settings.schema_timeout)
 
     async def next_steps(self) -> str:
-        """The generic advice, numbers of nodes by type, their properties, and peculiarities."""
-        schema = self._monitor.schema
-        counts = sorted(schema.types.items(), key=lambda one: (-(one[1] or 0), one[0]))
-        by_type = ", ".join(
-            name if number is None else f"{name} {number}" for name, number in counts[:10]
-        )
-        parts = [await super().next_steps(), f"Nodes by type: {by_type or 'none'}."]
-        labels = [name for name, _ in counts if name in schema.labels][:12]
-        if labels:
-            rows = await self._reader.rows(queries.keys_of(labels, 25))
-            by_label = {labels[at]: keys for at, keys in rows if keys}
-            shown = "; ".join(
-                f"{label}: {', '.join(keys[:12])}" for label, keys in by_label.items()
-            )
-            parts += [f"Properties, from a sample: {shown}."] if shown else []
-        return " ".join([*parts, *self._monitor.peculiarities()])
+        """The generic advice, and peculiarities of the graph."""
+        return " ".join([await super().next_steps(), *self._monitor.peculiarities()])
 
     # --- parts --------------------------------------------------------------
 

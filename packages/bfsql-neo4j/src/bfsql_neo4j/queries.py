@@ -510,12 +510,3 @@ def bearers(schema: GraphSchema) -> str:
         f"WHERE id IN $ids WITH id, collect({_element(schema, 'n')}) AS elements "
         "RETURN collect([id, elements])"
     )
-
-
-def keys_of(names: Sequence[str], sample: int) -> str:
-    """`[position, property names]` of some nodes of each label."""
-    return " UNION ALL ".join(
-        f"MATCH (n:{quoted(name)}) WITH n LIMIT {sample} UNWIND keys(n) AS key "
-        f"WITH DISTINCT key ORDER BY key WITH collect(key) AS keys RETURN {place} AS place, keys"
-        for place, name in enumerate(names)
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from functools import cache, partial
@@ -290,19 +289,8 @@ class PostgresBackend(BatchGraphDb):
         )
 
     async def next_steps(self) -> str:
-        """The generic advice, the number of nodes of each type, and a caution about the ids."""
-        counts: Counter[str] = Counter()
-        for kind, number in await self._pool.fetch(queries.counts(self._layout)):
-            counts[kind or UNTYPED] += number
-        most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:10]
-        advice = [DEFAULT_NEXT_STEPS]
-        if not queries.are_estimates(self._layout):
-            by_type = ", ".join(f"{kind} {number}" for kind, number in most)
-            advice.append(f"Nodes by type: {by_type}.")
-        elif most:  # the planner may have no estimates
-            names = ", ".join(kind for kind, _ in most)
-            advice.append(f"The most frequent types by the server's estimates: {names}.")
-        return " ".join([*advice, self._caution]).rstrip()
+        """The generic advice, and a caution about the ids."""
+        return f"{DEFAULT_NEXT_STEPS} {self._caution}".rstrip()
 
     def _part(
         self, predicates: Collection[str] | None, direction: EdgeDirection | None

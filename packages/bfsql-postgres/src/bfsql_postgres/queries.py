@@ -26,9 +26,6 @@ from bfsql_postgres.sql import (
     union,
 )
 
-COUNTED = 300_000
-"""Number of rows up to which nodes are counted; larger tables use the planner's estimates."""
-
 SAMPLED = 1_000
 """Ids of each table that are looked up in the others: if two tables number their rows, the smallest
 numbers of one of them are in the other.
@@ -83,33 +80,6 @@ def _distinct(relation: Relation, term: Term, condition: str) -> str:
     UNION ALL
     SELECT NULL::text WHERE EXISTS (SELECT FROM {table} AS x WHERE {value} IS NULL AND {condition})
 )"""
-
-
-def counts(layout: Layout) -> str:
-    """Types with numbers of nodes; a type can come from several tables."""
-    return union(_counts(nodes) for nodes in layout.nodes)
-
-
-def are_estimates(layout: Layout) -> bool:
-    """Whether some of the numbers in `counts` are the planner's estimates."""
-    return any(nodes.relation.rows > COUNTED for nodes in layout.nodes)
-
-
-def _counts(nodes: Nodes) -> str:
-    table, kind = relation_name(nodes.relation), text("x", nodes.type)
-    if nodes.relation.rows <= COUNTED:
-        return f"SELECT {kind}, count(*) FROM {table} AS x WHERE {live('x', nodes)} GROUP BY 1"
-    rows = f"{nodes.relation.rows:.0f}::bigint"
-    if not isinstance(nodes.type, Column):
-        return f"SELECT {kind}, {rows}"
-    return (
-        f"SELECT common.value, (common.share * {rows})::bigint FROM pg_catalog.pg_stats AS s, "
-        "unnest(s.most_common_vals::text::text[], s.most_common_freqs) AS common (value, share) "
-        f"WHERE s.schemaname = {literal(nodes.relation.schema)} "
-        f"AND s.tablename = {literal(nodes.relation.name)} "
-        f"AND s.attname = {literal(nodes.type.name)} "
-        f"AND s.inherited = {nodes.relation.kind == 'p'}"
-    )
 
 
 # --- ids in several tables -------------------------------------------------------

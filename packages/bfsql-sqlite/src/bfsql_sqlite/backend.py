@@ -174,12 +174,6 @@ class SqliteBackend(BatchGraphDb):
         """The evidence of the edges that touch the entity, and items it supplied as a document."""
         return await self._pool.run(partial(_provenance, entity_id, limit, self._schema))
 
-    async def next_steps(self) -> str:
-        """The generic advice, and the number of nodes of each type."""
-        return await self._pool.run(
-            lambda reader: str(reader.execute(queries.NEXT_STEPS).fetchone()[0])
-        )
-
 
 # --- what runs in a thread; a reader comes last, for `partial` ---------------
 

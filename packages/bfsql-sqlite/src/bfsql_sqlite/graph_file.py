@@ -18,7 +18,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.arrays import Handles, distinct_numbers
 from bfsql.errors import StoreError
 from bfsql.integers import NO_NODE
@@ -116,7 +115,6 @@ def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions)
             options.progress("writing", number / len(steps))
         step()
     meta = {
-        "next_steps": _next_steps(graph),
         "default_type": options.default_type,
         "nodes": str(report.nodes),
         "edges": str(report.edges),
@@ -144,12 +142,3 @@ def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
         for handle in first.tolist()
         for (id_,) in graph.execute("SELECT id FROM node WHERE n = ?", (handle,))
     ]
-
-
-def _next_steps(graph: sqlite3.Connection) -> str:
-    counts = graph.execute(
-        "SELECT type.name, count(*) FROM node JOIN type USING (t) GROUP BY t "
-        "ORDER BY count(*) DESC, type.name LIMIT 10"
-    )
-    by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
-    return f"{DEFAULT_NEXT_STEPS} Nodes by type: {by_type}."

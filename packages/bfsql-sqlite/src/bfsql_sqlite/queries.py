@@ -124,7 +124,6 @@ def property_values(what: str) -> str:
 
 TYPES = "SELECT name FROM type ORDER BY t"
 PREDICATES = "SELECT name FROM predicate ORDER BY p"
-NEXT_STEPS = "SELECT value FROM meta WHERE key = 'next_steps'"
 
 # --- search -----------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from bfsql.abc.delegating import (
     PassThroughBackend,
     accepts,
     implements,
+    lists_entities,
     normalized,
 )
 from bfsql.abc.interface import (
@@ -34,6 +35,7 @@ __all__ = [
     "chunks",
     "each",
     "implements",
+    "lists_entities",
     "normalized",
 ]
 

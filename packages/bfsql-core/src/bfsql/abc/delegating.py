@@ -49,6 +49,13 @@ def implements(db: GraphDbInterface, method: str) -> bool:
     return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
 
 
+def lists_entities(db: GraphDbInterface) -> bool:
+    """Whether the store behind all wrappers of a backend can list its entities."""
+    while isinstance(db, ForwardingBackend):
+        db = db._inner  # noqa: SLF001
+    return implements(db, "nodes_stream")
+
+
 def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
     """Whether a method of a backend takes an argument that older signatures lack."""
     return takes(getattr(type(_behind(db)), method), argument)

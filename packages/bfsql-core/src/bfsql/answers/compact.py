@@ -13,7 +13,7 @@
             | "nodes " tally | "seeds " number ": " tally
             | "shortest " number ("," number)*
     tally   = name (" " number)? (", " name " " number)*
-    field   = "note: " value | key ": " value | "edges: " tally
+    field   = "note: " value | key ": " value | ("edges: " | "node_counts: ") tally
             | key " (" number "):" line*                    so many lines of a list
     facet   = "facet " key ": " key " " value (", " key " " value)* ("; " common)?
     common  = text " " number (", " text " " number)*
@@ -56,8 +56,8 @@ which is `distinct` less the number of values. `along` of one step is the step a
 the note on the lengths of connections.
 
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
-predicates that the lines of `relations` name are not listed again. A name, key, text or value that
-would not read back is written as JSON.
+predicates that `node_counts` or the lines of `relations` name are not listed again. A name, key,
+text or value that would not read back is written as JSON.
 """
 
 from __future__ import annotations
@@ -226,11 +226,14 @@ def _schema(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]
     elif taken:
         yield f"taken {_listed(taken)}"
     yield from _notes(notes)
-    if relations := fields.get("relations"):
-        named = _named(relations)
-        fields = {key: known for key, known in fields.items() if known != named.get(key)}
+    named = _named(fields.get("relations", ()))
+    if "node_counts" in fields:
+        named["entity_types"] = sorted(fields["node_counts"])
+    fields = {key: known for key, known in fields.items() if not known or known != named.get(key)}
     for key, known in fields.items():
-        if key == "relations":
+        if key == "node_counts":
+            yield f"node_counts: {tally(known)}"
+        elif key == "relations":
             yield from _values(key, known)
         elif key == "properties":
             yield f"properties ({len(known)}):"

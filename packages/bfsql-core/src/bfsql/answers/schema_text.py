@@ -28,6 +28,8 @@ _DIGITS = 8
 class SchemaText:
     """The parts of an outline that `describe_schema` shows."""
 
+    node_counts: Mapping[str, int] = field(default_factory=dict)
+    """Number of nodes by type; empty if they are not counted."""
     relations: Sequence[str] = ()
     """Texts such as `Trial -studies-> Disease (2087)`, the most frequent first."""
     relations_from: Literal["all", "sample"] | None = None
@@ -63,6 +65,7 @@ def outline_text(outline: Outline, stripped: Collection[str]) -> SchemaText:
         kept = [known for known in described if known.name not in stripped]
         owners[f"-{predicate}->" if predicate in owners else predicate] = kept
     return SchemaText(
+        outline.node_counts,
         _texts(outline.relations),
         outline.relations_from,
         {
@@ -77,7 +80,7 @@ def outline_text(outline: Outline, stripped: Collection[str]) -> SchemaText:
 def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
     """Describe relations, counted by subject type, predicate and object type, in texts."""
     relations = ranked_relations(counts)
-    return SchemaText(_texts(relations), notes=list(_more_relations(len(relations))))
+    return SchemaText(relations=_texts(relations), notes=list(_more_relations(len(relations))))
 
 
 def relation_text(relation: Relation) -> str:

@@ -257,6 +257,8 @@ class SchemaAnswer(StrictModel):
     notes: Notes = OPTIONAL_LIST
     entity_types: list[str]
     predicates: list[str]
+    node_counts: Annotated[dict[str, Count], Field(min_length=1)] = OPTIONAL_MAP
+    """Number of nodes by type; absent if they are not counted."""
     relations: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
     """`Trial -studies-> Disease (2087)`, the most frequent first; of a sample without counts."""
     properties: Annotated[dict[str, list[str]], Field(min_length=1)] = OPTIONAL_MAP

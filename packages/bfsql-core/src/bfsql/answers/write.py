@@ -366,6 +366,7 @@ def schema_document(
             "notes": list(notes) or None,
             "entity_types": schema.entity_types,
             "predicates": schema.predicates,
+            "node_counts": dict(shown.node_counts) or None,
             "relations": list(shown.relations) or None,
             "properties": dict(shown.properties) or None,
             "next_steps": clean_text(schema.next_steps),

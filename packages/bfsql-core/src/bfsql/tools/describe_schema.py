@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from bfsql import answers, call
-from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
+from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend, lists_entities
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
@@ -23,9 +23,10 @@ from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription
 from bfsql.schema_statistics import evenly_spaced
 from bfsql.tools.budget import Budget
-from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
+from bfsql.tools.descriptions import usage_notes
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, Schema
+from bfsql.tools.schema_in_prompt import worked_calls
 
 COUNT_SECONDS = 5.0
 """Seconds that a description may spend on counting edges, at most half of the remaining time."""
@@ -53,7 +54,8 @@ async def whole_schema(
         whole = replace(whole, notes=[*whole.notes, COUNTING])
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
-    usage = USAGE_NOTES if limits.answer_format == "json" else USAGE_IN_LINES
+    calls = worked_calls(schema, outline, patterns=lists_entities(db))
+    usage = usage_notes(limits.answer_format, calls)
 
     def document(share: int) -> dict[str, Any]:
         """The schema with a share of its lists up to `WHOLE`, and above that of its texts."""

@@ -1,7 +1,7 @@
 // @ts-check
 /** The schema of the graph, requested once, and again after a failure. */
 
-import { call, read } from "./api.js";
+import { call } from "./api.js";
 import { relationOf } from "./graph.js";
 import { register } from "./palette.js";
 
@@ -51,11 +51,11 @@ export async function schemaOrNull() {
 
 /** @returns {Promise<Schema>} */
 async function load() {
-  const [made, { node_counts }] = await Promise.all([call("describe_schema", {}), read("schema")]);
+  const made = await call("describe_schema", {});
   const { answer } = made;
   const types = answer.entity_types ?? [];
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
-  const nodeCounts = new Map(Object.entries(node_counts ?? {}));
+  const nodeCounts = new Map(Object.entries(answer.node_counts ?? {}));
   register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
   return {
     description: answer.graph_description ?? "",
