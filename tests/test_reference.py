@@ -8,11 +8,12 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from bfsql import abc, errors
+from bfsql import MemoryBackend, abc, errors, open_graph
 from bfsql.cli import bfsql
 from bfsql.cli.command import COMMANDS, KIT_COMMANDS
 from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import BfsqlError, ToolError
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.plugins import BackendPlugin, hookspecs
 from bfsql.settings import ServeSettings, options
 from bfsql.sources import FORMATS
@@ -54,6 +55,20 @@ def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
         "Notes",
         "Answers in lines",
     ]
+
+
+async def test_the_calls_about_a_graph_are_those_of_such_a_graph() -> None:
+    records = [
+        NodeRecord("d", "Disease"),
+        NodeRecord("c", "Compound"),
+        *(NodeRecord(f"t{i}", "Trial", {"phase": i}) for i in range(3)),
+        *(EdgeRecord(f"t{i}", "studies", "d") for i in range(3)),
+        EdgeRecord("t0", "tests", "c"),
+    ]
+    async with open_graph(MemoryBackend(records)) as graph:
+        notes = (await graph.describe_schema()).content["tool_usage_notes"]
+    calls = re.findall(r"^- .+: \{.+\}$", notes, re.MULTILINE)[-3:]
+    assert "\n".join(f"    {call}" for call in calls) in page("reference/tools.md")
 
 
 @pytest.mark.parametrize("tool", PARAMETERS)

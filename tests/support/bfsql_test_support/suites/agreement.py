@@ -162,6 +162,4 @@ async def _answer(graph: Graph, tool: str, arguments: dict[str, Any]) -> Any:
         answer = await tool_calls.asked(graph, tool, **arguments)
     except ToolError as refused:
         return refused.kind, str(refused)
-    if tool == "describe_schema":  # not every store has an outline
-        return {k: v for k, v in answer.content.items() if k not in ("relations", "properties")}
     return answer.blocks
