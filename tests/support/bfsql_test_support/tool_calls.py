@@ -9,6 +9,7 @@ from typing import Any
 from bfsql.answers import Answer, shapes
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
+from bfsql.tools.descriptions import CALLS
 
 _ORDER = {
     "bfs_query": ["seeds", "seed_count", "max_hops", "along"],
@@ -51,6 +52,14 @@ async def if_it_fits(graph: Graph, tool: str, **arguments: Any) -> Answer | None
         if refused.kind != "too_large":
             raise
         return None
+
+
+async def worked_calls(graph: Graph) -> list[dict[str, Any]]:
+    """The calls of `bfs_query` in the schema's notes on usage."""
+    await graph.counted()
+    notes = (await graph.describe_schema()).content["tool_usage_notes"]
+    texts = re.split(r': (?=\{"seeds")', notes.partition(CALLS)[2])[1:]
+    return [json.JSONDecoder().raw_decode(text)[0] for text in texts]
 
 
 def check(tool: str, answer: Answer) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +16,7 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.sources import read_all
 from bfsql.tools.descriptions import CALLS
 from bfsql_test_support import graph_strategies
+from bfsql_test_support.tool_calls import worked_calls
 
 ODD = [
     *("no", "and", "1", "2 != 0", "T:*", "T[x=1]", "a|b", "-p->", "<-p- T", "A -p-> B", "x >= 3"),
@@ -39,13 +37,6 @@ class WithoutOutline(MemoryBackend):
 
     async def outline(self):
         return None
-
-
-async def worked_calls(graph: Graph) -> list[dict[str, Any]]:
-    """The calls in the notes on usage."""
-    notes = (await graph.describe_schema()).content["tool_usage_notes"]
-    texts = re.split(r': (?=\{"seeds")', notes.partition(CALLS)[2])[1:]
-    return [json.JSONDecoder().raw_decode(text)[0] for text in texts]
 
 
 async def assert_answered(graph: Graph, least: int = 1) -> None:

@@ -21,6 +21,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, LoadReport, NodeRecord
+from bfsql_test_support.tool_calls import worked_calls
 
 DESMOPRESSIN = "RxNorm:3251"
 CUSHING_SYNDROME = "MeSH:D003480"
@@ -106,6 +107,17 @@ class MedlitSuite:
         drug = {one.name: one for one in outline.node_properties["drug"]}
         assert {"name", "total_mentions"} <= drug.keys()
         assert (drug["total_mentions"].minimum, drug["total_mentions"].maximum) == (1, 11)
+
+    async def test_the_schema_counts_nodes_and_has_calls_that_find_something(
+        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
+    ) -> None:
+        async with open_graph(backend) as graph:
+            calls = await worked_calls(graph)
+            found = [await call(graph, "bfs_query", **arguments) for arguments in calls]
+            schema = await call(graph, "describe_schema")
+        assert [answer["node_count"] for answer in found] == [958, 63, 347]
+        assert schema["node_counts"] == (await MemoryBackend(medlit_records).outline()).node_counts
+        assert "by type" not in schema["next_steps"]
 
     async def test_two_hops_from_desmopressin_reach_84_nodes_and_99_edges(
         self, backend: GraphDbInterface
