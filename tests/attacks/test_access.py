@@ -102,6 +102,25 @@ def test_pages_of_the_server_itself_may_ask_it(open_server: str) -> None:
     assert own.status_code not in (403, 421)
 
 
+def test_a_page_of_another_site_causes_no_work_without_its_origin(open_server: str) -> None:
+    """A browser sends no `Origin` with the address of an image, a frame or a link."""
+    embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    link = {**embedded, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    for headers in (embedded, link, {**link, "Sec-Fetch-Dest": "iframe"}):
+        answer = httpx2.get(open_server, headers=headers)
+        assert (answer.status_code, "of another site" in answer.text) == (403, True)
+    for site in ("same-origin", "same-site", "none"):
+        headers = {**embedded, "Sec-Fetch-Site": site}
+        assert httpx2.get(open_server, headers=headers).status_code != 403
+
+
+def test_browsers_guess_no_type_and_give_no_answer_to_other_sites(open_server: str) -> None:
+    for headers in ({}, {"Host": "evil.example"}):
+        answer = httpx2.get(open_server, headers=headers)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_machines_are_served_without_a_token_only_aloud(host: str, films_db: Path) -> None:
     """Attack 9: `--host 0.0.0.0 --allowed-hosts x` without authentication."""

@@ -12,9 +12,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+import pytest
 from mcp import Client
 
 from bfsql.models import NodeRecord
+from bfsql.serving.connections import Connections
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.servers.gate import served_gate
 from bfsql_test_support.servers.serve_process import Served, serving
@@ -29,12 +31,15 @@ ERAS = ("auto", "legacy")
 
 
 @contextmanager
-def connected(server: Served, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
+def connected(
+    server: Served, count: int, sent: bytes, port: int | None = None
+) -> Iterator[list[socket.socket]]:
     """Connections that have each sent the same bytes and stay open."""
+    address = "127.0.0.1", port or server.port
     with ExitStack() as stack:
         sockets = []
         for _ in range(count):
-            connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+            connection = socket.create_connection(address, timeout=30)
             sockets.append(stack.enter_context(connection))
             connection.sendall(sent)
         yield sockets
@@ -136,6 +141,36 @@ async def test_a_server_whose_connections_all_have_calls_under_way_answers_503()
             assert [(await call).status_code for call in calls] == [200, 200]
             assert (await api.get("/schema")).status_code == 200
         assert len([line for line in server.log if "new ones are refused" in line]) == 1
+
+
+def test_the_admin_port_limits_connections_and_cuts_half_requests(films_db: Path) -> None:
+    options = ("--path", str(films_db), "--admin-port", "0", "--read-timeout", "1")
+    with serving(*options) as server:
+        port = int(server.admin.rpartition(":")[2])
+        with connected(server, 300, b"GET /livez HTTP/1.1\r\nX-Slow: ", port=port) as half:
+            assert httpx2.get(f"{server.admin}/livez", timeout=5).text == "ok\n"
+            assert sum(not closed(one) for one in half) <= Connections.max_of_admin_port
+            slow = next(one for one in half if not closed(one))
+            slow.settimeout(30)
+            assert slow.recv(1_000).startswith(b"HTTP/1.1 408 ")
+        assert any("that of the admin port" in line for line in server.log)
+
+
+@pytest.mark.parametrize("of_admin_port", [False, True])
+def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(
+    films_db: Path, of_admin_port: bool
+) -> None:
+    """RFC 9112, section 6.1: otherwise a proxy that reads `Content-Length` smuggles a request."""
+    with serving("--rest", "--path", str(films_db), "--admin-port", "0") as server:
+        port = int(server.admin.rpartition(":")[2]) if of_admin_port else server.port
+        smuggled = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        head = b"POST /tools/x HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
+        sent = head + b"Content-Length: 5\r\n\r\n0\r\n\r\n" + smuggled
+        with connected(server, 1, sent, port=port) as [one]:
+            answer = b"".join(iter(lambda: one.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"both Content-Length and Transfer-Encoding" in answer
+        assert answer.count(b"HTTP/1.1 ") == 1
 
 
 async def test_a_process_without_files_sheds_connections_and_says_so_once(films_db: Path) -> None:

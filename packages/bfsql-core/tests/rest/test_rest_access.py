@@ -55,6 +55,19 @@ async def test_any_name_is_served_where_the_operator_says_so(served: Served) -> 
     assert (await web.get("/schema", headers={"Host": "evil.example"})).status_code == 200
 
 
+async def test_links_on_pages_of_other_sites_lead_to_the_description(
+    web: httpx2.AsyncClient,
+) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    for kind, path, status in (
+        ("document", "/docs", 200),
+        ("iframe", "/docs", 403),
+        ("document", "/schema", 403),
+    ):
+        answer = await web.get(path, headers={**link, "Sec-Fetch-Dest": kind})
+        assert answer.status_code == status
+
+
 async def test_cors_is_off_by_default(web: httpx2.AsyncClient) -> None:
     host = {"Origin": str(web.base_url).rstrip("/")}
     answer = await web.get("/schema", headers=host)

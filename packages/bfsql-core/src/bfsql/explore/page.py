@@ -25,7 +25,7 @@ from bfsql.rest.response import Problem, Reply, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names
 from bfsql.serving.live import LiveGraph
-from bfsql.serving.requests import with_request_ids
+from bfsql.serving.requests import with_headers
 from bfsql.serving.tokens import TokenVerifier
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ POLICY = (
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Vary": "Accept-Encoding",
-    "X-Content-Type-Options": "nosniff",
 }
 
 _MEDIA_TYPES = {
@@ -87,7 +85,7 @@ def application(
     """
     routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay))
     api = rest.application(graph, settings, verifier, routes)
-    page = with_request_ids(require_known_names(Page(), settings, refusal))
+    page = with_headers(require_known_names(Page(), settings, refusal))
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         of_page = scope["type"] == "http" and _is_of_page(_path(scope))

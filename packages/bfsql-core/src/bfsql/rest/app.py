@@ -34,7 +34,7 @@ from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names, require_token
 from bfsql.serving.live import LiveGraph
-from bfsql.serving.requests import request_id_of, with_request_ids
+from bfsql.serving.requests import request_id_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.tools import translate_errors
 from bfsql.tools.budget import refuse_if_too_large
@@ -88,7 +88,7 @@ def application(
         },
     )
     app.router.redirect_slashes = False
-    return with_request_ids(_guarded(_with_encoded_path(app), settings, verifier))
+    return with_headers(_guarded(_with_encoded_path(app), settings, verifier))
 
 
 def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:

@@ -86,8 +86,7 @@ async def document(request: ApiRequest) -> Reply:
 async def page(request: ApiRequest) -> Reply:
     """This description, as a page."""
     text = "\n".join(_page(_openapi(request)))
-    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
-    return Reply(text.encode(), "text/html", headers)
+    return Reply(text.encode(), "text/html", {"Content-Security-Policy": _POLICY})
 
 
 def _openapi(request: ApiRequest) -> dict[str, Any]:

@@ -49,7 +49,7 @@ from bfsql.serving.access import (
     verified_token,
 )
 from bfsql.serving.live import LiveGraph, open_live
-from bfsql.serving.requests import request_id_of, request_of, with_request_ids
+from bfsql.serving.requests import request_id_of, request_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
 from bfsql.settings.server import HTTP_CACHE_TTL
@@ -370,7 +370,7 @@ def application(
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)
-    return with_request_ids(require_known_names(app, settings, _plain_text))
+    return with_headers(require_known_names(app, settings, _plain_text))
 
 
 def _with_user(app: ASGIApp) -> ASGIApp:

@@ -30,6 +30,9 @@ Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
 
+PAGES = ("/", "/docs")
+"""Paths of pages without data of the graph, to which links on pages of other sites may lead."""
+
 _VERIFIED = "bfsql.token"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -170,7 +173,9 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
     """The application behind a check of names: an unknown `Host` gets 421, an unknown `Origin` 403.
 
     This prevents DNS rebinding (`check_exposure`), so it comes before everything else that answers,
-    redirects included. If any name is allowed, the application is returned unchanged.
+    redirects included. A browser names no `Origin` where a page of another site embeds an address
+    or links to it; such requests get 403 as well, except links to `PAGES`. If any name is allowed,
+    the application is returned unchanged.
     """
     names = allowed_names(settings)
     if names is None:
@@ -192,9 +197,25 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
                     "This server does not accept requests from pages of the origin in the header "
                     "Origin. Its operator can add the origin to cors_origins.",
                 )
+            elif origin is None and ANY not in names.origins and _embedded_elsewhere(scope):
+                answer = refusal(
+                    HTTPStatus.FORBIDDEN,
+                    "This server does not accept requests that a page of another site causes "
+                    "without the header Origin. Open the address itself, or have the page use "
+                    "fetch(), and the operator add its origin to cors_origins.",
+                )
         await answer(scope, receive, send)
 
     return guarded
+
+
+def _embedded_elsewhere(scope: Scope) -> bool:
+    """Whether a page of another site causes the request, other than by a link to `PAGES`."""
+    link = _only(scope, b"sec-fetch-mode") == "navigate" and (
+        _only(scope, b"sec-fetch-dest") == "document"
+        and scope["path"].removeprefix(scope.get("root_path", "")) in PAGES
+    )
+    return _only(scope, b"sec-fetch-site") == "cross-site" and not link
 
 
 def _names(allowed: Authority, host: Authority) -> bool:

@@ -1,7 +1,11 @@
 """Health and metrics of a server: `/livez`, `/readyz` and `/metrics`, on a port of their own.
 
 The access checks of the public listener do not apply to them: anyone who reaches the port may read
-them, under any name. The public listener does not serve these paths.
+them, under any name. The public listener does not serve these paths. Connections are limited as
+those of the public listener are.
+
+The port has a thread and an event loop of its own, so that a busy server is not taken for a dead
+one. Only `/metrics` is answered in the event loop of the server, whose state it reads.
 
 Neither uvicorn nor starlette is imported with this module.
 """
@@ -13,19 +17,23 @@ import json
 import logging
 import socket
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from math import ceil
+from typing import TYPE_CHECKING, TypeAlias
 
 from bfsql.errors import BfsqlError
 from bfsql.masking import hide_secrets
 from bfsql.serving.address import bind, url
+from bfsql.serving.calls import until
 from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bfsql.cache import Breaker
@@ -36,11 +44,15 @@ if TYPE_CHECKING:
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
+_HUNG = "The event loop of the server does not run.\n"
 _LISTED = "This port serves /livez, /readyz and /metrics.\n"
 _WITHOUT_CLIENT = (
     "Metrics need the package prometheus-client, which is not installed: "
     "pip install 'bfsql-core[metrics]'\n"
 )
+
+Measured: TypeAlias = Awaitable[tuple[bytes, str]]
+"""Metrics as text, and their content type."""
 
 log = logging.getLogger("bfsql")
 
@@ -53,25 +65,63 @@ def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Obser
     return observers
 
 
-class Readiness:
-    """Whether calls can be answered, and why not."""
+class Health:
+    """Whether the event loop runs, and whether calls can be answered, and why not.
+
+    The store is queried in the background, by `check`; everything else may be read from any thread.
+    """
 
     probe_seconds = 2.0
     """Seconds that a probe waits for the store."""
-    fresh_seconds = 3.0
-    """Seconds that the result of a probe stays valid."""
+    pause_seconds = 3.0
+    """Seconds between two probes."""
+    stale_seconds = 30.0
+    """Seconds after which the result of a probe is no longer valid."""
+    hung_seconds = 60.0
+    """Seconds after which an event loop that does not run is taken for dead."""
 
     def __init__(self, live: LiveGraph) -> None:
         self._live = live
-        self._asking: asyncio.Task[str | None] | None = None
-        self._asked_at = -float("inf")
+        self._beat = time.monotonic()
+        self._probed_at: float | None = None
+        self._store: str | None = None
 
-    async def reasons(self) -> list[str]:
+    async def check(self) -> None:
+        """Probe the store again and again, and note that the event loop runs."""
+        await asyncio.gather(self._check_loop(), self._check_store())
+
+    async def _check_loop(self) -> None:
+        while True:
+            self._beat = time.monotonic()
+            await asyncio.sleep(1.0)
+
+    async def _check_store(self) -> None:
+        while True:
+            self._store = await self._probe()
+            self._probed_at = time.monotonic()
+            await asyncio.sleep(self.pause_seconds)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the event loop runs."""
+        return time.monotonic() - self._beat < self.hung_seconds
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the store was probed last; None if it has not been yet."""
+        at = self._probed_at
+        return None if at is None else time.monotonic() - at
+
+    def reasons(self) -> list[str]:
         """Why no calls can be answered, for the operator; empty if they can."""
-        live = self._live
+        live, age, store = self._live, self.age, self._store
         if live.calls.draining:
             return ["The server is shutting down."]
-        reasons = [await self._store()]
+        if age is None:
+            store = "The store has not been queried yet."
+        elif age > self.stale_seconds:
+            store = f"The store was queried {age:.0f} s ago for the last time: the server is busy."
+        reasons = [store]
         if not live.current.knows_schema:
             reasons.append("The schema of the graph has not been read yet.")
         if live.problem is not None:
@@ -80,16 +130,6 @@ class Readiness:
                 f"graph is still served: {live.problem}"
             )
         return [hide_secrets(reason) for reason in reasons if reason]
-
-    async def _store(self) -> str | None:
-        """Why the store does not answer; it is probed at most once in `fresh_seconds`."""
-        now = time.monotonic()
-        if self._asking is None or (
-            self._asking.done() and now > self._asked_at + self.fresh_seconds
-        ):
-            self._asked_at = now
-            self._asking = asyncio.ensure_future(self._probe())
-        return await asyncio.shield(self._asking)
 
     async def _probe(self) -> str | None:
         try:
@@ -104,23 +144,19 @@ class Readiness:
         return None
 
 
-def admin_application(live: LiveGraph, connections: Connections | None = None) -> ASGIApp:
-    """The three paths as an ASGI application."""
+def admin_application(health: Health, measure: Callable[[str], Measured]) -> ASGIApp:
+    """The three paths as an ASGI application.
+
+    Args:
+        health: What `/livez` and `/readyz` answer from.
+        measure: Returns the metrics for a header `Accept`, and their content type; it raises
+            `ImportError` if the package for metrics is not installed.
+    """
     from starlette.responses import Response
-
-    readiness = Readiness(live)
-    observers = live.current.observers.all
-    metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
-
-    async def ready() -> Response:
-        reasons = await readiness.reasons()
-        status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-        document = {"ready": not reasons, "reasons": reasons}
-        return Response(json.dumps(document, ensure_ascii=False) + "\n", status, media_type=_JSON)
 
     async def measured(accept: str) -> Response:
         try:
-            text, kind = exposition(metrics, readings(live, connections), accept)
+            text, kind = await measure(accept)
         except ImportError:
             return Response(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED, media_type=_TEXT)
         return Response(text, headers={"Content-Type": kind})
@@ -134,9 +170,9 @@ def admin_application(live: LiveGraph, connections: Connections | None = None) -
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
             case "/livez":
-                return Response("ok\n", media_type=_TEXT)
+                return _livez(health)
             case "/readyz":
-                return await ready()
+                return _readyz(health)
             case "/metrics":
                 return await measured(accept)
         return Response(_LISTED, HTTPStatus.NOT_FOUND, media_type=_TEXT)
@@ -144,9 +180,28 @@ def admin_application(live: LiveGraph, connections: Connections | None = None) -
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         response = await answer(scope)
         response.headers["Cache-Control"] = "no-store"
+        response.headers["X-Content-Type-Options"] = "nosniff"
         await response(scope, receive, send)
 
     return application
+
+
+def _livez(health: Health) -> Response:
+    from starlette.responses import Response
+
+    if health.alive:
+        return Response("ok\n", media_type=_TEXT)
+    return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
+
+
+def _readyz(health: Health) -> Response:
+    from starlette.responses import Response
+
+    reasons, age = health.reasons(), health.age
+    status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+    seconds = None if age is None else round(age, 1)
+    document = {"ready": not reasons, "reasons": reasons, "age": seconds}
+    return Response(json.dumps(document, ensure_ascii=False) + "\n", status, media_type=_JSON)
 
 
 def readings(live: LiveGraph, connections: Connections | None) -> Iterator[Reading]:
@@ -211,20 +266,44 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 async def serving_admin(
     listener: socket.socket | None, live: LiveGraph, connections: Connections | None = None
 ) -> AsyncIterator[None]:
-    """Serve the admin port, if there is one, while the block runs in the same event loop."""
+    """Serve the admin port, if there is one, in a thread of its own while the block runs."""
     if listener is None:
         yield
         return
+    from bfsql.serving.connections import Connections
     from bfsql.serving.draining import WithoutSignals
 
-    app = admin_application(live, connections)
-    server = WithoutSignals(app, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=1)
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    loop, health = asyncio.get_running_loop(), Health(live)
+    observers = live.current.observers.all
+    metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
+
+    async def measured(accept: str) -> tuple[bytes, str]:
+        return exposition(metrics, readings(live, connections), accept)
+
+    def measure(accept: str) -> Measured:
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
+
+    own = Connections(live.settings, of_admin_port=True)
+    server = WithoutSignals(
+        admin_application(health, measure),
+        http=own.protocol,
+        backlog=own.backlog,
+        timeout_keep_alive=ceil(live.settings.idle_timeout),
+        proxy_headers=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    thread = threading.Thread(
+        target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
+    )
+    checking = loop.create_task(health.check())
+    thread.start()
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
     sys.stderr.flush()
     try:
         yield
     finally:
         server.should_exit = True
-        with suppress(asyncio.CancelledError):
-            await serving
+        checking.cancel()
+        await asyncio.gather(checking, return_exceptions=True)
+        await until(lambda: not thread.is_alive(), 3.0)

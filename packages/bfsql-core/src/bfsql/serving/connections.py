@@ -117,11 +117,16 @@ class Connections:
     stalled_seconds = 2.0
     """Seconds without reading after which a client is disconnected when that total is exceeded."""
 
+    max_of_admin_port = 32
+    """Connections of the admin port at once; `most_connections` leaves files for them."""
+
     max_refusals = 8
     """Refused connections that stay open at once, so that their clients can read the refusal."""
 
-    def __init__(self, settings: ServeSettings) -> None:
-        self.limit = most_connections(settings.max_connections)
+    def __init__(self, settings: ServeSettings, *, of_admin_port: bool = False) -> None:
+        wanted = settings.max_connections
+        self.limit = self.max_of_admin_port if of_admin_port else most_connections(wanted)
+        self._limit_is = "that of the admin port" if of_admin_port else "max_connections"
         self.refused = self.evicted = self.timed_out = self.unread = 0
         self._settings = settings
         self._open: dict[GuardedProtocol, None] = {}
@@ -197,11 +202,12 @@ class Connections:
         victim = self._longest_waiting() or self._idle_stream()
         if self._may_log():
             _logger.warning(
-                "All %d connections are in use: %s. The limit is max_connections.",
+                "All %d connections are in use: %s. The limit is %s.",
                 self.limit,
                 "new ones are refused"
                 if victim is None
                 else "idle ones are closed in favour of new ones",
+                self._limit_is,
             )
         if victim is None:
             return False

@@ -19,7 +19,7 @@ import uvicorn
 
 from bfsql.serving.calls import until
 from bfsql.serving.connections import Connections
-from bfsql.serving.requests import Requests
+from bfsql.serving.requests import Requests, with_one_length
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -33,10 +33,8 @@ class WithoutSignals(uvicorn.Server):
     """uvicorn's server, without its logs and its signal handling, which the caller does instead."""
 
     def __init__(self, app: ASGIApp, **options: Any) -> None:
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, ws="none", **options
-        )
-        super().__init__(config)
+        options |= {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
+        super().__init__(uvicorn.Config(with_one_length(app), **options))
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

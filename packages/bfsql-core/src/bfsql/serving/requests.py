@@ -1,7 +1,8 @@
 """The HTTP requests in progress: their ids, which clients have left, and how to end all requests.
 
-Two ASGI applications around those of MCP and of the web API: `with_request_ids` is a part of these,
-`Requests` is around all of a server. Both add to the scope of each request.
+ASGI applications around those of MCP and of the web API: `with_headers` is a part of these,
+`Requests` is around all of a server, `with_one_length` around all of each port. The first two add
+to the scope of each request.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ _REQUEST, _ID = "bfsql.request", "bfsql.request_id"
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 
 _ID_HEADER = b"x-request-id"
+_SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""Browsers do not guess the type of an answer, nor give it to a page of another site."""
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 _REFUSED = (
@@ -133,23 +139,25 @@ class HttpRequest:
     async def _finish(self) -> None:
         if self._answered:
             return
-        body = b""
         if not self._started:
             why = "This server is shutting down; send the request again in a few seconds."
-            body = json.dumps({"status": HTTPStatus.SERVICE_UNAVAILABLE, "detail": why}).encode()
-            await self._send(
-                {
-                    "type": "http.response.start",
-                    "status": HTTPStatus.SERVICE_UNAVAILABLE,
-                    "headers": [
-                        (b"content-type", b"application/problem+json"),
-                        (b"content-length", b"%d" % len(body)),
-                        (b"connection", b"close"),
-                        (b"retry-after", b"5"),
-                    ],
-                }
-            )
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            retry = (b"retry-after", b"5")
+            await _close(self._send, HTTPStatus.SERVICE_UNAVAILABLE, why, retry)
+            return
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _close(send: Send, status: HTTPStatus, why: str, *headers: tuple[bytes, bytes]) -> None:
+    """Answer with a problem document, and close the connection."""
+    body = json.dumps({"status": status, "detail": why}).encode()
+    fixed = (
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    )
+    start = {"type": "http.response.start", "status": status, "headers": [*fixed, *headers]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class Requests:
@@ -189,13 +197,34 @@ def request_of(scope: Any) -> HttpRequest | None:
     return request
 
 
-# --- ids ------------------------------------------------------------------------
+def with_one_length(app: ASGIApp) -> ASGIApp:
+    """The application, whose requests give the length of their body in one way.
+
+    A request with both `Content-Length` and `Transfer-Encoding` gets 400, and its connection is
+    closed (RFC 9112, section 6.1): a proxy may have taken the bytes of one request for two.
+    """
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope.get("headers", ())}
+        if names >= {b"content-length", b"transfer-encoding"}:
+            await _close(
+                send,
+                HTTPStatus.BAD_REQUEST,
+                "The request has both Content-Length and Transfer-Encoding. Send one of them.",
+            )
+        else:
+            await app(scope, receive, send)
+
+    return checked
 
 
-def with_request_ids(app: ASGIApp) -> ASGIApp:
-    """The application with an id for each request, which is sent with the answer.
+# --- headers --------------------------------------------------------------------
 
-    It is the request's header `X-Request-Id` if that has 1 to 128 printable ASCII characters
+
+def with_headers(app: ASGIApp) -> ASGIApp:
+    """The application with the headers of every answer: the request's id, and what browsers obey.
+
+    The id is the request's header `X-Request-Id` if that has 1 to 128 printable ASCII characters
     without a space; otherwise a new one. Refused requests are logged.
     """
 
@@ -207,7 +236,8 @@ def with_request_ids(app: ASGIApp) -> ASGIApp:
 
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), (_ID_HEADER, name.encode())]
+                own = ((_ID_HEADER, name.encode()), *_SECURITY_HEADERS)
+                headers = [*message.get("headers", ()), *own]
                 message = {**message, "headers": headers}
                 if message["status"] in _REFUSED:
                     _log_refused(scope, message["status"])
