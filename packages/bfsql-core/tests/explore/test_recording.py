@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bfsql.answers import encode
 from bfsql.call import AnswerFormat, Caller, Limits
 from bfsql.errors import ConfigurationError, ToolError
 from bfsql.explore import replay
@@ -18,6 +19,7 @@ from bfsql.explore.record import Recorder
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.settings import ServeSettings
 
 RECORDS = [
     NodeRecord("film:1", "Film", {"name": "Alien"}),
@@ -276,6 +278,16 @@ def test_lines_of_the_audit_hook_are_calls_without_answers(file: Path) -> None:
     [one] = found["calls"]
     assert (one["session"], one["client"], one["error"]) == ("ada", "c", "unknown_entity")
     assert (one["answer"], one["ms"], one["tokens"]) == (None, 1.5, None)
+
+
+def test_of_many_short_lines_the_last_calls_fit_an_answer(file: Path) -> None:
+    line = '{"tool":"t","arguments":{}}\n'
+    file.write_text(line * 400_000 + call(answer="last") + "\n", encoding="utf-8")
+    found = replay.read(file)
+    assert len(found["calls"]) == replay.MAX_CALLS
+    assert found["calls"][-1]["answer"] == "last"
+    assert f"the last {replay.MAX_CALLS:,} calls of " in found["note"]
+    assert len(encode(found)) < ServeSettings().max_answer_bytes
 
 
 def test_of_a_large_file_the_end_is_read(file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from bfsql.rest.response import Reply
 
 MAX_BYTES = 8_000_000
 """Bytes of a file that are read: those at its end."""
+
+MAX_CALLS = 20_000
+"""Calls that are shown: the last ones. A call of a short line is larger in the answer."""
 
 
 class RecordedCall(BaseModel):
@@ -93,16 +97,23 @@ def read(file: Path) -> dict[str, Any]:
         size = lines.seek(0, os.SEEK_END)
         lines.seek(max(0, size - MAX_BYTES - 1))
         content = lines.read(MAX_BYTES + 1)
-    note = {}
+    note = ""
     if size > MAX_BYTES:
         content = content.partition(b"\n")[2]  # the first line is whole or is left out
-        note = {
-            "note": f"The file has {size:,} bytes, of which the last {MAX_BYTES:,} are shown; "
-            "earlier calls are left out."
-        }
-    found = [_call(line) for line in content.split(b"\n") if line.strip()]
-    calls = [one for one in found if one is not None]
-    return {"calls": calls, "broken_lines": len(found) - len(calls), **note}
+        note = f"The file has {size:,} bytes, of which the last {MAX_BYTES:,} are shown"
+    calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
+    number = broken = 0
+    for line in filter(bytes.strip, content.split(b"\n")):
+        call = _call(line)
+        if call is None:
+            broken += 1
+        else:
+            calls.append(call)
+            number += 1
+    if number > MAX_CALLS:
+        note = f"{note or 'The file is long'}: the last {MAX_CALLS:,} calls of {number:,}"
+    notes = {"note": f"{note}; earlier calls are left out."} if note else {}
+    return {"calls": [*calls], "broken_lines": broken, **notes}
 
 
 def _call(line: bytes) -> dict[str, Any] | None:
