@@ -137,6 +137,17 @@ def test_a_table_is_read_in_batches(put):
     assert [node.id for node in open_source(path)] == ids
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_file_that_unpacks_to_any_size_is_refused_before_it_is_unpacked(put, kept):
+    rows = 20_000
+    texts = pa.DictionaryArray.from_arrays([0] * rows, ["x" * 5_000_000])
+    ids = pa.array(map(str, range(rows)))
+    path = put("t.parquet", pa.table({"id": ids, "text": texts}), store_schema=kept)
+    assert path.stat().st_size < 1_000_000  # of 100 GB
+    with pytest.raises(SourceError, match=r"unpack to 20,480,\d{3},\d{3} bytes, and at most 1 GB"):
+        list(open_source(path))
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"id,name\n" * 100])
 def test_what_is_no_parquet_says_so(write, content):
     with pytest.raises(SourceError, match="is not a Parquet file, or it is damaged"):

@@ -28,6 +28,10 @@ from bfsql.sources.headers import check_each_once
 if TYPE_CHECKING:
     import pyarrow as pa
 
+BATCH_ROWS = 4096
+"""Rows that are unpacked at a time."""
+MAX_BATCH_BYTES = 1 << 30
+"""Maximum bytes of these rows, unpacked: a few kilobytes may unpack to any number of them."""
 _DEEPEST = 50
 """Maximum nesting depth of types."""
 
@@ -79,8 +83,12 @@ class ParquetTable:
 
         self._binary.clear()
         names = self.names if only is None else [name for name in self.names if name in only]
-        with _faults(self.path), pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(4096, columns=names, use_threads=False):
+        # A text that the file holds once for many rows is held once in memory, too.
+        texts = [name for name in names if _is_text(self._readings[name].type)]
+        with _faults(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
+                if (size := sum(map(_unpacked_bytes, batch.columns))) > MAX_BATCH_BYTES:
+                    raise SourceError(self.path, _too_large(f"{size:,} bytes"))
                 columns = [_values(batch.column(n), self._readings[n]) for n in names]
                 for values in zip(*columns, strict=True):
                     row = zip(names, values, strict=True)
@@ -114,6 +122,22 @@ class ParquetTable:
         return binary
 
 
+def _is_text(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.DictionaryArray) and _is_text(column.type.value_type):
+        lengths = pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)
+        return pc.sum(lengths).as_py() or 0
+    return column.nbytes
+
+
 def _values(column: pa.Array, reading: _Reading) -> list[Any]:
     import pyarrow as pa
 
@@ -140,6 +164,8 @@ def _faults(path: Path) -> Iterator[None]:
 
     try:
         yield
+    except pa.ArrowMemoryError as error:
+        raise SourceError(path, _too_large("more memory than there is")) from error
     except pa.ArrowException as error:
         raise SourceError(path, _damaged(error)) from error
     except OSError as error:
@@ -147,6 +173,13 @@ def _faults(path: Path) -> Iterator[None]:
         if error.errno is not None:
             raise
         raise SourceError(path, _damaged(error)) from error
+
+
+def _too_large(size: str) -> str:
+    return (
+        f"{BATCH_ROWS:,} of its rows unpack to {size}, and at most {MAX_BATCH_BYTES >> 30} GB are "
+        "read; leave out the column with the longest values, or shorten them"
+    )
 
 
 def _damaged(error: Exception) -> str:
