@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import distinct_numbers
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import Triple
+
+Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 AT_ONCE = 200_000
 """Nodes whose edges are read at once."""
@@ -50,13 +52,31 @@ def _spread(kinds: IntArray) -> IntArray:
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
-    numbers = distinct_numbers(kinds[kinds >= 0]).tolist()
-    each = max(1, ALL // max(1, len(numbers)))
-    parts = [np.empty(0, np.int32)]
-    for number in numbers:
-        places = np.flatnonzero(kinds == number).astype(np.int32)
-        parts.append(places[:: max(1, -(-len(places) // each))])
-    return np.sort(np.concatenate(parts))
+    groups = _Groups.of(kinds)
+    used = int(np.count_nonzero(groups.numbers >= 0))
+    each = max(1, ALL // max(1, used))
+    steps = np.maximum(1, -(-groups.counts // each))
+    chosen = groups.ranks % np.repeat(steps, groups.counts) == 0
+    places = np.sort(groups.places[chosen])
+    handles: IntArray = places[kinds[places] >= 0].astype(np.int32)
+    return handles
+
+
+class _Groups(NamedTuple):
+    """Places of equal kinds beside each other, and the rank of each place among its kind."""
+
+    numbers: IntArray
+    counts: Integers
+    places: Integers
+    ranks: Integers
+
+    @classmethod
+    def of(cls, kinds: IntArray) -> _Groups:
+        small = kinds.size and kinds.max() < np.iinfo(np.int16).max
+        # NumPy sorts small integers in linear time.
+        places = np.argsort(kinds.astype(np.int16) if small else kinds, kind="stable")
+        numbers, starts, counts = np.unique(kinds[places], return_index=True, return_counts=True)
+        return cls(numbers, counts, places, np.arange(len(kinds)) - np.repeat(starts, counts))
 
 
 class _Relations:
@@ -68,8 +88,7 @@ class _Relations:
         self._sizes = len(columns.predicate_names), len(columns.type_names)
         self._counts = Counter[int]()
         self._kept: list[Ring] = []
-        self._left: dict[int, int] = {}
-        self._each = max(1, ALL // max(1, self._sizes[0]))
+        self._left = np.full(self._sizes[0], max(1, ALL // max(1, self._sizes[0])))
 
     def add(self, ring: Ring) -> None:
         """Count a batch of edges that were not counted before."""
@@ -82,12 +101,12 @@ class _Relations:
         self._keep(Ring(*(column[whole] for column in ring)))
 
     def _keep(self, ring: Ring) -> None:
-        for number in distinct_numbers(ring.predicates).tolist():
-            left = self._left.get(number, self._each)
-            places = np.flatnonzero(ring.predicates == number)[:left]
-            if len(places):
-                self._kept.append(Ring(*(column[places] for column in ring)))
-            self._left[number] = left - len(places)
+        places = np.flatnonzero(self._left[ring.predicates] > 0)
+        groups = _Groups.of(ring.predicates[places])
+        left = self._left[groups.numbers]
+        places = places[groups.places[groups.ranks < np.repeat(left, groups.counts)]]
+        self._kept.append(Ring(*(column[places] for column in ring)))
+        self._left[groups.numbers] -= np.minimum(left, groups.counts)
 
     def named(self) -> Mapping[tuple[str, str, str], int]:
         """The counts, by names."""

@@ -1,0 +1,50 @@
+"""The outline of a graph with very many types or predicates."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_sqlite import SqliteSettings, load_graph, outline
+
+MANY = 100_000
+
+
+@given(st.lists(st.integers(-1, 12)), st.integers(1, 30))
+def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds: list[int], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outline, "ALL", most)
+        chosen = outline._spread(np.array(kinds, np.int32)).tolist()
+    each = max(1, most // max(1, len({kind for kind in kinds if kind >= 0})))
+    expected = []
+    for kind in {kind for kind in kinds if kind >= 0}:
+        places = [place for place, other in enumerate(kinds) if other == kind]
+        expected += places if len(kinds) <= most else places[:: max(1, -(-len(places) // each))]
+    assert chosen == sorted(expected)
+
+
+@pytest.mark.parametrize("of_nodes", [True, False])
+async def test_very_many_types_or_predicates_are_described_soon(
+    tmp_path: Path, of_nodes: bool
+) -> None:
+    records: list[GraphRecord] = [NodeRecord("a", "T", {}), NodeRecord("b", "T", {})]
+    for number in range(MANY):
+        node, edge = NodeRecord(f"n{number}", f"T{number}", {}), EdgeRecord("a", f"P{number}", "b")
+        records.append(node if of_nodes else edge)
+    await load_graph(SqliteSettings(path=tmp_path / "g.db"), records)
+    began = time.process_time()
+    async with open_graph("sqlite", path=tmp_path / "g.db") as graph:
+        assert (await graph.describe_schema()).text
+        await graph.counted()
+        counted, _ = await graph.outline()
+    assert counted is not None
+    relations = len(counted.relations) + counted.relations_left_out
+    assert (len(counted.node_counts) if of_nodes else relations) >= MANY
+    assert time.process_time() - began < 5
