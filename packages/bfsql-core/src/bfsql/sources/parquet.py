@@ -134,8 +134,8 @@ def _unpacked_bytes(column: pa.Array) -> int:
 
     if isinstance(column, pa.DictionaryArray) and _is_text(column.type.value_type):
         lengths = pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)
-        return pc.sum(lengths).as_py() or 0
-    return column.nbytes
+        return int(pc.sum(lengths).as_py() or 0)
+    return int(column.nbytes)
 
 
 def _values(column: pa.Array, reading: _Reading) -> list[Any]:
