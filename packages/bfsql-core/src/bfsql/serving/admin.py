@@ -208,6 +208,9 @@ def readings(live: LiveGraph, connections: Connections | None) -> Iterator[Readi
     """What the parts of the server report about their state; over stdio, it has no connections."""
     yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
+    memory = live.current.memory
+    yield Reading("bfsql_call_memory_bytes", "Memory that calls in progress take.", memory.held)
+    yield Reading("bfsql_call_memory_peak_bytes", "The most that they took.", memory.peak)
     yield Reading(
         "bfsql_graph_stale",
         "Whether the store holds a newer graph than the one that is served.",
