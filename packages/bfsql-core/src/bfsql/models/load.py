@@ -115,8 +115,9 @@ class SourceAccount:
     """Number of lines refused."""
 
     def add_column(self, name: str, meaning: str, value: Any) -> ColumnAccount:
-        """Add a column with the beginning of a value as its example."""
-        column = ColumnAccount(name, meaning, str(value)[:80])
+        """Add a column with the beginning of a value, of a list the first, as its example."""
+        first = value[0] if isinstance(value, list) and value else value
+        column = ColumnAccount(name, meaning, str(first)[:80])
         self.columns.append(column)
         return column
 

@@ -20,8 +20,9 @@ ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 
 _PREDICATE: Names = (
     *("predicate", "relation", "type", "interaction", "labelE", "kind", "label", "key"),
+    *("relationType", "relationshipType"),
 )
-_TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
+_TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:], "entityType")
 _ALIASES: Names = ("synonyms", "aliases")
 
 

@@ -31,6 +31,7 @@ ID: Names = (
 TYPE: Names = (
     *(":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class"),
     "_labels",
+    *("entitytype", "labels"),
 )
 NAME: Names = ("name", "preferred_name", "display_name", "preferred_label", "title")
 ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alternative_names")
@@ -46,6 +47,7 @@ PREDICATE: Names = (
     *(":type", ":label"),
     *("predicate", "relation", "relationship", "relation_type", "relationship_type"),
     *("rel", "edge_type", "type", "labele", "label", "kind", "_type"),
+    *("relationtype", "relationshiptype"),
 )
 
 _LISTED = 40
@@ -312,6 +314,20 @@ def names_columns(have: Sequence[str], options: SourceOptions) -> bool:
     usual = (*ID, *TYPE, *NAME, *ALIASES, *SUBJECT, *OBJECT, *PREDICATE, "label")
     named = (*named_columns(options).values(), *options.edge_columns)
     return header.pick(None, usual) is not None or any(has_column(have, name) for name in named)
+
+
+EndsAndId: TypeAlias = tuple[str | None, str | None, str | None]
+"""The columns of an edge's ends and of a node's id; None without one."""
+
+
+def ends_and_id(have: Sequence[str], options: SourceOptions) -> EndsAndId:
+    """The columns of ids, specified by the options or else with usual names."""
+    header = _Header(have)
+    return (
+        header.pick(options.subject_column, SUBJECT),
+        header.pick(options.object_column, OBJECT),
+        header.pick(options.id_column, ID),
+    )
 
 
 def named_columns(options: SourceOptions) -> dict[str, str]:

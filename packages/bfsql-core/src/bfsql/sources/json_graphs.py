@@ -28,9 +28,10 @@ from bfsql.sources import headers
 from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable, excerpt, records, sound_record
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns, columns_of
+from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject
+from bfsql.sources.json_records import keys_of, lifted, object_records
 from bfsql.sources.tables import ObjectTable, RecordOfRow
 from bfsql.sources.text import encoding_of, open_utf8
 
@@ -106,7 +107,6 @@ def _records(
             make.note_undirected()
         return _of_graph(path, _resolved(graph, account), make, options)
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
-        account.note("read as a list of objects, the rows of a table")
         return _of_table(path, document, options, account)
     what = excerpt(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
@@ -150,7 +150,11 @@ def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
 
 
 def _items(found: Any) -> list[Any]:
-    return [_lifted(item) for item in found] if isinstance(found, list) else []
+    return (
+        [lifted(item) if isinstance(item, dict) else item for item in found]
+        if isinstance(found, list)
+        else []
+    )
 
 
 def _adjacency(document: JsonObject) -> _Graph:
@@ -204,21 +208,25 @@ def _data(elements: Any) -> list[Any]:
 def _of_table(
     path: Path, rows: Sequence[Any], options: SourceOptions, account: SourceAccount
 ) -> GraphStream:
-    firsts: JsonObject = {}
-    for row in rows:
-        if isinstance(row, dict) and not row.keys() <= firsts.keys():
-            firsts |= {key: value for key, value in row.items() if key not in firsts}
-    columns = columns_of(path, list(firsts), options)
-    for column, value in firsts.items():
-        account.add_column(column, columns.meanings.get(column, "metadata"), value)
-    return with_unique_ids(_table(path, columns, "item", rows, columns.record))
+    objects = [row for row in rows if isinstance(row, dict)]
+    made = object_records(path, objects, options, account)
+    if not made.is_mixed:
+        account.note("read as a list of objects, the rows of a table")
+        firsts: JsonObject = {}
+        for row in objects:
+            if not row.keys() <= firsts.keys():
+                firsts |= {key: value for key, value in row.items() if key not in firsts}
+        for column, value in firsts.items():
+            account.add_column(column, made.columns.meanings.get(column, "metadata"), value)
+    table = _table(path, made.columns, "item", rows, made.record)
+    return with_unique_ids(table._replace(is_row=made.is_row))
 
 
 # --- their records ----------------------------------------------------------
 
 
 def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOptions) -> GraphStream:
-    known = _keys(graph.nodes)
+    known = keys_of(graph.nodes)
     is_fallback = options.id_column is None and graph.id.casefold() in FALLBACK_IDS
     columns = NodeColumns(graph.id, None, None, None, "", is_fallback=is_fallback)
     nodes = _table(
@@ -269,27 +277,11 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
 
 def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
     """The key of an id: the default if it occurs, otherwise the likeliest key that does."""
-    keys = _keys(items)
+    keys = keys_of(items)
     if default in keys:
         return default
     plain = {key.casefold(): key for key in reversed(keys)}
     return next((plain[name] for name in names if name in plain), default)
-
-
-def _keys(items: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(key for item in items if isinstance(item, dict) for key in item))
-
-
-def _lifted(item: Any) -> Any:
-    """A node or edge merged with the content of its objects `attributes` and `properties`."""
-    if not isinstance(item, dict):
-        return item
-    for field in ("attributes", "properties"):
-        inner = item.get(field)
-        if isinstance(inner, dict):
-            rest = _without(item, field)
-            item = {**{(f"{field}.{k}" if k in rest else k): v for k, v in inner.items()}, **rest}
-    return item
 
 
 def _without(item: Any, key: str) -> Any:

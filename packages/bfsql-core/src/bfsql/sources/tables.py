@@ -28,6 +28,7 @@ from bfsql.sources.headers import (
     listed,
 )
 from bfsql.sources.json_lines import objects
+from bfsql.sources.json_records import object_records
 from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
@@ -88,7 +89,9 @@ def open_table(
     account.encoding = head.encoding
     if not head.columns:
         return iter(())
-    columns = _columns_of(path, head, options, groups=groups, lines=account.format == "jsonl")
+    if account.format == "jsonl":
+        return _of_objects(path, head, options, account, groups=groups)
+    columns = _columns_of(path, head, options, groups=groups)
     check_each_once(path, head.columns)
     account.notes += head.notes
     if isinstance(columns, EdgeColumns) and columns.nodes is not None:
@@ -102,9 +105,6 @@ def open_table(
         account.note("it contains only a header, which applies to the tables after it")
     if groups and head.groups:
         account.note("its ids are written as group:id, because there are several groups")
-    if account.format == "jsonl":
-        _tell(account, head, columns)
-        return ObjectTable(path, columns, lambda: objects(path, head.encoding), columns.record)
     account.separator = head.dialect.separator
     have = head.columns
     if isinstance(columns, EdgeColumns) and options.predicate_column is None:
@@ -119,15 +119,11 @@ def open_table(
     return Table(path, head, have, columns, account)
 
 
-def _columns_of(
-    path: Path, head: Head, options: SourceOptions, *, groups: bool, lines: bool
-) -> Columns:
-    """As `columns_of`; if the header may be data, the error says so, except for JSON `lines`."""
+def _columns_of(path: Path, head: Head, options: SourceOptions, *, groups: bool) -> Columns:
+    """As `columns_of`; if the header may be data, the error says so."""
     try:
         return columns_of(path, head.columns, options, groups=groups, mixed=True)
     except SourceError as error:
-        if lines:
-            raise
         reason = f"{error.reason}; if the first row is data, add --no-header"
         if head.is_suspect:
             reason = (
@@ -152,6 +148,19 @@ def read_table(
 ) -> AnyTable | GraphStream:
     """The nodes or the edges of a table by itself; errors as with `head_of` and `open_table`."""
     return open_table(path, head_of(path, account.format, options), options, account)
+
+
+def _of_objects(
+    path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool
+) -> ObjectTable:
+    """The table in a JSONL file."""
+    made = object_records(path, head.sample, options, account, groups=groups)
+    if groups and head.groups:
+        account.note("its ids are written as group:id, because there are several groups")
+    if not made.is_mixed:
+        _tell(account, head, made.columns)
+    items = lambda: objects(path, head.encoding)
+    return ObjectTable(path, made.columns, items, made.record, made.is_row)
 
 
 def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
@@ -302,6 +311,8 @@ class ObjectTable(NamedTuple):
     items: Callable[[], Iterable[tuple[int | str, dict[str, Any] | Unusable]]]
     """Reads the rows from the beginning, each with its place as in `fields.records`."""
     make: RecordOfRow
+    is_row: Callable[[Row], bool] = lambda _: True
+    """Whether an object is of the kind that `columns` describes."""
 
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
@@ -309,8 +320,9 @@ class ObjectTable(NamedTuple):
         return records(self.path, self.items(), lambda row: (make(row),))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """All rows that can be read."""
-        return (row for _, row in self.items() if not isinstance(row, Unusable))
+        """All rows that can be read, of the kind that `columns` describes."""
+        found = (row for _, row in self.items() if not isinstance(row, Unusable))
+        return (row for row in found if self.is_row(row))
 
 
 class Table:

@@ -1,0 +1,206 @@
+"""Objects of JSON that are nodes and edges in one file: the lines of a file, or a list's items.
+
+An object with both ends of an edge is an edge, and another one with an id is a node, in any order.
+Where `type` says only which of the two an object is, that decides, and another key has its type:
+
+| written by | `type` of nodes | their own type | `type` of edges | their predicate |
+|---|---|---|---|---|
+| the MCP memory server | `entity` | `entityType` | `relation` | `relationType` |
+| APOC | `node` | `labels` | `relationship` | `label` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.sources.attributes import Attributes
+from bfsql.sources.formats import SourceOptions
+from bfsql.sources.headers import (
+    Columns,
+    EdgeColumns,
+    EndsAndId,
+    NodeColumns,
+    Row,
+    columns_of,
+    ends_and_id,
+)
+
+_KINDS = {
+    **dict.fromkeys(("node", "vertex", "entity"), True),
+    **dict.fromkeys(("edge", "relationship", "relation", "link"), False),
+}
+"""Values of `type` that only say whether an object is a node."""
+_WRITERS = {
+    "entityType": "a graph of the MCP memory server",
+    "relationType": "a graph of the MCP memory server",
+    "labels": "an export of Neo4j by APOC",
+}
+"""What has written objects whose `type` is one of these, by the key with their actual type."""
+_MOST_SHAPES = 1_000
+"""Number of different lists of keys whose meaning is remembered."""
+
+
+class ObjectRecords(NamedTuple):
+    """How the objects of one file become records."""
+
+    columns: Columns
+    """The keys with a meaning: those of nodes, if nodes are among the first objects."""
+    record: Callable[[Row], NodeRecord | EdgeRecord]
+    """Makes the record of an object; it raises `Unusable`."""
+    is_row: Callable[[Row], bool]
+    """Whether `columns` are those of an object."""
+    is_mixed: bool
+    """Whether there are nodes and edges, whose keys are entered into the account one by one."""
+
+
+def object_records(
+    path: Path,
+    sample: Sequence[Row],
+    options: SourceOptions,
+    account: SourceAccount,
+    *,
+    groups: bool = False,
+) -> ObjectRecords:
+    """How the objects of a file become records.
+
+    Args:
+        path: The file, for the error message.
+        sample: Its first objects, or all of them.
+        options: Names of keys, and defaults.
+        account: Receives a note if the file has nodes and edges.
+        groups: As for `columns_of`.
+
+    Raises:
+        SourceError: No key is recognised as ids; the message lists those that exist.
+    """
+    shapes = _Shapes(options)
+    writer = next(filter(None, map(_writer, sample)), "")
+    nodes = [row for row in sample if shapes.is_node(row)]
+    if writer or (nodes and any(shapes.is_node(row) is False for row in sample)):
+        account.note(f"read as {writer or 'nodes and edges'}; objects with two ends are edges")
+        nodes = [*map(_attributes, nodes)]
+        columns = columns_of(path, keys_of(nodes or sample), options, groups=groups)
+        if "entityType" in columns.roles and isinstance(columns, NodeColumns):
+            columns = replace(columns, is_fallback=False)  # relations name their ends
+        both = _Both(shapes, columns, keys_of(nodes), options, account)
+        is_row = lambda row: shapes.is_node(row) is True
+        return ObjectRecords(columns, both.record, is_row, is_mixed=True)
+    columns = columns_of(path, keys_of(sample), options, groups=groups)
+    if isinstance(columns, EdgeColumns):
+        columns = replace(columns, nodes=None)  # they are determined one by one
+    usual = {isinstance(columns, NodeColumns), None}
+    others = _Both(shapes, columns, (), options, account)
+
+    def record(row: Row) -> NodeRecord | EdgeRecord:
+        if shapes.is_node(row) in usual:
+            return columns.record(row)
+        account.note(f"{'nodes' if False in usual else 'edges'} occur after the first objects")
+        return others.record(row)
+
+    is_row = lambda row: shapes.is_node(row) in usual
+    return ObjectRecords(columns, record, is_row, is_mixed=False)
+
+
+def _writer(row: Row) -> str:
+    """What has written an object, if its `type` says only whether it is a node."""
+    if not isinstance(kind := row.get("type"), str) or kind not in _KINDS:
+        return ""
+    return next((writer for key, writer in _WRITERS.items() if key in row), "")
+
+
+class _Shapes:
+    """Whether objects are nodes or edges, determined once for each list of keys."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._known: dict[tuple[str, ...], EndsAndId] = {}
+
+    def of(self, row: Row) -> EndsAndId:
+        """The keys of the ends and of the id; each may be None."""
+        keys = tuple(row)
+        if (found := self._known.get(keys)) is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            found = self._known[keys] = ends_and_id(keys, self._options)
+        return found
+
+    def is_node(self, row: Row) -> bool | None:
+        """Whether an object is a node; None if it has neither two ends nor an id."""
+        kind = row.get("type")
+        if type(kind) is str and kind in _KINDS:
+            return _KINDS[kind]
+        subject, object_, id_ = self.of(row)
+        if subject is not None and object_ is not None:
+            return False
+        return True if subject is object_ and id_ is not None else None
+
+
+class _Both:
+    """Makes the records of a file with nodes and edges.
+
+    Args:
+        shapes: Tells them apart.
+        columns: The columns of one kind; those of nodes have the key of ids.
+        known: The keys of nodes.
+        options: Names of keys, and defaults.
+        account: Receives the keys with a meaning.
+    """
+
+    def __init__(
+        self,
+        shapes: _Shapes,
+        columns: Columns,
+        known: Sequence[str],
+        options: SourceOptions,
+        account: SourceAccount,
+    ) -> None:
+        self._shapes = shapes
+        self._id = columns.id if isinstance(columns, NodeColumns) else None
+        self._known = known
+        self._make = Attributes(options, account)
+
+    def record(self, row: Row) -> NodeRecord | EdgeRecord:
+        """The record of an object.
+
+        Raises:
+            Unusable: An id is missing, or a field is of the wrong kind.
+        """
+        subject, object_, id_ = self._shapes.of(row)
+        is_node = self._shapes.is_node(row)
+        attributes = _attributes(row)
+        if is_node is False or (is_node is None and (subject or object_)):
+            for end in filter(None, (subject, object_)):
+                if isinstance(node := attributes[end], dict):
+                    attributes[end] = node.get(self._id or "id", node.get("id"))
+            return self._make.edge(attributes, subject or "subject", object_ or "object")
+        key = self._id if self._id in attributes else id_
+        return self._make.node(attributes, key or "id", self._known or [*attributes])
+
+
+def _attributes(row: Row) -> dict[str, Any]:
+    """The attributes of an object, without a `type` that is none."""
+    found = lifted(row)
+    if type(kind := row.get("type")) is str and kind in _KINDS:
+        del found["type"]
+    return found
+
+
+def keys_of(items: Iterable[Any]) -> list[str]:
+    """The keys of objects, in the order of their first occurrence."""
+    return list(dict.fromkeys(key for item in items if isinstance(item, Mapping) for key in item))
+
+
+def lifted(item: Row) -> dict[str, Any]:
+    """A node or edge merged with the content of its objects `attributes` and `properties`."""
+    found = dict(item)
+    for field in ("attributes", "properties"):
+        inner = found.get(field)
+        if isinstance(inner, dict):
+            rest = {key: value for key, value in found.items() if key != field}
+            found = {f"{field}.{k}" if k in rest else k: v for k, v in inner.items()} | rest
+    return found
