@@ -8,8 +8,8 @@ import pytest
 
 from bfsql import call
 from bfsql.models.rdf import WELL_KNOWN
+from bfsql.models.rdf_types import UNTYPED, TypeRanking
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.mapping import UNTYPED, TypeRanking
 from bfsql_test_support.hostile_files import HOSTILE
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import (

@@ -11,9 +11,9 @@ from contextlib import aclosing
 
 from bfsql import call
 from bfsql.models import Node, Omission, PropertyCondition
+from bfsql.models.rdf_types import UNTYPED
 from bfsql_sparql.batches import Batches, Windows, decoded, is_round, nonsense, window_rows
 from bfsql_sparql.dataset import NoResults, Refused, Row, TooSlow, rows
-from bfsql_sparql.mapping import UNTYPED
 from bfsql_sparql.nodes import Nodes, ranked_types
 from bfsql_sparql.queries.listing import Listing, narrowed, with_type, without_type
 from bfsql_sparql.store import Store

@@ -9,6 +9,7 @@ from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf import Literal, in_languages, value_of
+from bfsql.models.rdf_types import UNTYPED, TypeRanking
 from bfsql_sparql.batches import (
     Batches,
     BatchReply,
@@ -18,7 +19,7 @@ from bfsql_sparql.batches import (
     rows_question,
 )
 from bfsql_sparql.dataset import Row, Term, rows
-from bfsql_sparql.mapping import UNTYPED, RdfMapping, TypeRanking
+from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.store import Store
 

@@ -16,7 +16,7 @@ from bfsql.sources.files import guarded
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf import prefixes_of
 from bfsql.sources.rdf_guard import open_guarded
-from bfsql.sources.rdf_parsers import TOO_LONG, quads
+from bfsql.sources.rdf_parsers import TOO_LONG, base_of, quads
 from bfsql.sources.registry import FORMATS
 from bfsql.sources.text import encoding_of, open_utf8
 from bfsql.sources.xml_text import XmlText
@@ -127,7 +127,7 @@ def _send(channel: Channel, path: Path, format_: str) -> None:
         SourceError: It cannot be read, or has a syntax error.
         EOFError: The process has ended.
     """
-    head = {"format": _OXIGRAPH[format_], "base_iri": path.absolute().as_uri()}
+    head = {"format": _OXIGRAPH[format_], "base_iri": base_of(path)}
     with suppress(OSError):  # if the process refuses the file before its end
         channel.send(FILE, json.dumps(head).encode())
         for chunk in guarded(path, _chunks(path, format_)):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
+from bfsql.models.rdf_types import UNTYPED
 from bfsql.sources.rdf_guard import check_document
 from bfsql_sparql.dataset import Dataset, Row, TimeBudget
-from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
+from bfsql_sparql.mapping import CLASSES, RdfMapping
 from bfsql_sparql.queries import schema as texts
 from bfsql_sparql.settings import hint
 from bfsql_sparql.store import Store

@@ -13,17 +13,16 @@ from typing import TypeVar
 
 from bfsql.errors import StoreUnavailable
 from bfsql.models.rdf import Literal
+from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.dialects import DIALECTS, search_terms
-from bfsql_sparql.mapping import RdfMapping, TypeRanking
+from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries import schema
 from bfsql_sparql.queries.search import by_words
 from bfsql_sparql.settings import SparqlSettings
 
 PROBE = 5.0
 """Time limit in seconds for each query at opening."""
-MOST_SUBCLASSES = 50_000
-"""Most pairs of classes that are read; a store with more is used without them."""
 PORTABLE = "contains"
 """The search that every store supports."""
 _SHORTEST = 4

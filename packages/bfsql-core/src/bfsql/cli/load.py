@@ -146,6 +146,12 @@ class _LoadCommand(ConfiguredCommand):
     help="RDF: prefix that shortens ids.",
 )
 @click.option(
+    "--base-iri",
+    "base",
+    metavar="IRI",
+    help="RDF: what relative IRIs are resolved against.  [default: the name of the file]",
+)
+@click.option(
     "--language", "languages", multiple=True, metavar="TAG", help="RDF: language of texts to keep."
 )
 def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:

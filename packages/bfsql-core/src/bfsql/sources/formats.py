@@ -112,6 +112,8 @@ class SourceOptions:
     prefixes: Mapping[str, str] | None = field(default_factory=dict)
     """RDF: prefix to namespace, used to shorten ids before the prefixes of the files are. With
     None ids are whole IRIs in angle brackets."""
+    base: str | None = None
+    """RDF: what relative IRIs are resolved against; without it, the name of the file."""
     languages: tuple[str, ...] = ()
     """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
 

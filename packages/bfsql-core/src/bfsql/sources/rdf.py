@@ -2,44 +2,61 @@
 
 | statement | becomes |
 |---|---|
-| `s rdf:type t` | the type of node `s` |
+| `s rdf:type t` | the type of node `s`; of several the most specific, as for SPARQL stores |
 | `s p "text"` | metadata `p` of node `s`; `name` or `synonyms` if `p` means that |
 | `s p o`, both IRIs | an edge, and the nodes `s` and `o` |
+| one with a blank node | what `rdf_blank_nodes` finds that it says about nodes with an IRI |
 
 Subjects and objects are nodes without a type until a record assigns one (`protocol.md` 8).
-Statements with blank nodes are left out, because these lead nowhere; a note of the account has
-their number. N-Triples, N-Quads, Turtle, TriG and RDF/XML are read as streams, JSON-LD as a whole.
-The graphs of N-Quads, TriG and JSON-LD become one.
+Predicates of statements with blank nodes that say nothing else are listed in the metadata
+`blank_node_predicates` of their subject, and the account has their numbers. N-Triples, N-Quads,
+Turtle, TriG and RDF/XML are read as streams, JSON-LD as a whole. The graphs of N-Quads, TriG and
+JSON-LD become one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
-from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
+from bfsql.models.merge import UNTYPED
+from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, is_iri, value_of
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
+from bfsql.models.rdf_types import UNSPECIFIC
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions, check_library
+from bfsql.sources.rdf_choices import Choices, Name, by_preference
 from bfsql.sources.text import encoding_of, lines, open_utf8
 
 if TYPE_CHECKING:
+    from bfsql.sources.rdf_blank_nodes import BlankNodes
     from bfsql.sources.rdf_parsers import Quad
 
+BLANK_NODE_PREDICATES = "blank_node_predicates"
+"""Metadata of a node: the predicates of its statements with a blank node that were left out."""
+
 _TYPE = WELL_KNOWN["rdf"] + "type"
-_NAMES = {*map(Prefixes({}).full, NAME_PROPERTIES)}
+_SUBCLASS = WELL_KNOWN["rdfs"] + "subClassOf"
+_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES))}
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
-_XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
+_XML = re.compile(rb"""xmlns(?::([^\s=]+))?\s*=\s*["']([^"'<]+)["']""")
+_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"']+)\s+["']([^"'&<]+)["']""")
+_REFERENCE = re.compile(rb"&([^\s;&]+);")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_LISTED = 8
+_FILES = ("file:///", "<file:///")
 
 
 def open_rdf(
@@ -52,40 +69,45 @@ def open_rdf(
             error, with its line if the format has lines.
     """
     check_library(path, format_, "pyoxigraph", "rdf")
-    from bfsql.sources.rdf_parsers import quads
+    if options.base is not None and not is_iri(options.base):
+        raise SourceError(
+            path,
+            f"the base IRI is {options.base!r}, which is not an absolute IRI; name one such as "
+            "http://example.org/",
+        )
+    from bfsql.sources.rdf_parsers import base_of, quads
 
     if format_ != "rdfxml":
         account.encoding = encoding_of(path, options.encoding)
-    return _records(path, quads(path, format_, encoding=account.encoding), options, account)
+    base = options.base or base_of(Path(account.name))
+    found = quads(path, format_, encoding=account.encoding, base=base)
+    return _records(path, found, _Records(options, account, base))
 
 
-def _records(
-    path: Path, found: Iterator[Quad | Refusal], options: SourceOptions, account: SourceAccount
-) -> GraphStream:
-    records = _Records(options, account)
-    blank = 0
-    for quad in found:
-        if isinstance(quad, Refusal):
-            yield quad
-            continue
-        subject, predicate, object_, _ = quad
-        if not isinstance(subject, str) or not isinstance(object_, str | Literal):
-            blank += 1
-            continue
-        try:
-            records.add(subject, predicate, object_)
-        except Unusable as reason:
-            yield Refusal(path, None, str(reason))
-        if records.ready:
-            yield from records.ready
-            records.ready.clear()
-    records.finish_node()
-    yield from records.ready
-    if blank:
-        noun = (
-            "statement with a blank node was" if blank == 1 else "statements with blank nodes were"
-        )
-        account.note(f"{blank:,} {noun} left out")
+def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> GraphStream:
+    from bfsql.sources.rdf_blank_nodes import BlankNodes
+    from bfsql.sources.rdf_parsers import BlankNode
+
+    with closing(records), closing(BlankNodes()) as blank:
+        for quad in found:
+            if isinstance(quad, Refusal):
+                yield quad
+                continue
+            subject, predicate, object_, _ = quad
+            if type(subject) is BlankNode or type(object_) is BlankNode:
+                blank.add(subject, predicate, object_)
+                continue
+            try:
+                records.add(subject, predicate, object_)
+            except Unusable as reason:
+                yield Refusal(path, None, str(reason))
+            if records.ready:
+                yield from records.ready
+                records.ready.clear()
+        records.finish_node()
+        yield from records.ready
+        yield from records.of_blank_nodes(blank)
+        yield from records.of_choices()
 
 
 @dataclass(slots=True)
@@ -93,21 +115,23 @@ class _Node:
     """A node whose record is not complete yet."""
 
     id: str
-    entity_type: str
+    types: list[str]
+    """Their IRIs."""
+    names: list[Name]
     metadata: dict[str, Any]
 
 
 class _Records:
-    """Turns statements without blank nodes into records.
+    """Turns statements into records.
 
-    Consecutive statements that give a node its type and values become one record, if merging a
-    record of each has the same result. A load of Turtle then takes a sixth less time.
+    Consecutive statements that give a node its types, names and values become one record, if
+    merging a record of each has the same result. A load of Turtle then takes a sixth less time.
 
     Attributes:
         ready: Records that are complete.
     """
 
-    def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
+    def __init__(self, options: SourceOptions, account: SourceAccount, base: str) -> None:
         self.ready: list[GraphRecord] = []
         prefixes = options.prefixes
         self._short = _bracketed if prefixes is None else Prefixes(prefixes).short
@@ -116,6 +140,11 @@ class _Records:
         self._account = account
         self._seen: set[str] = set()
         self._node: _Node | None = None
+        self._choices = Choices(options.languages)
+        self._has_foreign_names = False
+        self._base = base
+        self._is_relative = options.base is not None  # whether the account notes it
+        self.close = self._choices.close
 
     def add(self, subject: str, predicate: str, object_: str | Literal) -> None:
         """Add a statement.
@@ -129,11 +158,12 @@ class _Records:
         id_ = self._short(subject)
         if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
-                key, value = self._field(predicate, object_)
-                self._describe(id_, self._default_type, key, value)
+                self._add_value(id_, predicate, object_)
         elif predicate == _TYPE:
-            self._describe(id_, self._short(object_))
+            self._present(id_).types.append(object_)
         else:
+            if predicate == _SUBCLASS:
+                self._choices.add_subclass(subject, object_)
             relation, other = self._short(predicate), self._short(object_)
             for end in (id_, other):
                 if end not in self._seen:
@@ -141,51 +171,162 @@ class _Records:
                     self._remember(end)
             self.ready.append(EdgeRecord(id_, relation, other))
 
-    def _field(self, predicate: str, literal: Literal) -> tuple[str, Any]:
-        """The key and the value of metadata."""
+    def _add_value(self, id_: str, predicate: str, literal: Literal) -> None:
         value = value_of(literal)
-        if predicate in _NAMES:
-            return "name", str(value)
-        if predicate in _SYNONYMS:
-            return "synonyms", [str(value)]
-        return self._short(predicate), value
-
-    def _describe(self, id_: str, entity_type: str, key: str = "", value: Any = None) -> None:
-        """Add a type or a value to the present node, or to the next one."""
-        # Merging omits a name that is the id if there is another record, and sorts lists.
-        alone = (key == "name" and value == id_) or (isinstance(value, list) and len(value) > 1)
-        node = self._node
-        if (
-            node is None
-            or alone
-            or node.id != id_
-            or (entity_type and node.entity_type and entity_type != node.entity_type)
-            or key in node.metadata
-        ):
+        if (rank := _NAMES.get(predicate)) is not None:
+            language = literal.language
+            name = (rank, language.lower() if language else "", str(value))
+            self._present(id_).names.append(name)
+        elif predicate in _SYNONYMS:
+            self._present(id_, "synonyms").metadata["synonyms"] = [str(value)]
+        elif isinstance(value, list) and len(value) > 1:
+            self.finish_node()  # merging sorts lists
+            self._present(id_).metadata[self._short(predicate)] = value
             self.finish_node()
-            self._node = node = _Node(id_, entity_type, {})
+        else:
+            key = self._short(predicate)
+            self._present(id_, key).metadata[key] = value
+
+    def _present(self, id_: str, key: str = "") -> _Node:
+        """The node of the present record, or of the next one if the present has the key."""
+        node = self._node
+        if node is None or node.id != id_ or key in node.metadata:
+            self.finish_node()
+            self._node = node = _Node(id_, [], [], {})
             self._remember(id_)
         else:
-            node.entity_type = node.entity_type or entity_type
             self._account.nodes += 1
             self._account.joined_nodes += 1
-        if key:
-            node.metadata[key] = value
-        if alone:
-            self.finish_node()
+        return node
 
     def finish_node(self) -> None:
         """Complete the record of the present node, if there is one."""
         node, self._node = self._node, None
-        if node is not None:
-            metadata = dict(sorted(node.metadata.items()))  # as merging orders it
-            self.ready.append(NodeRecord(node.id, node.entity_type, metadata))
+        if node is None:
+            return
+        types, names, metadata = node.types, node.names, node.metadata
+        entity_type = self._short(types[0]) if types else self._default_type
+        if len(types) > 1 or len(names) > 1:
+            entity_type = self._several(node)
+        elif names:
+            _, language, metadata["name"] = names[0]
+            self._choices.names[language] += 1
+        if (len(metadata) > 1 or types) and metadata.get("name") == node.id:
+            del metadata["name"]  # as in merging: what `created_node` says does not count
+        # Sorted as merging does.
+        self.ready.append(NodeRecord(node.id, entity_type, dict(sorted(metadata.items()))))
+
+    def _several(self, node: _Node) -> str:
+        """The main type of a node with several types or names, unless it is chosen later."""
+        names, types = node.names, list(dict.fromkeys(node.types))
+        self._choices.names.update(language for _, language, _ in names)
+        specific = [type_ for type_ in types if type_ not in UNSPECIFIC]
+        if len(specific) > 1 or len({language for _, language, _ in names}) > 1:
+            self._choices.add(node.id, types, names)
+            return self._default_type
+        self._put_types(types := specific or types[:1], node.types, node.metadata)
+        self._put_names(by_preference(names, ()), node.metadata)
+        return self._short(types[0]) if types else self._default_type
+
+    def _put_types(self, main: list[str], types: Iterable[str], metadata: dict[str, Any]) -> None:
+        others = {self._short(type_) for type_ in types if type_ not in main[:1]} - {UNTYPED}
+        if others:
+            metadata["other_types"] = sorted(others)
+
+    def _put_names(self, names: list[str], metadata: dict[str, Any]) -> None:
+        if names:
+            metadata["name"] = names[0]
+        if len(names) > 1:
+            metadata["synonyms"] = sorted({*names[1:], *metadata.get("synonyms", ())})
+
+    def of_choices(self) -> GraphStream:
+        """The types and names that depend on the whole file, which a note reports."""
+        several = False
+        for id_, types, names in self._choices.chosen():
+            metadata: dict[str, Any] = {}
+            self._put_types(types, types, metadata)
+            self._put_names(names, metadata)
+            several = several or len(names) > 1
+            self._account.nodes -= 1  # counted with its statements
+            self._account.joined_nodes -= 1
+            main = self._short(types[0]) if types else self._default_type
+            yield NodeRecord(id_, main, metadata)
+        if several and (languages := self._choices.languages):
+            self._account.note(
+                f"names are in the language {languages[0]} where there is one; names in others "
+                "are synonyms. --language selects languages"
+            )
+
+    def of_blank_nodes(self, blank: BlankNodes) -> GraphStream:
+        """What is known from statements with blank nodes; notes say what they were."""
+        blank.complete()
+        lost, edges, values = Counter[str](), 0, 0
+        for found in blank.findings():
+            id_, metadata = self._short(found.subject), dict[str, Any]()
+            for predicate, object_ in dict.fromkeys(found.edges):
+                self.add(found.subject, predicate, object_)
+                edges += 1
+            for path, terms in found.values.items():
+                metadata[".".join(map(self._short, path))] = self._values(terms)
+                values += len(terms)
+            for predicate, records in found.records.items():
+                metadata[self._short(predicate)] = [
+                    {self._short(key): self._values(terms) for key, terms in record.items()}
+                    for record in records
+                ]
+                values += len(records)
+            if found.lost:
+                lost.update(found.lost)
+                metadata[BLANK_NODE_PREDICATES] = sorted({*map(self._short, found.lost)})
+            if metadata:
+                self.ready.append(NodeRecord(id_, self._default_type, metadata))
+            self.finish_node()
+            yield from self.ready
+            self.ready.clear()
+        for annotation in blank.annotations():
+            ends = map(self._short, annotation.edge)
+            known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
+            yield EdgeRecord(*ends, known)
+        self._note_blank_nodes(lost + blank.lost, edges, values)
+
+    def _values(self, terms: Iterable[str | Literal]) -> Any:
+        """The values of terms in the wanted languages: one, or a list of several."""
+        found = [
+            self._short(term) if isinstance(term, str) else value_of(term)
+            for term in terms
+            if isinstance(term, str) or in_languages(term, self._languages)
+        ]
+        return found[0] if len(found) == 1 else found
+
+    def _note_blank_nodes(self, lost: Mapping[str, int], edges: int, values: int) -> None:
+        if edges or values:
+            self._account.note(
+                f"of statements with blank nodes, {edges:,} became edges (restrictions of classes, "
+                f"members of lists) and {values:,} metadata"
+            )
+        if lost:
+            ranked = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{self._short(iri)} {n:,}" for iri, n in ranked[:_LISTED])
+            more = f" and {len(ranked) - _LISTED:,} more" if len(ranked) > _LISTED else ""
+            number = sum(lost.values())
+            noun = "statement with a blank node" if number == 1 else "statements with blank nodes"
+            were = "was" if number == 1 else "were"
+            self._account.note(
+                f"{number:,} {noun} {were} left out, by predicate: {listed}{more}; "
+                f"{BLANK_NODE_PREDICATES} of the nodes lists them"
+            )
 
     def _remember(self, id_: str) -> None:
         # Forgotten nodes are merely emitted again: records of one id are merged.
         if len(self._seen) >= 1 << 16:
             self._seen.clear()
         self._seen.add(id_)
+        if not self._is_relative and id_.startswith(_FILES):
+            self._is_relative = True
+            self._account.note(
+                f"its relative IRIs were resolved against {self._base}, for instance {id_}; "
+                "--base-iri names another IRI"
+            )
 
 
 def _bracketed(iri: str) -> str:
@@ -224,11 +365,22 @@ def _declared(path: Path, format_: str, encoding: str | None) -> Any:
                     yield found[1].decode(), found[2].decode()
     elif format_ == "rdfxml":
         with open_bytes(path) as stream:
-            for prefix, namespace in _XML.findall(stream.read(1 << 16)):
-                yield prefix.decode(), namespace.decode()
+            yield from _in_xml(stream.read(1 << 16))
     elif format_ == "jsonld":
         with open_utf8(path, encoding_of(path, encoding)) as stream:
             yield from _in_context(stream.read())
+
+
+def _in_xml(head: bytes) -> Any:
+    entities = dict(_ENTITY.findall(head))
+    found = [
+        (prefix.decode(), _REFERENCE.sub(lambda name: entities.get(name[1], b""), name).decode())
+        for prefix, name in _XML.findall(head)
+    ]
+    yield from (pair for pair in found if pair[0])
+    # Ids are never shortened by the default namespace where another prefix does.
+    known = {*WELL_KNOWN.values(), *(namespace for prefix, namespace in found if prefix)}
+    yield from (pair for pair in found if not pair[0] and pair[1] not in known)
 
 
 def _in_context(content: bytes) -> Any:

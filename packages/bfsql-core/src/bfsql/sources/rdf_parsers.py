@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import pyoxigraph
 from pydantic_core import from_json, to_json
@@ -27,6 +27,7 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
+from bfsql.sources.formats import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf_guard import check_document, open_guarded
 from bfsql.sources.text import (
@@ -68,78 +69,68 @@ what follows than the guard did."""
 
 @dataclass(frozen=True, slots=True)
 class BlankNode:
-    """A blank node by its number."""
+    """A blank node by the label that the parser gives it."""
 
-    number: int
+    name: str
 
 
 Quad: TypeAlias = tuple[Term | BlankNode, str, Term | BlankNode, Term | BlankNode]
 """Subject, predicate, object and graph; the graph is None outside of named graphs."""
-
-_Blank: TypeAlias = Callable[[pyoxigraph.BlankNode], BlankNode | None]
 
 
 def quads(
     path: Path,
     format_: str,
     *,
-    blank_numbers: Iterator[int] | None = None,
     encoding: str | None = None,
+    base: str = "",
 ) -> Iterator[Quad | Refusal]:
     """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        blank_numbers: Numbers for the blank nodes, in the order of the file. Memory then grows
-            with the number of blank nodes. Without them every blank node is None.
         encoding: Encoding of the text, UTF-8 by default; RDF/XML declares its own.
+        base: What relative IRIs are resolved against; by default `base_of` the path.
 
     Raises:
         SourceError: A syntax error, in formats that cannot continue after one, with its line if
             the format has lines; or the file is not in the encoding.
     """
-    blank = _no_number if blank_numbers is None else partial(_number, {}, blank_numbers)
+    base = base or base_of(path)
     if format_ == "rdfxml":
-        return _rdf_xml(path, blank)
-    return _READERS[format_](path, format_, encoding_of(path, encoding), blank)
+        return _rdf_xml(path, base)
+    return _READERS[format_](path, format_, encoding_of(path, encoding), base)
+
+
+def base_of(path: Path) -> str:
+    """What relative IRIs of a file are resolved against: its name, without its folder."""
+    name = path.stem if path.suffix.lower() in PACKED else path.name
+    return f"file:///{quote(name)}"
 
 
 # --- terms --------------------------------------------------------------------
 
 
-def _no_number(_node: pyoxigraph.BlankNode) -> None:
-    return None
-
-
-def _number(
-    nodes: dict[str, BlankNode], numbers: Iterator[int], node: pyoxigraph.BlankNode
-) -> BlankNode:
-    found = nodes.get(node.value)
-    if found is None:
-        found = nodes[node.value] = BlankNode(next(numbers))
-    return found
-
-
-def _plain(path: Path, quads: Iterable[pyoxigraph.Quad], blank: _Blank) -> Iterator[Any]:
+def _plain(path: Path, quads: Iterable[pyoxigraph.Quad]) -> Iterator[Any]:
     """Statements of the parser, as plain ones."""
     for subject, predicate, object_, graph in quads:
         if type(object_) is pyoxigraph.Triple:
             yield Refusal(path, None, "the object of a statement is a statement, which is not read")
             continue
         yield (
-            subject.value if type(subject) is NamedNode else blank(subject),
+            subject.value if type(subject) is NamedNode else BlankNode(subject.value),
             predicate.value,
-            object_.value if type(object_) is NamedNode else _object(object_, blank),
-            None if type(graph) is DefaultGraph else _object(graph, blank),
+            object_.value if type(object_) is NamedNode else _object(object_),
+            None if type(graph) is DefaultGraph else _object(graph),
         )
 
 
-def _object(term: Any, blank: _Blank) -> Term | BlankNode:
+def _object(term: Any) -> Term | BlankNode:
     if type(term) is NamedNode:
         return str(term.value)
     if type(term) is pyoxigraph.BlankNode:
-        return blank(term)
+        return BlankNode(term.value)
     if term.language:
         return Literal(term.value, term.language)
     datatype = term.datatype.value
@@ -149,7 +140,7 @@ def _object(term: Any, blank: _Blank) -> Term | BlankNode:
 # --- N-Triples and N-Quads ----------------------------------------------------
 
 
-def _lines(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
+def _lines(path: Path, format_: str, encoding: str, _base: str) -> Iterator[Quad | Refusal]:
     kind = "N-Quads" if format_ == "nquads" else "N-Triples"
     with open_guarded(path, format_, encoding) as stream:
         number = 0
@@ -161,7 +152,7 @@ def _lines(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Q
             except (SyntaxError, MemoryError):
                 found = []
             if len(found) == block.count(b"\n") + (not block.endswith(b"\n")):
-                yield from _plain(path, found, blank)
+                yield from _plain(path, found)
                 number += len(found)
                 continue
             for raw in lines(BytesIO(block)):
@@ -170,7 +161,7 @@ def _lines(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Q
                 if isinstance(statements, str):
                     yield Refusal(path, number, f"is not a statement in {kind}: {statements}")
                 else:
-                    yield from _plain(path, statements, blank)
+                    yield from _plain(path, statements)
 
 
 def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigraph.Quad] | str:
@@ -210,11 +201,10 @@ def _reason(error: SyntaxError) -> str:
 # --- Turtle and TriG ----------------------------------------------------------
 
 
-def _turtle(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
-    base = path.absolute().as_uri()
+def _turtle(path: Path, format_: str, encoding: str, base: str) -> Iterator[Quad | Refusal]:
     with open_guarded(path, format_, encoding) as stream:
         parser = parse(stream, FORMATS[format_], base_iri=base, lenient=True)
-        found: Any = _plain(path, parser, blank)
+        found: Any = _plain(path, parser)
         while found is not None:
             try:
                 yield from found
@@ -225,7 +215,7 @@ def _turtle(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[
                     raise SourceError(path, f"bad syntax: {reason}", error.lineno) from error
                 reason = f"bad syntax: {reason}; the rest of the statement is left out"
                 yield Refusal(path, error.lineno, reason)
-                found = _plain(path, parser, blank)
+                found = _plain(path, parser)
             except MemoryError as error:
                 raise SourceError(path, TOO_LONG) from error
 
@@ -233,33 +223,33 @@ def _turtle(path: Path, format_: str, encoding: str, blank: _Blank) -> Iterator[
 # --- RDF/XML and JSON-LD ------------------------------------------------------
 
 
-def _rdf_xml(path: Path, blank: _Blank) -> Iterator[Quad | Refusal]:
+def _rdf_xml(path: Path, base: str) -> Iterator[Quad | Refusal]:
     with open_guarded(path, "rdfxml", "utf-8") as stream:
         try:
-            yield from _plain(path, _parsed_xml(path, XmlText(stream)), blank)
+            yield from _plain(path, _parsed_xml(base, XmlText(stream)))
         except SyntaxError as error:
             reason = f"is not RDF/XML: {_reason(error)}"
-            raise SourceError(path, reason, _faulty_line(path)) from error
+            raise SourceError(path, reason, _faulty_line(path, base)) from error
 
 
-def _parsed_xml(path: Path, text: XmlText) -> pyoxigraph.QuadParser:
+def _parsed_xml(base: str, text: XmlText) -> pyoxigraph.QuadParser:
     source: Any = text
-    return parse(source, RdfFormat.RDF_XML, base_iri=path.absolute().as_uri(), lenient=True)
+    return parse(source, RdfFormat.RDF_XML, base_iri=base, lenient=True)
 
 
-def _faulty_line(path: Path) -> int | None:
+def _faulty_line(path: Path, base: str) -> int | None:
     """The line of a syntax error, which the parser of RDF/XML does not report."""
     with open_guarded(path, "rdfxml", "utf-8") as stream:
         text = XmlText(stream, by_line=True)
         try:
-            for _ in _parsed_xml(path, text):
+            for _ in _parsed_xml(base, text):
                 pass
         except SyntaxError:
             return text.line
     return None
 
 
-def _json_ld(path: Path, _format: str, encoding: str, blank: _Blank) -> Iterator[Quad | Refusal]:
+def _json_ld(path: Path, _format: str, encoding: str, base: str) -> Iterator[Quad | Refusal]:
     with open_utf8(path, encoding) as stream:
         content = stream.read()
     try:
@@ -270,11 +260,8 @@ def _json_ld(path: Path, _format: str, encoding: str, blank: _Blank) -> Iterator
         raise SourceError(path, reason, int(line[1]) if line else None) from error
     check_json_ld(path, parsed)
     document = to_json(with_local_contexts(path, parsed))
-    base = path.absolute().as_uri()
     try:
-        yield from _plain(
-            path, parse(document, RdfFormat.JSON_LD, base_iri=base, lenient=True), blank
-        )
+        yield from _plain(path, parse(document, RdfFormat.JSON_LD, base_iri=base, lenient=True))
     except SyntaxError as error:
         raise SourceError(path, f"is not JSON-LD: {_reason(error)}") from error
     except MemoryError as error:

@@ -25,6 +25,7 @@ from bfsql.models import EdgeRecord, GraphRecord
 from bfsql.models.json_values import as_text
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import JSON, WELL_KNOWN, Literal, is_iri
+from bfsql.models.rdf_types import UNTYPED
 from bfsql_sparql.mapping import (
     NOT_EDGES,
     OBJECT,
@@ -32,7 +33,6 @@ from bfsql_sparql.mapping import (
     REIFIES,
     SUBJECT,
     TYPE,
-    UNTYPED,
     RdfMapping,
 )
 from bfsql_sparql.queries.graph import iri, literal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bfsql_sparql.mapping import UNTYPED
+from bfsql.models.rdf_types import UNTYPED
 from bfsql_sparql.queries.graph import exists, iris, is_node, of_any, text, typed, within
 
 if TYPE_CHECKING:

@@ -1,0 +1,278 @@
+"""What the statements with blank nodes say about nodes that have an IRI.
+
+Ontologies describe classes by anonymous ones. What follows from such a description for the named
+class is an edge or a value of it:
+
+| statement | follows |
+|---|---|
+| `C subClassOf [onProperty p; someValuesFrom D]` | `C p D` |
+| the same with `hasValue v`, or at least one of `onClass D` | `C p v`, `C p D` |
+| the same with `equivalentClass` or `type` in place of `subClassOf` | the same |
+| `C subClassOf [intersectionOf (A B ...)]` | `C subClassOf A`, and so on, at any depth |
+| `[annotatedSource s; annotatedProperty p; annotatedTarget o; q v]` | `q v`, of the edge `s p o` |
+| `s p (a b ...)`, a list | `s p a`, `s p b`, and so on, without their order |
+| `s p [q v; ...]`, any other | the value `v` of `p` and `q`, unless it is blank |
+
+The statements wait in a temporary file until all have been read, since they may come in any order.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
+
+from bfsql.models.rdf import WELL_KNOWN, Literal
+from bfsql.sources.rdf_parsers import BlankNode
+
+_RDF, _RDFS, _OWL = WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"]
+_TYPE, _FIRST, _REST, _NIL = (f"{_RDF}{name}" for name in ("type", "first", "rest", "nil"))
+_SUBCLASS = f"{_RDFS}subClassOf"
+_AXIOMS = {_SUBCLASS, f"{_OWL}equivalentClass", _TYPE}
+"""Predicates from a node to a description of its class."""
+_ON, _ALL_OF, _SOME, _CLASS = (
+    f"{_OWL}{name}" for name in ("onProperty", "intersectionOf", "someValuesFrom", "onClass")
+)
+_AT_LEAST = {f"{_OWL}minQualifiedCardinality", f"{_OWL}qualifiedCardinality"}
+_SOURCE, _PROPERTY, _TARGET = (
+    f"{_OWL}annotated{name}" for name in ("Source", "Property", "Target")
+)
+_BATCH = 1_000
+_IRI, _BLANK, _LITERAL = range(3)
+"""Kinds of objects."""
+
+Object: TypeAlias = str | Literal | BlankNode
+_Description: TypeAlias = dict[str, list[Object]]
+
+_TABLE = """
+CREATE TABLE statement (
+    n INTEGER PRIMARY KEY, blank INTEGER, s TEXT, p TEXT, kind INTEGER, o TEXT,
+    language TEXT, datatype TEXT
+)
+"""
+_INSERT = """
+INSERT INTO statement (blank, s, p, kind, o, language, datatype) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_OF_IRIS = "SELECT s, p, o FROM statement WHERE NOT blank ORDER BY s, n"
+_OF_BLANK = "SELECT p, kind, o, language, datatype FROM statement WHERE blank AND s = ? ORDER BY n"
+_ROOTS = """
+SELECT DISTINCT s FROM statement WHERE blank
+AND s NOT IN (SELECT o FROM statement WHERE kind = 1) ORDER BY n
+"""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What follows for one node."""
+
+    subject: str
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    """Predicates and objects, which are IRIs."""
+    values: dict[tuple[str, ...], list[str | Literal]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Values by the one or two predicates that lead to them."""
+    records: dict[str, list[dict[str, list[str | Literal]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Values of several blank nodes with the same predicate, which belong together."""
+    lost: list[str] = field(default_factory=list)
+    """The predicates of what is not read, one for each statement."""
+
+
+@dataclass(slots=True)
+class Annotation:
+    """Statements about an edge."""
+
+    edge: tuple[str, str, str]
+    values: dict[str, list[str | Literal]]
+
+
+class BlankNodes:
+    """The statements of one file with a blank node at an end.
+
+    Attributes:
+        lost: Predicates of statements that belong to no node with an IRI, with their numbers;
+            complete after `annotations`.
+    """
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+        self._waiting: list[tuple[object, ...]] = []
+        self._connection = sqlite3.connect("", check_same_thread=False)
+        self._connection.execute(_TABLE)
+
+    def add(self, subject: str | BlankNode, predicate: str, object_: Object) -> None:
+        """Add a statement."""
+        blank = isinstance(subject, BlankNode)
+        name = subject.name if isinstance(subject, BlankNode) else subject
+        self._waiting.append((blank, name, predicate, *_columns(object_)))
+        if len(self._waiting) >= _BATCH:
+            self._flush()
+
+    def complete(self) -> None:
+        """Prepare for reading, after the last statement."""
+        self._flush()
+        self._connection.execute("CREATE INDEX statement_s ON statement (blank, s)")
+        self._connection.execute("CREATE INDEX statement_o ON statement (kind, o)")
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._connection.close()
+
+    def findings(self) -> Iterator[Findings]:
+        """What follows for each node with an IRI, by its IRI."""
+        rows = self._connection.execute(_OF_IRIS)
+        for subject, group in groupby(rows, itemgetter(0)):
+            found = Findings(subject)
+            others: dict[str, list[str]] = defaultdict(list)
+            for _, predicate, name in group:
+                if predicate in _AXIOMS:
+                    self._read_class(found, predicate, name)
+                else:
+                    others[predicate].append(name)
+            for predicate, names in others.items():
+                read = [self._read_value(found, predicate, name) for name in names]
+                records = [record for record in read if record]
+                if len(records) > 1:
+                    found.records[predicate] = records
+                for record in records if len(records) == 1 else ():
+                    found.values |= {(predicate, key): value for key, value in record.items()}
+            yield found
+
+    def annotations(self) -> Iterator[Annotation]:
+        """The statements about edges, in their order."""
+        for (name,) in self._connection.execute(_ROOTS).fetchall():
+            description = self._description(name)
+            subject, predicate, object_ = (
+                description.pop(key, [None])[0] for key in (_SOURCE, _PROPERTY, _TARGET)
+            )
+            types = description.pop(_TYPE, [])
+            is_edge = isinstance(subject, str) and isinstance(object_, str)
+            values: dict[str, list[str | Literal]] = defaultdict(list)
+            for key, objects in description.items():
+                for one in objects:
+                    if is_edge and not isinstance(one, BlankNode):
+                        values[key].append(one)
+                    else:
+                        self.lost[key] += 1
+            if not description:
+                self.lost[_TYPE] += len(types)
+            if isinstance(subject, str) and isinstance(object_, str) and values:
+                yield Annotation((subject, str(predicate), object_), values)
+
+    # --- descriptions of classes --------------------------------------------------
+
+    def _read_class(self, found: Findings, predicate: str, name: str) -> None:
+        """Read the description of a class, and those that it is the intersection of."""
+        waiting, seen = [name], {name}
+        while waiting:
+            description = self._description(waiting.pop())
+            members = self._listed(description.get(_ALL_OF, ()))
+            for member in members:
+                if isinstance(member, str):
+                    found.edges.append((_TYPE if predicate == _TYPE else _SUBCLASS, member))
+                elif isinstance(member, BlankNode) and member.name not in seen:
+                    seen.add(member.name)
+                    waiting.append(member.name)
+            if _ON in description:
+                self._read_restriction(found, description)
+            elif not members:
+                form = next((key for key in description if key != _TYPE), predicate)
+                found.lost.append(form)
+
+    def _read_restriction(self, found: Findings, description: _Description) -> None:
+        property_ = description[_ON][0]
+        if not isinstance(property_, str):
+            found.lost.append(_ON)
+            return
+        objects = [*description.get(_SOME, ()), *description.get(f"{_OWL}hasValue", ())]
+        least = [one for key in _AT_LEAST for one in description.get(key, ())]
+        if any(isinstance(one, Literal) and one.text.strip("0 ") for one in least):
+            objects += description.get(_CLASS, ())
+        read = 0
+        for one in objects:
+            if isinstance(one, BlankNode):
+                inner = self._listed(self._description(one.name).get(_ALL_OF, ()))
+                named = [(property_, member) for member in inner if isinstance(member, str)]
+                found.edges += named
+                read += bool(named)
+            elif isinstance(one, Literal):
+                found.values[property_,].append(one)
+                read += 1
+            else:
+                found.edges.append((property_, one))
+                read += 1
+        if read < max(1, len(objects)):
+            found.lost.append(property_)
+
+    # --- other descriptions -------------------------------------------------------
+
+    def _read_value(
+        self, found: Findings, predicate: str, name: str
+    ) -> dict[str, list[str | Literal]]:
+        """The values of a blank node; those of a list are added to the findings at once."""
+        record: dict[str, list[str | Literal]] = defaultdict(list)
+        description = self._description(name)
+        if _FIRST in description:
+            for one in self._listed([BlankNode(name)]):
+                if isinstance(one, BlankNode):
+                    found.lost.append(predicate)
+                elif isinstance(one, Literal):
+                    found.values[predicate,].append(one)
+                else:
+                    found.edges.append((predicate, one))
+            return record
+        if not description:
+            found.lost.append(predicate)
+        for key, objects in description.items():
+            for one in objects:
+                if isinstance(one, BlankNode):
+                    found.lost.append(key)
+                else:
+                    record[key].append(one)
+        return record
+
+    def _listed(self, heads: Sequence[Object]) -> list[Object]:
+        """The items of lists."""
+        items: list[Object] = []
+        seen: set[str] = set()
+        waiting = [head.name for head in heads if isinstance(head, BlankNode)]
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            description = self._description(name)
+            items += description.get(_FIRST, ())
+            waiting += [x.name for x in description.get(_REST, ()) if isinstance(x, BlankNode)]
+        return items
+
+    def _description(self, name: str) -> _Description:
+        """The statements about a blank node."""
+        found: _Description = defaultdict(list)
+        for predicate, *columns in self._connection.execute(_OF_BLANK, (name,)):
+            found[predicate].append(_object(*columns))
+        return dict(found)
+
+    def _flush(self) -> None:
+        self._connection.executemany(_INSERT, self._waiting)
+        self._waiting.clear()
+
+
+def _columns(term: Object) -> tuple[int, str, str | None, str | None]:
+    if isinstance(term, BlankNode):
+        return _BLANK, term.name, None, None
+    if isinstance(term, Literal):
+        return _LITERAL, term.text, term.language, term.datatype
+    return _IRI, term, None, None
+
+
+def _object(kind: int, text: str, language: str | None, datatype: str | None) -> Object:
+    if kind == _BLANK:
+        return BlankNode(text)
+    return Literal(text, language, datatype) if kind == _LITERAL else text
