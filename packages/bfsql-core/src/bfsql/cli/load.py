@@ -152,6 +152,12 @@ class _LoadCommand(ConfiguredCommand):
     help="RDF: what relative IRIs are resolved against.  [default: the name of the file]",
 )
 @click.option(
+    "--context",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="JSON-LD: the context of files that refer to one elsewhere.",
+)
+@click.option(
     "--language", "languages", multiple=True, metavar="TAG", help="RDF: language of texts to keep."
 )
 def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:

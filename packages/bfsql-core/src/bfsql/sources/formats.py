@@ -114,6 +114,8 @@ class SourceOptions:
     None ids are whole IRIs in angle brackets."""
     base: str | None = None
     """RDF: what relative IRIs are resolved against; without it, the name of the file."""
+    context: Path | None = None
+    """JSON-LD: a file with the context of documents that refer to one elsewhere."""
     languages: tuple[str, ...] = ()
     """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
 

@@ -43,6 +43,10 @@ _FORMS = (
 )
 
 
+_MIXED = (("entities", "relations"), ("nodes", "rels"))
+"""Keys of the lists of nodes and of edges as the MCP memory server and APOC write them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Graph:
     """The common representation of all forms with nodes and edges."""
@@ -99,6 +103,9 @@ def _is_lines(content: bytes) -> bool:
 def _records(
     path: Path, document: Any, options: SourceOptions, account: SourceAccount
 ) -> GraphStream:
+    for keys in _MIXED:
+        if isinstance(document, dict) and all(isinstance(document.get(k), list) for k in keys):
+            document = [item for key in keys for item in document[key]]
     graph = _recognised(document, options)
     if graph is not None:
         account.note(f"read as {graph.form}")

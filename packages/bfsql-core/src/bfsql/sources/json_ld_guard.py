@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.sources.xml_guard import LONGEST_IRI, LONGEST_LITERAL, LONGEST_NAMESPACE
 
 _LIMITS = {"@context": LONGEST_NAMESPACE, "@id": LONGEST_IRI, "@type": LONGEST_IRI}
 """Most characters of the texts below some keys."""
+_BEGINNING = re.compile(
+    r'\s*(?:\{\s*"@(?:context|graph|id|type)"|\[\s*\{\s*"@(?:context|id|type)"'
+    r'|\{(?:[^"\[]|"[^"]*")*?"@context"\s*:)'
+)
+_SCHEMA_ORG = {"schema.org", "schema.org/docs/jsonldcontext.jsonld", "www.schema.org"}
+_RO_CRATE = re.compile(r"https?://(?:www\.)?(?:w3id\.org/ro|researchobject\.org)/.*context")
+_RO_CRATE_CONTEXT = {
+    "@vocab": "http://schema.org/",
+    "File": "http://schema.org/MediaObject",
+    "conformsTo": "http://purl.org/dc/terms/conformsTo",
+    "RepositoryObject": "http://pcdm.org/models#Object",
+    "RepositoryCollection": "http://pcdm.org/models#Collection",
+    "hasMember": "http://pcdm.org/models#hasMember",
+    "hasFile": "http://pcdm.org/models#hasFile",
+    "FormalParameter": "https://bioschemas.org/FormalParameter",
+    "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow",
+    "input": "https://bioschemas.org/properties/input",
+    "output": "https://bioschemas.org/properties/output",
+}
+"""The terms of RO-Crate that are not those of schema.org."""
 
 
 def check_json_ld(name: object, document: Any) -> None:
@@ -36,34 +59,66 @@ def check_json_ld(name: object, document: Any) -> None:
                 waiting += [(key, LONGEST_IRI), (item, min(most, _LIMITS.get(key, most)))]
 
 
-def with_local_contexts(path: Path, value: Any) -> Any:
-    """A JSON-LD document without remote contexts; schema.org's is replaced by its vocabulary.
+def is_json_ld(text: str) -> bool:
+    """Whether JSON begins like JSON-LD: an object with a context, or whose first key is one."""
+    return _BEGINNING.match(text) is not None
+
+
+def with_local_contexts(path: Path, value: Any, given: Path | None = None) -> Any:
+    """A JSON-LD document without remote contexts; those that are built in are replaced.
+
+    Args:
+        path: The document, for the error message.
+        value: Its JSON.
+        given: A file with the context to use in place of other remote contexts.
 
     Raises:
-        SourceError: Another context is a remote document.
+        SourceError: Another context is a remote document; or the file has no context.
     """
+    other = None if given is None else _context_of(given)
+    return _replaced(path, value, other)
+
+
+def _context_of(path: Path) -> Any:
+    try:
+        found = from_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise SourceError(path, f"cannot be read as a context of JSON-LD: {error}") from error
+    if not isinstance(found, dict):
+        raise SourceError(path, "is not a context of JSON-LD, which is a JSON object")
+    return found.get("@context", found)
+
+
+def _replaced(path: Path, value: Any, other: Any) -> Any:
     if isinstance(value, list):
-        return [with_local_contexts(path, item) for item in value]
+        return [_replaced(path, item, other) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {key: with_local_contexts(path, item) for key, item in value.items()}
+    found = {key: _replaced(path, item, other) for key, item in value.items()}
     if "@context" in found:
         context = found["@context"]
         listed = context if isinstance(context, list) else [context]
-        found["@context"] = [_local_context(path, part) for part in listed]
+        parts = [_local_context(path, part, other) for part in listed]
+        found["@context"] = [
+            one for part in parts for one in (part if isinstance(part, list) else [part])
+        ]
     return found
 
 
-def _local_context(path: Path, context: Any) -> Any:
+def _local_context(path: Path, context: Any, other: Any) -> Any:
     remote = context if isinstance(context, str) else None
     if isinstance(context, dict) and isinstance(context.get("@import"), str):
         remote = context["@import"]
     if remote is None:
         return context
-    if remote.rstrip("/") in {"https://schema.org", "http://schema.org"}:
+    if remote.rstrip("/").partition("://")[2] in _SCHEMA_ORG:
         return {"@vocab": "http://schema.org/"}
+    if _RO_CRATE.match(remote):
+        return _RO_CRATE_CONTEXT
+    if other is not None:
+        return _replaced(path, {"@context": other}, None)["@context"]
     raise SourceError(
         path,
         f"its context {remote!r} is another document, and nothing is fetched while reading; "
-        "include the context in the file",
+        "include the context in the file, or save it, and name it with --context FILE",
     )

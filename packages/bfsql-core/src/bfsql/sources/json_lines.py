@@ -15,6 +15,15 @@ from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_utf8
 JsonObject: TypeAlias = dict[str, Any]
 
 
+def is_lines(text: str) -> bool:
+    """Whether a text begins with two lines that are objects."""
+    first, _, rest = text.lstrip().partition("\n")
+    try:
+        return isinstance(from_json(first), dict) and rest.lstrip().startswith("{")
+    except ValueError:
+        return False
+
+
 def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Unusable]]:
     """Every line that is not blank: its 1-based number, and its object or why it has none."""
     with open_utf8(path, encoding) as stream:

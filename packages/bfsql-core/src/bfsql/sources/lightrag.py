@@ -1,5 +1,7 @@
 """The attributes of LightRAG's GraphML file (`graph_chunk_entity_relation.graphml`).
 
+Older versions, and nano-graphrag, write texts and ids in quotes, and no `entity_id`.
+
 | attribute | of nodes | of edges |
 |---|---|---|
 | `entity_id`, `entity_type` | name and type | |
@@ -18,11 +20,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from bfsql.sources.attributes import ID
+
 NAME = "entity_id"
 """The attribute with the name."""
 
-_OF_NODES = {"entity_id", "entity_type", "source_id"}
-_OF_EDGES = {"keywords", "description", "source_id"}
+_OF_NODES = {"entity_type", "description", "source_id"}
+_OF_EDGES = {"description", "source_id"}
 _SEPARATOR = "<SEP>"
 _UNKNOWN = {"UNKNOWN", "unknown_source"}
 """The value that LightRAG writes for a missing value."""
@@ -35,6 +39,8 @@ def is_lightrag(of_nodes: Collection[str], of_edges: Collection[str]) -> bool:
 
 def refine_node(attributes: dict[str, Any]) -> None:
     """Replace a node's own attributes by their meaning."""
+    _unquote(attributes)
+    attributes.setdefault(NAME, attributes.get(ID))
     if attributes.get("entity_type") in _UNKNOWN:
         del attributes["entity_type"]
     _put(attributes, "description", _unpacked(_parts(attributes.pop("description", None))))
@@ -52,6 +58,7 @@ def refine_edge(attributes: dict[str, Any], predicate: str | None) -> list[dict[
     Returns:
         The items of its evidence, one for each description.
     """
+    _unquote(attributes)
     descriptions = _parts(attributes.pop("description", None))
     chunks = _parts(attributes.pop("source_id", None))
     files = _parts(attributes.pop("file_path", None))
@@ -67,8 +74,20 @@ def refine_edge(attributes: dict[str, Any], predicate: str | None) -> list[dict[
     return [common | {"text_span": text} for text in descriptions] or [common] * bool(common)
 
 
+def _unquote(attributes: dict[str, Any]) -> None:
+    """Remove the quotes around texts."""
+    for key, value in attributes.items():
+        if isinstance(value, str) and _SEPARATOR not in value:
+            attributes[key] = _without_quotes(value)
+
+
+def _without_quotes(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return text[1:-1] if is_quoted else text
+
+
 def _parts(value: Any) -> list[str]:
-    parts = str(value).split(_SEPARATOR) if value is not None else []
+    parts = [*map(_without_quotes, str(value).split(_SEPARATOR))] if value is not None else []
     return list(
         dict.fromkeys(part for part in map(str.strip, parts) if part not in {"", *_UNKNOWN})
     )

@@ -80,7 +80,7 @@ def open_rdf(
     if format_ != "rdfxml":
         account.encoding = encoding_of(path, options.encoding)
     base = options.base or base_of(Path(account.name))
-    found = quads(path, format_, encoding=account.encoding, base=base)
+    found = quads(path, format_, encoding=account.encoding, base=base, context=options.context)
     return _records(path, found, _Records(options, account, base))
 
 

@@ -84,6 +84,7 @@ def quads(
     *,
     encoding: str | None = None,
     base: str = "",
+    context: Path | None = None,
 ) -> Iterator[Quad | Refusal]:
     """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
@@ -92,6 +93,7 @@ def quads(
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
         encoding: Encoding of the text, UTF-8 by default; RDF/XML declares its own.
         base: What relative IRIs are resolved against; by default `base_of` the path.
+        context: File with the context of JSON-LD that names one elsewhere.
 
     Raises:
         SourceError: A syntax error, in formats that cannot continue after one, with its line if
@@ -100,6 +102,8 @@ def quads(
     base = base or base_of(path)
     if format_ == "rdfxml":
         return _rdf_xml(path, base)
+    if format_ == "jsonld":
+        return _json_ld(path, base, encoding_of(path, encoding), context)
     return _READERS[format_](path, format_, encoding_of(path, encoding), base)
 
 
@@ -249,7 +253,9 @@ def _faulty_line(path: Path, base: str) -> int | None:
     return None
 
 
-def _json_ld(path: Path, _format: str, encoding: str, base: str) -> Iterator[Quad | Refusal]:
+def _json_ld(
+    path: Path, base: str, encoding: str, context: Path | None
+) -> Iterator[Quad | Refusal]:
     with open_utf8(path, encoding) as stream:
         content = stream.read()
     try:
@@ -259,7 +265,7 @@ def _json_ld(path: Path, _format: str, encoding: str, base: str) -> Iterator[Qua
         reason = f"is not JSON: {str(error)[:200]}"
         raise SourceError(path, reason, int(line[1]) if line else None) from error
     check_json_ld(path, parsed)
-    document = to_json(with_local_contexts(path, parsed))
+    document = to_json(with_local_contexts(path, parsed, context))
     try:
         yield from _plain(path, parse(document, RdfFormat.JSON_LD, base_iri=base, lenient=True))
     except SyntaxError as error:
@@ -273,5 +279,4 @@ _READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {
     "trig": _turtle,
     "ntriples": _lines,
     "nquads": _lines,
-    "jsonld": _json_ld,
 }

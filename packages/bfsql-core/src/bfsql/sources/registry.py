@@ -18,7 +18,10 @@ from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import GraphML
 from bfsql.sources.headers import listed
 from bfsql.sources.json_graphs import open_json
+from bfsql.sources.json_ld_guard import is_json_ld
+from bfsql.sources.json_lines import is_lines
 from bfsql.sources.kgraph import open_bundle
+from bfsql.sources.obo_graphs import is_obo_graphs, open_obo_graphs
 from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.rows import is_table
 from bfsql.sources.tables import read_table
@@ -33,6 +36,8 @@ def _read_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
 
     return open_rdf(path, account.format, options, account)
 
+
+_BLANK = "blank nodes in blank nodes"
 
 FORMATS: dict[str, Format] = {
     "kgraph": Format(
@@ -50,7 +55,6 @@ FORMATS: dict[str, Format] = {
     "tsv": Format(
         "a table of nodes or of edges, cells separated by tabs", read_table, (".tsv", ".tab")
     ),
-    "jsonl": Format("nodes or edges, a JSON object a line", read_table, (".jsonl", ".ndjson")),
     "parquet": Format(
         "a Parquet table of nodes or of edges",
         open_parquet,
@@ -70,6 +74,19 @@ FORMATS: dict[str, Format] = {
         (".json", ".cyjs"),
         loses="of Cytoscape's elements everything but their data",
     ),
+    "jsonl": Format(
+        "nodes, edges or both, a JSON object a line, as the MCP memory server and APOC write them",
+        read_table,
+        (".jsonl", ".ndjson", ".json"),
+        sniff=is_lines,
+    ),
+    "obographs": Format(
+        "OBO Graphs, an ontology in one JSON value, read whole",
+        open_obo_graphs,
+        (".json",),
+        sniff=is_obo_graphs,
+        loses="axioms other than edges and logical definitions",
+    ),
     "graphml": Format(
         "GraphML",
         lambda path, options, account: GraphML(path, options, account).records(),
@@ -85,16 +102,25 @@ FORMATS: dict[str, Format] = {
     "gml": Format(
         "GML, the Graph Modelling Language", open_gml, (".gml",), loses="positions, colours, sizes"
     ),
-    "turtle": Format("RDF in Turtle", _read_rdf, (".ttl", ".turtle")),
-    "ntriples": Format("RDF in N-Triples", _read_rdf, (".nt", ".ntriples")),
+    "turtle": Format("RDF in Turtle", _read_rdf, (".ttl", ".turtle"), loses=_BLANK),
+    "ntriples": Format("RDF in N-Triples", _read_rdf, (".nt", ".ntriples"), loses=_BLANK),
     "nquads": Format(
-        "RDF in N-Quads; the graphs become one", _read_rdf, (".nq", ".nquads"), loses="graph names"
+        "RDF in N-Quads; the graphs become one",
+        _read_rdf,
+        (".nq", ".nquads"),
+        loses=f"graph names, {_BLANK}",
     ),
     "trig": Format(
-        "RDF in TriG; the graphs become one", _read_rdf, (".trig",), loses="graph names"
+        "RDF in TriG; the graphs become one", _read_rdf, (".trig",), loses=f"graph names, {_BLANK}"
     ),
-    "rdfxml": Format("RDF in RDF/XML", _read_rdf, (".rdf", ".owl")),
-    "jsonld": Format("RDF in JSON-LD, read whole", _read_rdf, (".jsonld",), loses="graph names"),
+    "rdfxml": Format("RDF in RDF/XML", _read_rdf, (".rdf", ".owl"), loses=_BLANK),
+    "jsonld": Format(
+        "RDF in JSON-LD, read whole",
+        _read_rdf,
+        (".jsonld", ".json"),
+        sniff=is_json_ld,
+        loses=f"graph names, {_BLANK}",
+    ),
 }
 """The formats of this distribution by name; of those with the same ending, the first owns it."""
 
