@@ -23,7 +23,7 @@ def test_a_path_that_is_not_there_is_said_at_once(tmp_path):
 
 
 def test_an_unknown_ending_lists_the_known_ones(write):
-    with pytest.raises(SourceError, match=r"csv \(\.csv\), tsv .*jsonld \(\.jsonld\)"):
+    with pytest.raises(SourceError, match=r"csv \(\.csv\), tsv .*jsonld \(\.jsonld \.json\)"):
         open_source(write("graph.xyz", ""))
 
 

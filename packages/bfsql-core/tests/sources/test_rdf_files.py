@@ -64,8 +64,8 @@ def test_every_format_gives_the_same_graph(read, converted, suffix):
     assert found.metadata("ex:bob") == [{"ex:address.ex:city": "Bonn"}]
     assert found.account.notes == [
         (
-            "of statements with blank nodes, 0 became edges (restrictions of classes, members of "
-            "lists) and 1 metadata"
+            "statements with blank nodes gave 0 of the edges and 1 values: restrictions of "
+            "classes, lists, descriptions"
         )
     ]
 

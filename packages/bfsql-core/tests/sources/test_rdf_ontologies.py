@@ -52,8 +52,8 @@ def test_restrictions_are_edges_of_the_class(read):
     assert node(found, ":Margherita") == ("owl:Thing", known)
     assert found.account.notes == [
         (
-            "of statements with blank nodes, 6 became edges (restrictions of classes, members of "
-            "lists) and 2 metadata"
+            "statements with blank nodes gave 6 of the edges and 2 values: restrictions of "
+            "classes, lists, descriptions"
         ),
         (
             "2 statements with blank nodes were left out, by predicate: :slice 1, :top 1; "

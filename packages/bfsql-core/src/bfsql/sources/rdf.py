@@ -301,8 +301,8 @@ class _Records:
     def _note_blank_nodes(self, lost: Mapping[str, int], edges: int, values: int) -> None:
         if edges or values:
             self._account.note(
-                f"of statements with blank nodes, {edges:,} became edges (restrictions of classes, "
-                f"members of lists) and {values:,} metadata"
+                f"statements with blank nodes gave {edges:,} of the edges and {values:,} values: "
+                "restrictions of classes, lists, descriptions"
             )
         if lost:
             ranked = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
