@@ -87,7 +87,8 @@ class _Graph:
             yield from records(path, placed, make)
 
     def _node(self, node: dict[str, Any]) -> Iterable[GraphRecord]:
-        meta = node.get("meta") if isinstance(node.get("meta"), dict) else {}
+        meta: Any = node.get("meta")
+        meta = meta if isinstance(meta, dict) else {}
         metadata: dict[str, Any] = {
             "name": node.get("lbl"),
             "synonyms": sorted({*_texts(meta.get("synonyms"))}),

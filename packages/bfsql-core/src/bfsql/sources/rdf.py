@@ -36,6 +36,7 @@ from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecor
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions, check_library
+from bfsql.sources.headers import listed
 from bfsql.sources.rdf_choices import Choices, Name, by_preference
 from bfsql.sources.text import encoding_of, lines, open_utf8
 
@@ -55,7 +56,6 @@ _XML = re.compile(rb"""xmlns(?::([^\s=]+))?\s*=\s*["']([^"'<]+)["']""")
 _ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"']+)\s+["']([^"'&<]+)["']""")
 _REFERENCE = re.compile(rb"&([^\s;&]+);")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_LISTED = 8
 _FILES = ("file:///", "<file:///")
 
 
@@ -284,9 +284,9 @@ class _Records:
             yield from self.ready
             self.ready.clear()
         for annotation in blank.annotations():
-            ends = map(self._short, annotation.edge)
+            subject, predicate, object_ = map(self._short, annotation.edge)
             known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
-            yield EdgeRecord(*ends, known)
+            yield EdgeRecord(subject, predicate, object_, known)
         self._note_blank_nodes(lost + blank.lost, edges, values)
 
     def _values(self, terms: Iterable[str | Literal]) -> Any:
@@ -306,13 +306,12 @@ class _Records:
             )
         if lost:
             ranked = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
-            listed = ", ".join(f"{self._short(iri)} {n:,}" for iri, n in ranked[:_LISTED])
-            more = f" and {len(ranked) - _LISTED:,} more" if len(ranked) > _LISTED else ""
+            predicates = listed([f"{self._short(iri)} {n:,}" for iri, n in ranked])
             number = sum(lost.values())
             noun = "statement with a blank node" if number == 1 else "statements with blank nodes"
             were = "was" if number == 1 else "were"
             self._account.note(
-                f"{number:,} {noun} {were} left out, by predicate: {listed}{more}; "
+                f"{number:,} {noun} {were} left out, by predicate: {predicates}; "
                 f"{BLANK_NODE_PREDICATES} of the nodes lists them"
             )
 

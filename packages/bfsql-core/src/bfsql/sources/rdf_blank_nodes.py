@@ -27,10 +27,11 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from bfsql.models.rdf import WELL_KNOWN, Literal
+from bfsql.sources.rdf_choices import BATCH
 from bfsql.sources.rdf_parsers import BlankNode
 
 _RDF, _RDFS, _OWL = WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"]
-_TYPE, _FIRST, _REST, _NIL = (f"{_RDF}{name}" for name in ("type", "first", "rest", "nil"))
+_TYPE, _FIRST, _REST = (f"{_RDF}{name}" for name in ("type", "first", "rest"))
 _SUBCLASS = f"{_RDFS}subClassOf"
 _AXIOMS = {_SUBCLASS, f"{_OWL}equivalentClass", _TYPE}
 """Predicates from a node to a description of its class."""
@@ -41,7 +42,6 @@ _AT_LEAST = {f"{_OWL}minQualifiedCardinality", f"{_OWL}qualifiedCardinality"}
 _SOURCE, _PROPERTY, _TARGET = (
     f"{_OWL}annotated{name}" for name in ("Source", "Property", "Target")
 )
-_BATCH = 1_000
 _IRI, _BLANK, _LITERAL = range(3)
 """Kinds of objects."""
 
@@ -111,7 +111,7 @@ class BlankNodes:
         blank = isinstance(subject, BlankNode)
         name = subject.name if isinstance(subject, BlankNode) else subject
         self._waiting.append((blank, name, predicate, *_columns(object_)))
-        if len(self._waiting) >= _BATCH:
+        if len(self._waiting) >= BATCH:
             self._flush()
 
     def complete(self) -> None:

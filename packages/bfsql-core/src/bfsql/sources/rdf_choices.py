@@ -17,7 +17,8 @@ from bfsql.models.rdf import Literal, in_languages
 from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
 
 ENGLISH = "en"
-_BATCH = 1_000
+BATCH = 1_000
+"""Rows that are written to a temporary file at a time."""
 
 
 Name: TypeAlias = tuple[int, str, str]
@@ -51,7 +52,7 @@ class Choices:
     def add(self, id_: str, types: Iterable[str], names: Iterable[Name]) -> None:
         """Add a node with the IRIs of its types."""
         self._waiting.append((id_, to_json([*types]), to_json([*names])))
-        if len(self._waiting) >= _BATCH:
+        if len(self._waiting) >= BATCH:
             self._flush()
 
     @property

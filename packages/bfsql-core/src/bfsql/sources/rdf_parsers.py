@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 from urllib.parse import quote
 
 import pyoxigraph
@@ -25,7 +25,7 @@ from pydantic_core import from_json, to_json
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 
 from bfsql.errors import SourceError
-from bfsql.models.rdf import Literal, Term
+from bfsql.models.rdf import Literal
 from bfsql.models.records import Refusal
 from bfsql.sources.formats import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
@@ -67,6 +67,7 @@ _TAG_FAULTS = ("A language code", "Unexpected character", "A double exponent")
 what follows than the guard did."""
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class BlankNode:
     """A blank node by the label that the parser gives it."""
@@ -74,7 +75,7 @@ class BlankNode:
     name: str
 
 
-Quad: TypeAlias = tuple[Term | BlankNode, str, Term | BlankNode, Term | BlankNode]
+Quad: TypeAlias = tuple[str | BlankNode, str, str | Literal | BlankNode, str | BlankNode | None]
 """Subject, predicate, object and graph; the graph is None outside of named graphs."""
 
 
@@ -130,7 +131,7 @@ def _plain(path: Path, quads: Iterable[pyoxigraph.Quad]) -> Iterator[Any]:
         )
 
 
-def _object(term: Any) -> Term | BlankNode:
+def _object(term: Any) -> str | Literal | BlankNode:
     if type(term) is NamedNode:
         return str(term.value)
     if type(term) is pyoxigraph.BlankNode:
