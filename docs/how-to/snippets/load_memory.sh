@@ -1,0 +1,1 @@
+bfsql load memory.jsonl --path memory.db
