@@ -31,6 +31,11 @@ _OXIGRAPH = {
     "jsonld": "JSON_LD",
 }
 """Formats by their names in core and in pyoxigraph."""
+_ENDINGS = {
+    format_: tuple(ending for ending in FORMATS[format_].suffixes if ending != ".json")
+    for format_ in _OXIGRAPH
+}
+"""The endings of each format. A file `.json` need not be RDF."""
 
 
 class LoadedGraph(NamedTuple):
@@ -110,9 +115,9 @@ def _format(path: Path) -> str:
         raise SourceError(path, "there is no such file or folder; check the path")
     name = path.name.lower().removesuffix(".gz")
     for format_ in _OXIGRAPH:
-        if name.endswith(FORMATS[format_].suffixes):
+        if name.endswith(_ENDINGS[format_]):
             return format_
-    known = ", ".join(" ".join(FORMATS[format_].suffixes) for format_ in _OXIGRAPH)
+    known = ", ".join(" ".join(endings) for endings in _ENDINGS.values())
     raise SourceError(
         path,
         "the file name has no known RDF extension; rename the file, or convert it. Known "
