@@ -22,7 +22,6 @@ from bfsql.sources.attributes import Attributes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import (
     Columns,
-    EdgeColumns,
     EndsAndId,
     NodeColumns,
     Row,
@@ -91,8 +90,6 @@ def object_records(
         is_row = lambda row: shapes.is_node(row) is True
         return ObjectRecords(columns, both.record, is_row, is_mixed=True)
     columns = columns_of(path, keys_of(sample), options, groups=groups)
-    if isinstance(columns, EdgeColumns):
-        columns = replace(columns, nodes=None)  # they are determined one by one
     usual = {isinstance(columns, NodeColumns), None}
     others = _Both(shapes, columns, (), options, account)
 
