@@ -426,7 +426,7 @@ CASES = [
         {"n.jsonl": '{"id": "a", "type": "T"}\n{"source": "a", "target": "b"}\n'},
         "n.jsonl",
         0,
-        ("its rows with neither end of an edge are nodes", whole(2, 1)),
+        ("read as nodes and edges; objects with two ends are edges", whole(2, 1)),
     ),
     Case(
         "neo4j-admin",
