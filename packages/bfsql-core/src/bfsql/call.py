@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,9 +28,11 @@ __all__ = [
     "Limits",
     "Omission",
     "Scope",
+    "Trace",
     "check",
     "current",
     "current_request_id",
+    "current_trace",
     "cut_by",
     "entered",
     "has_read",
@@ -122,6 +124,16 @@ class Caller:
         return self.subject or self.address or self.session or ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The distributed trace that a call is a part of (W3C Trace Context)."""
+
+    id: str
+    """Its id: 32 hexadecimal digits."""
+    headers: Mapping[str, str]
+    """HTTP headers that make the work of another server a part of it, such as `traceparent`."""
+
+
 @dataclass(slots=True)
 class Scope:
     """One tool call, or one call of the cache to a backend that is shared by several tool calls."""
@@ -134,6 +146,8 @@ class Scope:
     """The caller; None if the transport does not know it."""
     request_id: str = ""
     """Identifies the call in the logs of the server, the client and the store."""
+    trace: Trace | None = None
+    """The trace that the call is a part of; None if it is not traced."""
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata must not be returned, because its redaction failed."""
     nodes: int = 0
@@ -209,7 +223,9 @@ def scope(
     if outer is not None and outer.deadline is not None:
         deadline = outer.deadline if deadline is None else min(deadline, outer.deadline)
     named = request_id or current_request_id() or new_request_id()
-    with entered(Scope(deadline, seconds, caller, named, memory=memory)) as opened:
+    with entered(
+        Scope(deadline, seconds, caller, named, trace=current_trace(), memory=memory)
+    ) as opened:
         try:
             yield opened
         finally:
@@ -220,6 +236,12 @@ def current_request_id() -> str:
     """The id of the current call; empty outside of a call."""
     under_way = _current.get()
     return "" if under_way is None else under_way.request_id
+
+
+def current_trace() -> Trace | None:
+    """The trace of the current call, if it is traced."""
+    under_way = _current.get()
+    return None if under_way is None else under_way.trace
 
 
 def new_request_id() -> str:

@@ -47,7 +47,9 @@ class SharedCall(Generic[T]):
         self._waiters = 0
         self._closed = False
         self._first_deadline = _deadline()
-        self._scope = call.Scope(self._first_deadline, request_id=call.current_request_id())
+        self._scope = call.Scope(
+            self._first_deadline, request_id=call.current_request_id(), trace=call.current_trace()
+        )
         context = contextvars.Context()
         self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
         self._task.add_done_callback(self._ended)

@@ -127,7 +127,8 @@ class HttpClient:
     ) -> HttpReply:
         """Send a request once, or again after a 401 if the credentials provide another token.
 
-        The id of the current call is sent as `X-Request-Id`.
+        The id of the current call is sent as `X-Request-Id`; if the call is traced, the headers of
+        its trace are sent too.
 
         Args:
             request: The request to send.
@@ -333,9 +334,10 @@ async def _read(
 
 
 def _trace() -> dict[str, str]:
-    """The header with the id of the current call."""
-    request_id = call.current_request_id()
-    return {"X-Request-Id": request_id} if fits_header(request_id) else {}
+    """The headers with the id and the trace of the current call."""
+    request_id, trace = call.current_request_id(), call.current_trace()
+    headers = {} if trace is None else dict(trace.headers)
+    return headers | ({"X-Request-Id": request_id} if fits_header(request_id) else {})
 
 
 def _closed(request: HttpRequest) -> NoReply:

@@ -19,11 +19,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.errors import BfsqlError
 from bfsql.masking import hide_secrets
@@ -31,6 +31,7 @@ from bfsql.serving.address import bind, url
 from bfsql.serving.calls import until
 from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
+from bfsql.serving.tracing import CallSpans, is_configured
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from bfsql.cache import Breaker
     from bfsql.observer import Observer
     from bfsql.serving.connections import Connections
+    from bfsql.serving.draining import Server
     from bfsql.serving.live import LiveGraph, OpenSessions
     from bfsql.settings import ServeSettings
 
@@ -58,8 +60,10 @@ log = logging.getLogger("bfsql")
 
 
 def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Observer]:
-    """The observers of a server: the metrics, and the log of calls if it is enabled."""
-    observers: list[Observer] = [] if metrics is None else [metrics]
+    """The observers of a server: traces, metrics and the log of calls, as far as enabled."""
+    observers: list[Observer] = [CallSpans()] if is_configured() else []
+    if metrics is not None:
+        observers.append(metrics)
     if settings.log_level in {"debug", "info"}:
         observers.append(CallLog(values=settings.log_arguments))
     return observers
@@ -204,8 +208,8 @@ def _readyz(health: Health) -> Response:
     return Response(json.dumps(document, ensure_ascii=False) + "\n", status, media_type=_JSON)
 
 
-def readings(live: LiveGraph, connections: Connections | None) -> Iterator[Reading]:
-    """What the parts of the server report about their state; over stdio, it has no connections."""
+def readings(live: LiveGraph, server: Server | None) -> Iterator[Reading]:
+    """What the parts of a server report about their state; over stdio, there is no HTTP server."""
     yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
     memory = live.current.memory
@@ -220,22 +224,23 @@ def readings(live: LiveGraph, connections: Connections | None) -> Iterator[Readi
         yield Reading(
             "bfsql_calls_waiting", "Calls that are waiting for their turn.", live.admission.waiting
         )
-        refused = "Calls refused because there were too many."
-        yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
+        refused = "Calls refused because there were too many, by reason."
+        yield from _by_label("bfsql_calls_refused", refused, "reason", live.admission.refused)
     yield from _of_sessions(live.sessions)
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
-    if connections is not None:
-        yield from _of_connections(connections)
+    if server is not None:
+        yield from _of_connections(server.connections)
+        refused = "Requests refused by access checks and limits, by status."
+        yield from _by_label("bfsql_requests_refused", refused, "status", server.requests.refused)
 
 
 def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
     count, ends = (0, {}) if sessions is None else (len(sessions), sessions.ended)
     yield Reading("bfsql_sessions", "Sessions of the 2025 protocol that are open.", count)
+    by_reason = {reason: ends.get(reason, 0) for reason in ("client", "evicted", "expired")}
     ended = "Sessions that ended, by reason."
-    for reason in ("client", "evicted", "expired"):
-        count = ends.get(reason, 0)
-        yield Reading("bfsql_sessions_ended", ended, count, {"reason": reason}, counts=True)
+    yield from _by_label("bfsql_sessions_ended", ended, "reason", by_reason)
 
 
 def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
@@ -250,9 +255,15 @@ def _of_connections(connections: Connections) -> Iterator[Reading]:
     yield Reading("bfsql_connections", "Open connections.", connections.open)
     yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", connections.limit)
     ended = "Connections that the server refused or closed, by reason."
-    for reason in ("refused", "evicted", "timed_out", "unread"):
-        count = getattr(connections, reason)
-        yield Reading("bfsql_connections_ended", ended, count, {"reason": reason}, counts=True)
+    reasons = ("refused", "evicted", "timed_out", "unread")
+    by_reason = {reason: getattr(connections, reason) for reason in reasons}
+    yield from _by_label("bfsql_connections_ended", ended, "reason", by_reason)
+
+
+def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> Iterator[Reading]:
+    """A counter with one label, whose values are the keys of the counts."""
+    for value, count in counts.items():
+        yield Reading(name, text, count, {label: str(value)}, counts=True)
 
 
 @contextmanager
@@ -267,7 +278,7 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 
 @asynccontextmanager
 async def serving_admin(
-    listener: socket.socket | None, live: LiveGraph, connections: Connections | None = None
+    listener: socket.socket | None, live: LiveGraph, public: Server | None = None
 ) -> AsyncIterator[None]:
     """Serve the admin port, if there is one, in a thread of its own while the block runs."""
     if listener is None:
@@ -281,7 +292,7 @@ async def serving_admin(
     metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
 
     async def measured(accept: str) -> tuple[bytes, str]:
-        return exposition(metrics, readings(live, connections), accept)
+        return exposition(metrics, readings(live, public), accept)
 
     def measure(accept: str) -> Measured:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -38,14 +38,16 @@ class Admission:
         settings: The current settings, which may be replaced.
         running: Calls under way.
         waiting: Calls that wait.
-        refused: Calls refused so far.
+        refused: Calls refused so far, by reason: the client's `rate_limit`, a `queue_full`, or the
+            `deadline`, which passed before there was a place.
     """
 
     def __init__(
         self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.settings = settings
-        self.running = self.waiting = self.refused = 0
+        self.running = self.waiting = 0
+        self.refused = Counter(rate_limit=0, queue_full=0, deadline=0)
         self._clock = clock
         self._rate = _Rate(clock)
         self._own: dict[str, int] = {}
@@ -75,7 +77,7 @@ class Admission:
     async def _enter(self, client: str) -> None:
         rate = self.settings.calls_per_minute
         if rate is not None and (seconds := self._rate.wait(client, rate)):
-            self.refused += 1
+            self.refused["rate_limit"] += 1
             raise Busy("This client has reached its limit of calls per minute.", seconds)
         place_is_free = self._has_place(client)
         if not place_is_free and self.waiting >= self.settings.max_waiting:
@@ -130,7 +132,9 @@ class Admission:
             elif waiter.exception() is None:  # its turn came while the caller left
                 self._leave(client)
             if isinstance(error, TimeoutError):
-                raise self._refusal("The time for this call was up before its turn came.") from None
+                raise self._refusal(
+                    "The time for this call was up before its turn came.", "deadline"
+                ) from None
             raise
 
     def _make_room(self, client: str) -> None:
@@ -143,11 +147,11 @@ class Admission:
         waiting = len(self._queues.get(most, ()))
         why = "Too many calls are waiting on this server."
         if waiting <= len(self._queues.get(client, ())) + 1:
-            raise self._refusal(why)
+            raise self._refusal(why, "queue_full")
         waiter = self._queues[most].pop()
         self._left_queue(most)
         if not waiter.cancelled():
-            waiter.set_exception(self._refusal(why))
+            waiter.set_exception(self._refusal(why, "queue_full"))
 
     def _left_queue(self, client: str) -> None:
         """Count a call that no longer waits."""
@@ -155,8 +159,8 @@ class Admission:
         if not self._queues[client]:
             del self._queues[client]
 
-    def _refusal(self, why: str) -> Busy:
-        self.refused += 1
+    def _refusal(self, why: str, reason: str) -> Busy:
+        self.refused[reason] += 1
         seconds = self._mean_seconds * (self.waiting + 1) / self.settings.max_calls
         return Busy(why, min(60, seconds))
 

@@ -59,11 +59,11 @@ class Server(WithoutSignals):
     def __init__(self, app: ASGIApp, live: LiveGraph) -> None:
         settings = live.settings
         self.connections = Connections(settings)
-        self._live, self._calls, self._requests = live, live.calls, Requests(app)
+        self._live, self._calls, self.requests = live, live.calls, Requests(app)
         self._draining: asyncio.Task[None] | None = None
         live.calls.on_stop(self._begin_to_drain)
         super().__init__(
-            self._requests,
+            self.requests,
             http=self.connections.protocol,
             backlog=self.connections.backlog,
             timeout_keep_alive=ceil(settings.idle_timeout),
@@ -89,10 +89,10 @@ class Server(WithoutSignals):
     async def _drain(self) -> None:
         time, grace = asyncio.get_running_loop().time, self._live.settings.grace
         end = time() + grace
-        waiting = self._requests.waiting()
+        waiting = self.requests.waiting()
 
         def idle() -> bool:
-            return not self._calls.under_way and not waiting & self._requests.waiting()
+            return not self._calls.under_way and not waiting & self.requests.waiting()
 
         await self._calls.wait(idle, grace)
         if not idle():
@@ -102,8 +102,8 @@ class Server(WithoutSignals):
         else:
             lingering = min(self._calls.last_ended + self.linger_seconds, end) - time()
             await self._calls.wait(lambda: False, lingering)
-            waiting = self._requests.waiting()
+            waiting = self.requests.waiting()
             await self._calls.wait(idle, end - time())
         # One that has arrived meanwhile is refused within moments, and uvicorn waits for that.
-        self._requests.end(waiting=not idle())
+        self.requests.end(waiting=not idle())
         self.should_exit = True

@@ -153,6 +153,8 @@ class TextLines(_Lines):
         named = _request_id() if "id" not in known else ""
         if named and named not in message:
             known = {**known, "id": named}
+        if trace := call.current_trace():
+            known = {**known, "trace_id": trace.id}
         pairs = [f"{name}={self._value(value)}" for name, value in known.items()]
         lines = [" ".join([head, *pairs]), *(f"    {line}" for line in self._traceback(record))]
         return "\n".join(lines)
@@ -180,6 +182,8 @@ class JsonLines(_Lines):
         }
         if named := _request_id():
             document["id"] = named
+        if trace := call.current_trace():
+            document["trace_id"] = trace.id
         document |= {name: self._value(value) for name, value in _fields(record).items()}
         if lines := self._traceback(record):
             document["traceback"] = lines
@@ -215,10 +219,12 @@ class CallLog(Observer):
             "subject": caller.subject,
             "address": caller.address,
             "arguments": self._arguments(seen.sent),
+            "seeds": _seeds(seen.arguments),
             "bytes": seen.size,
             "tokens": seen.tokens,
             "nodes": seen.nodes,
             "edges": seen.edges,
+            **{f"answer_{kind}": number for kind, number in seen.rows.items()},
             "cut": seen.cut,
             "id": seen.request_id,
         }
@@ -230,6 +236,12 @@ class CallLog(Observer):
             return _json(sent)[:_VALUE_CHARACTERS]
         names = [str(name)[:_NAME_CHARACTERS] for name in list(sent)[:_MOST_NAMES]]
         return (*names, "...") if len(sent) > _MOST_NAMES else tuple(names)
+
+
+def _seeds(arguments: Mapping[str, Any]) -> int | None:
+    """The number of seeds or ids that a call begins with; None for tools that take none."""
+    given = next((arguments[name] for name in ("seeds", "ids", "id") if name in arguments), None)
+    return len(given) if isinstance(given, list | tuple) else None if given is None else 1
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

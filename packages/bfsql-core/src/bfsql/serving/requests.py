@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import re
+from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,15 @@ class HttpRequest:
     Attributes:
         left: Whether the client left before it had received the whole answer.
         listens: Whether the client holds a stream open for messages from the server.
+        status: The status of the answer; 0 before it begins.
     """
 
     def __init__(self, method: str, receive: Receive, send: Send) -> None:
         self.left = self.listens = False
         self._method, self._receive, self._send = method, receive, send
         self._complete, self._half_sent = method in _WITHOUT_BODY, False
-        self._started = self._answered = self._ending = False
+        self.status = 0
+        self._answered = self._ending = False
         self._task = asyncio.current_task()
         self._calls: set[asyncio.Timeout] = set()
 
@@ -98,7 +101,7 @@ class HttpRequest:
     async def send(self, message: Message) -> None:
         """Send a part of the answer."""
         if message["type"] == "http.response.start":
-            self._started = True
+            self.status = message["status"]
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
             if self._method == "GET" and kind.startswith(b"text/event-stream"):
                 self.listens = True
@@ -139,7 +142,7 @@ class HttpRequest:
     async def _finish(self) -> None:
         if self._answered:
             return
-        if not self._started:
+        if not self.status:
             why = "This server is shutting down; send the request again in a few seconds."
             retry = (b"retry-after", b"5")
             await _close(self._send, HTTPStatus.SERVICE_UNAVAILABLE, why, retry)
@@ -161,9 +164,14 @@ async def _close(send: Send, status: HTTPStatus, why: str, *headers: tuple[bytes
 
 
 class Requests:
-    """An application and its requests in progress."""
+    """An application and its requests in progress.
+
+    Attributes:
+        refused: Number of refused requests so far, by the status of their answers.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
+        self.refused = Counter({int(status): 0 for status in _REFUSED})
         self._app = app
         self._open: set[HttpRequest] = set()
 
@@ -178,6 +186,8 @@ class Requests:
             await request.answer(self._app, scope)
         finally:
             self._open.discard(request)
+            if request.status in _REFUSED:
+                self.refused[request.status] += 1
             del scope[_REQUEST]  # the request holds uvicorn's, which holds the scope
 
     def waiting(self) -> set[HttpRequest]:

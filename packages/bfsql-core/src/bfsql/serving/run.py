@@ -22,6 +22,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.live import Configured, GraphFactory, LiveGraph, open_live
@@ -65,9 +66,10 @@ async def serve_http(
             from bfsql.serving.draining import Server
 
             home = import_module(module)
-            server = Server(home.application(live, settings, **arguments), live)
+            app = home.application(live, settings, **arguments)
+            server = Server(tracing.traced(app, spans=settings.rest), live)
             until_closed.enter_context(handled_signals(live, configure))
-            async with serving_admin(admin, live, server.connections):
+            async with serving_admin(admin, live, server):
                 sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
                 sys.stderr.flush()
                 if on_listening is not None:
@@ -83,7 +85,7 @@ async def open_while_importing(
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread
-            for module in modules:
+            for module in (*modules, *(tracing.MODULES if tracing.is_configured() else ())):
                 import_module(module)
 
     importing = threading.Thread(target=import_ahead, daemon=True)
@@ -101,7 +103,8 @@ async def open_while_importing(
         # A thread that needs Python's lock waits this long for each thread before it: with eight
         # threads that compute in Python, health is answered within 0.1 s instead of 1 s.
         sys.setswitchinterval(0.0005)
-        yield live
+        with tracing.exported_spans():
+            yield live
 
 
 @contextmanager
