@@ -114,6 +114,18 @@ def test_metrics_count_calls_answers_the_store_and_the_cache(watched: Served) ->
     assert grown("bfsql_store_call_seconds_count", "method", "search_entities") >= 1
     assert grown("bfsql_cache_misses_total", "method", "search_entities") >= 1
     assert not [sample for sample in now if "no_such_tool" in sample]
+    assert 20_000_000 < now["process_resident_memory_bytes",] < 2_000_000_000
+
+
+def test_refusals_have_reasons(watched: Served) -> None:
+    before = metrics(watched)
+    assert httpx2.get(f"{watched.url}/mcp", headers={"Host": "evil.example"}).status_code == 421
+    now = metrics(watched)
+    sample = ("bfsql_requests_refused_total", "status", "421")
+    assert now[sample] == before[sample] + 1
+    assert now["bfsql_requests_refused_total", "status", "401"] == 0
+    for reason in ("rate_limit", "queue_full", "deadline"):
+        assert now["bfsql_calls_refused_total", "reason", reason] == 0
 
 
 def test_metrics_are_not_for_strangers(watched: Served) -> None:
@@ -136,6 +148,8 @@ def test_the_id_of_a_call_is_in_the_answer_the_log_and_the_log_of_the_store(
     assert line["outcome"] == "ok"
     assert line["client"] == "mcp"
     assert line["arguments"] == ["query"]
+    assert "seeds" not in line
+    assert "answer_items" in line
     assert {"ms", "bytes", "tokens", "nodes", "edges", "address", "time", "level"} <= set(line)
     wait_for(lambda: any(f"id={name}" in line for line in store.served.log))
 

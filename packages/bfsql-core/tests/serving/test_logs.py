@@ -2,17 +2,20 @@
 
 import json
 import logging
+import math
 import sys
 from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bfsql import call
 from bfsql.call import Caller
 from bfsql.observer import ObservedCall
 from bfsql.serving import logs
-from bfsql.serving.metrics import Metrics, Reading, exposition
+from bfsql.serving.metrics import Histogram, Metrics, Reading, exposition
 from bfsql.settings import ServeSettings
 
 FORGED = "x\n2026-01-01 00:00:00,000 ERROR bfsql: forged\x1b[2J\u2028\u202e"
@@ -106,6 +109,50 @@ def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wante
     assert "a private name" in values_too["arguments"]
     assert names["subject"] == "alice"
     assert (names["ms"], names["outcome"], names["id"]) == (12.3, "ok", "id-1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seeds"),
+    [
+        ({"seeds": ["a secret", "b"]}, 2),
+        ({"ids": ["a secret"]}, 1),
+        ({"id": "a secret"}, 1),
+        ({"seeds": "a secret"}, 1),
+        ({"query": "a secret"}, None),
+        ({"seeds": None}, None),
+    ],
+)
+def test_a_line_a_call_counts_seeds_and_what_is_answered(
+    caplog: pytest.LogCaptureFixture, arguments: dict[str, Any], seeds: int | None
+) -> None:
+    rows = {"nodes": 3, "edges": 2}
+    seen = ObservedCall("id-1", "bfs_query", arguments, None, arguments, 0.1, None, rows=rows)
+    with caplog.at_level(logging.INFO):
+        logs.CallLog().call_ended(seen)
+    [record] = caplog.records
+    fields = record.fields  # type: ignore[attr-defined]
+    assert fields.get("seeds") == seeds
+    assert (fields["answer_nodes"], fields["answer_edges"]) == (3, 2)
+    assert "a secret" not in str(fields)
+
+
+@given(st.lists(st.floats(0.0001, 50), min_size=1, max_size=200), st.sampled_from([0.5, 0.99]))
+def test_buckets_bound_the_quantiles_that_prometheus_computes(
+    seconds: list[float], quantile: float
+) -> None:
+    """As `histogram_quantile`: linear within the bucket in which the rank is."""
+    durations = Histogram()
+    for one in seconds:
+        durations.add(one)
+    rank, low, below = quantile * len(seconds), 0.0, 0.0
+    for end, count in durations.cumulated():
+        if count >= rank:
+            break
+        low, below = float(end), count
+    estimate = low + (float(end) - low) * (rank - below) / (count - below)
+    true = sorted(seconds)[math.ceil(rank) - 1]
+    assert low <= true <= float(end)
+    assert low <= estimate <= float(end)
 
 
 class ClientDisconnect(Exception):
