@@ -165,7 +165,8 @@ def test_refused_requests_are_logged(watched: Served) -> None:
     headers = {"Host": "evil.example", "X-Request-Id": "refused-1"}
     answer = httpx2.get(f"{watched.url}/mcp?apikey={SECRET}", headers=headers)
     assert (answer.status_code, answer.headers["x-request-id"]) == (421, "refused-1")
-    [line] = lines(watched, lambda line: line.get("logger") == "bfsql.requests")
+    [line] = lines(watched, lambda line: line.get("id") == "refused-1")
+    assert (line["logger"], line["status"]) == ("bfsql.requests", 421)
     assert (line["status"], line["path"], line["id"]) == (421, "/mcp", "refused-1")
     assert line["address"] == HOST
 
