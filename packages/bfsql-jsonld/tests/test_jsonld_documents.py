@@ -42,7 +42,7 @@ FORMS: dict[str, Any] = {
             "@id": f"{EX}a",
             "@type": [f"{EX}Person", f"{EX}Poet"],
             f"{EX}knows": [{"@id": f"{EX}b"}],
-            "http://schema.org/name": [{"@value": "Ada"}, {"@value": "Ada L", "@language": "en"}],
+            "http://schema.org/name": [{"@value": "Ada L", "@language": "en"}, {"@value": "Ada"}],
             f"{EX}age": [{"@value": 36}],
         }
     ],

@@ -84,7 +84,12 @@ async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
                 ("intersect_subgraphs", {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}),
             ):
                 expected = await memory.call(tool, arguments)
-                assert (await chained.call(tool, arguments)).blocks == expected.blocks
+                answer = await chained.call(tool, arguments)
+                if tool == "describe_schema":  # its calls begin at names, since it cannot list
+                    usage = {"tool_usage_notes": ""}
+                    assert answer.content | usage == expected.content | usage
+                else:
+                    assert answer.blocks == expected.blocks
 
 
 async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(

@@ -90,7 +90,13 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
             NodeRecord("b", "", {"entity_id": "another id", "x__json": "text"}),
         ]
     )
-    assert replace(report, place="") == LoadReport(nodes=2, edges=1, duplicate_nodes=1)
+    assert replace(report, place="") == LoadReport(
+        nodes=2,
+        edges=1,
+        duplicate_nodes=1,
+        retyped_nodes=1,
+        retyped_examples=["a (Small Molecule, Drug)"],
+    )
     nodes = await cypher("MATCH (n) RETURN labels(n), properties(n) ORDER BY n.entity_id")
     assert nodes[0] == [
         ["Small Molecule"],

@@ -202,7 +202,11 @@ class LoaderSuite:
             ]
         )
         assert report.place
-        assert replace(report, place="", backup="") == LoadReport(
+        # Not every loader notices that merged nodes had different types.
+        assert report.retyped_nodes <= 1
+        assert replace(
+            report, place="", backup="", retyped_nodes=0, retyped_examples=[]
+        ) == LoadReport(
             nodes=2,
             edges=3 if Kind.DANGLING_EDGES in self.keeps else 1,
             evidence=1,

@@ -43,7 +43,10 @@ class _LoadCommand(ConfiguredCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, since only the last value would count."""
         rest = super().parse_args(ctx, list(args))
-        *_, order = self.make_parser(ctx).parse_args(args)
+        try:
+            *_, order = self.make_parser(ctx).parse_args(args)
+        except click.UsageError:  # --path names a file for a backend with another option
+            return rest
         times = Counter(one for one in order if isinstance(one, click.Option))
         for option, count in times.items():
             if count > 1 and not (option.multiple or option.is_flag):

@@ -48,6 +48,8 @@ _ROUNDING = 1e-6
 ABSENT = "FILTER NOT EXISTS"
 """The beginning of a filter that finds no nodes by itself."""
 
+_LEAST = 1e-300
+"""More than 0, since some stores order -0.0 before 0."""
 _LOWER, _UPPER = ("=", ">", ">="), ("=", "<", "<=")
 """Operators with a lower, and with an upper bound."""
 
@@ -169,7 +171,7 @@ def _number_test(number: float, operator: str, value: str) -> str | None:
     if not abs(number) < _LARGEST:
         return None
     double = f"{_DOUBLE}(STR({value}))"
-    margin = abs(float(number)) * _ROUNDING
+    margin = max(abs(float(number)) * _ROUNDING, _LEAST)
     bounds = []
     if operator in _LOWER:
         bounds.append(f"{double} >= {_double(number - margin)}")
