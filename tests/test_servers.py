@@ -1,5 +1,6 @@
 """The servers of the test session: each answers, keeps its data, and leaves no process behind."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -130,15 +131,16 @@ def _asked(server: Neo4jServer, query: str) -> list[list[object]]:
         return [record.values() for record in driver.execute_query(query).records]
 
 
-def started_by(program: subprocess.Popen[bytes], name: str, patience: float = 60) -> psutil.Process:
-    """The process of this name that a program starts."""
+def postgres_of(program: subprocess.Popen[bytes], patience: float = 60) -> psutil.Process:
+    """The Postgres server that a program starts; `initdb` also runs `postgres`, for a moment."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         for process in psutil.Process(program.pid).children(recursive=True):
-            if process.name() == name:
-                return process
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.name() == "postgres" and "-D" in process.cmdline():
+                    return process
         time.sleep(0.05)
-    raise AssertionError(f"no {name} was started")
+    raise AssertionError("no Postgres was started")
 
 
 def ended(processes: list[psutil.Process], patience: float = 30) -> bool:
@@ -151,7 +153,7 @@ def ended(processes: list[psutil.Process], patience: float = 30) -> bool:
 def test_a_benchmark_that_is_terminated_leaves_no_server_behind(postgres: PostgresServer) -> None:
     run = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "postgres"]
     with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as benchmark:
-        server = started_by(benchmark, "postgres")
+        server = postgres_of(benchmark)
         family = [server, *server.children(recursive=True)]
         benchmark.send_signal(signal.SIGTERM)
         assert benchmark.wait(60) != 0
