@@ -115,7 +115,6 @@ async def test_what_is_borrowed_is_released_at_the_end_of_its_context():
 
 async def test_calls_at_once_are_counted_together_and_released():
     graph = Graph(ColumnsOverMemory(ladder()), "", Limits(max_tokens=0), None)
-    one = 0
     await graph.call("bfs_query", WORST["path"])
     one = graph.memory.peak
     await asyncio.gather(*(graph.call("bfs_query", WORST["rings"]) for _ in range(8)))
@@ -126,6 +125,12 @@ async def test_calls_at_once_are_counted_together_and_released():
 def test_the_defaults_are_shares_of_what_the_process_may_have():
     assert 0 < default_of_a_call() <= 1_000_000_000
     assert default_of_a_call() <= default_of_all_calls() == available() // 2
+
+
+def test_a_system_that_does_not_report_its_memory_has_defaults_as_well(monkeypatch):
+    monkeypatch.delattr("os.sysconf")
+    assert default_of_a_call() == 1_000_000_000
+    assert default_of_all_calls() == 2_000_000_000
 
 
 def test_a_bound_of_all_calls_below_that_of_one_call_is_the_bound_of_both():

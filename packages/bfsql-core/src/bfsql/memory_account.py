@@ -19,6 +19,8 @@ from threading import Lock
 from bfsql.errors import Busy, CallMemoryMet
 
 _MOST_OF_A_CALL = 1_000_000_000
+_UNKNOWN = 4_000_000_000
+"""Bytes assumed where the system does not report its memory, as on Windows."""
 _RETRY_SECONDS = 5.0
 LARGE = 64_000_000
 """Bytes above which memory is given back to the system after a call."""
@@ -26,7 +28,10 @@ LARGE = 64_000_000
 
 def available() -> int:
     """Bytes of memory that the process may have, by its control group or the machine."""
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN
     with suppress(OSError, ValueError):  # ValueError if its control group has no limit
         group = Path("/proc/self/cgroup").read_text("utf-8").rpartition("::")[2].strip()
         return min(machine, int(Path(f"/sys/fs/cgroup{group}/memory.max").read_text("ascii")))
@@ -63,14 +68,10 @@ class MemoryAccount:
         """An account for one call, which is a part of this one; with a bound of its own."""
         return CallMemory(most, self)
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many more bytes can be held."""
-        return self._most is None or self.held + size <= self._most
-
     def add(self, size: int) -> bool:
         """Hold bytes, or release them if `size` is negative; False if there is no room for them."""
         with self._lock:
-            if size > 0 and not self.has_room(size):
+            if self._most is not None and size > 0 and self.held + size > self._most:
                 return False
             self.held += size
             self.peak = max(self.peak, self.held)
@@ -120,5 +121,5 @@ class CallMemory:
 
 def give_back() -> None:
     """Give unused memory back to the system, where the C library is glibc."""
-    with suppress(OSError, AttributeError):  # AttributeError in other libraries
+    with suppress(OSError, AttributeError, TypeError):  # other libraries; TypeError on Windows
         ctypes.CDLL(None).malloc_trim(0)
