@@ -182,7 +182,7 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Soak test: 100 clients, a store that fails at random; 1,800 s, or `-- --seconds 60`."""
+    """Soak test: 100 clients, a store that fails at random; 1,800 s, or `-- --minutes 60`."""
     install(session, ["test-bfsql-sparql"], ("bfsql-core", "bfsql-sqlite", "bfsql-sparql"))
     session.run("python", "-m", "bfsql_test_support.soak.run", *session.posargs)
 

@@ -1,6 +1,6 @@
 """A soak test: a hundred clients and a thousand idle connections, on a store that fails at random.
 
-    python -m bfsql_test_support.soak.run --seconds 1800
+    python -m bfsql_test_support.soak.run --minutes 30
 
 `bfsql serve` runs as a process over an Oxigraph server, behind a proxy that kills, hangs and
 limits the store in turn. Clients of both protocol eras ask small questions, and some about a hub;
@@ -373,13 +373,13 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a soak from the command line; return 1 if it missed a requirement."""
     parser = argparse.ArgumentParser(description=__doc__, prog="soak")
-    parser.add_argument("--seconds", type=float, default=1_800)
+    parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--log", type=Path, help="file for the log of the server")
     chosen = parser.parse_args(arguments)
     interrupt_on_signals()
     print(f"seed {chosen.seed}")  # noqa: T201 - its output
-    report = soak(chosen.seconds, chosen.seed)
+    report = soak(chosen.minutes * 60, chosen.seed)
     if chosen.log:
         chosen.log.write_text("\n".join(report.log) + "\n", "utf-8")
     for fault in (faults := report.faults()):

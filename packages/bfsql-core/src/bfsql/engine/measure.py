@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -159,15 +159,17 @@ async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Va
     had: list[int] = []
     numbers: list[list[Number]] = []
     texts: list[list[str]] = []
+    # Equal values share their number: making and freeing one for each of 300,000 nodes takes 1 s.
+    number = lru_cache(4_096, typed=True)(number_of)
 
     def add(part: slice, values: list[Any]) -> None:
         for place, value in enumerate(values, part.start):
             if value is None:
                 continue
             had.append(place)
-            found = [(number_of(scalar), scalar) for scalar in scalars(value)]
-            numbers.append([number for number, _ in found if number is not None])
-            texts.append([shown_as(scalar) for number, scalar in found if number is None])
+            found = [(number(scalar), scalar) for scalar in scalars(value)]
+            numbers.append([one for one, _ in found if one is not None])
+            texts.append([shown_as(scalar) for one, scalar in found if one is None])
 
     async with aclosing(properties_of(db, parts.columns, things, {key})) as batches:
         async for part, metadata in batches:

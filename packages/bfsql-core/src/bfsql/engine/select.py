@@ -9,7 +9,6 @@ stubs and cost the store nothing.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
@@ -210,23 +209,27 @@ class Pages:
         self.least = 1 if paged else 0
         self.facets = selection.facets
         self._places: PagePlaces | None = None
-        self._prefix: _Prefix | None = None
+        self._prefix: Prefix | None = None
         for last in selection.last_page:
             if (last.start, last.walks) == (self._start, self.walks):
                 self._places, self._prefix = last.places, last.prefix
 
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count the nodes cut off."""
+        prefix = await self._prefix_of(count)
+        return await off_loop(prefix.size, lambda: self._of(prefix, count))
+
+    def _of(self, prefix: Prefix, count: int) -> Result:
         query, selection = self.query, self.selection
         assert not isinstance(query, PathQuery)
-        prefix = await self._prefix_of(count)
         page = self._page(prefix, count)
         facts = self._facts(count, page, prefix.edges_to_earlier(count))
         if isinstance(query, BfsQuery):
             result = self._bfs_result(page, facts, query, query.max_hops)
             return replace(result, along=[path.text for path in query.along])
         names = selection.columns.type_names
-        cut = Counter(names[number] for number in selection.types[count:].tolist())
+        counts = counted_numbers(selection.types[count:])
+        cut = {names[number]: many for number, many in counts.items()}
         return IntersectionResult(
             query.seeds,
             len(selection.nodes),
@@ -295,7 +298,7 @@ class Pages:
             bare_edges=len(bare[1]),
         )
 
-    def _page(self, prefix: _Prefix, count: int) -> Subgraph:
+    def _page(self, prefix: Prefix, count: int) -> Subgraph:
         """A page with the first `count` nodes."""
         page, degrees = prefix.page(count), self.selection.degrees
         if degrees is None:
@@ -303,7 +306,7 @@ class Pages:
         numbers = degrees[self._start : self._start + count].tolist()
         return replace(page, degrees=dict(zip(page.ids, numbers, strict=False)))
 
-    async def _prefix_of(self, count: int) -> _Prefix:
+    async def _prefix_of(self, count: int) -> Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
@@ -314,7 +317,7 @@ class Pages:
             self.selection.last_page[:] = [last]
         return known
 
-    async def _read(self, places: PagePlaces, length: int) -> _Prefix:
+    async def _read(self, places: PagePlaces, length: int) -> Prefix:
         """The beginning of the page in strings."""
         columns, listed = self.selection.columns, self._listed[self._start : self._start + length]
         if length < places.length:
@@ -327,7 +330,7 @@ class Pages:
             others = sorted(zip(ids, places.of_nodes.tolist(), strict=True))
             ids = [id_of[handle] for handle in listed.tolist()]
         of_triples = places.of_edges[order].tolist()
-        return _Prefix(ids, type_of, others, triples, of_triples, places.crossing)
+        return Prefix(ids, type_of, others, triples, of_triples, places.crossing)
 
     async def _places_of(self, length: int) -> PagePlaces:
         """The content of a longer beginning, since finding it visits all edges."""
@@ -396,7 +399,7 @@ class PagePlaces(NamedTuple):
         )
 
 
-class _Prefix(NamedTuple):
+class Prefix(NamedTuple):
     """The beginning of a page in strings, from which shorter pages are cut."""
 
     ids: Sequence[str]
@@ -415,6 +418,11 @@ class _Prefix(NamedTuple):
     def length(self) -> int:
         """The number of nodes that count."""
         return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes and edges."""
+        return len(self.types) + len(self.triples)
 
     def page(self, count: int) -> Subgraph:
         """The first `count` nodes, and what is on the page with them."""
@@ -441,7 +449,7 @@ class LastPage(NamedTuple):
     walks: bool | None
     """As in `Pages`."""
     places: PagePlaces
-    prefix: _Prefix
+    prefix: Prefix
 
 
 async def in_strings(
@@ -449,25 +457,29 @@ async def in_strings(
 ) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
     """The ids of nodes, their types by id, the edges among them in order, and that order."""
     ids = await call.within(columns.ids(nodes))
-    names = columns.type_names
-    type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
-    order: npt.NDArray[np.intp] | None = None
+    order = None
     if len(edges.subjects) > FEW_EDGES:
         order = await order_of_edges(columns, nodes, edges)
-        edges = at(edges, order)
-    id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
-    triples = list(
-        zip(
-            map(id_of, edges.subjects.tolist()),
-            map(columns.predicate_names.__getitem__, edges.predicates.tolist()),
-            map(id_of, edges.objects.tolist()),
-            strict=True,
+
+    def result() -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
+        names = columns.type_names
+        type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
+        id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
+        subjects, predicates, objects = edges if order is None else at(edges, order)
+        triples = list(
+            zip(
+                map(id_of, subjects.tolist()),
+                map(columns.predicate_names.__getitem__, predicates.tolist()),
+                map(id_of, objects.tolist()),
+                strict=True,
+            )
         )
-    )
-    if order is None:
+        if order is not None:
+            return ids, type_of, triples, order
         places = sorted(range(len(triples)), key=triples.__getitem__)
-        order, triples = np.array(places, np.intp), [triples[place] for place in places]
-    return ids, type_of, triples, order
+        return ids, type_of, [triples[place] for place in places], np.array(places, np.intp)
+
+    return await off_loop(len(nodes) + len(edges.subjects), result)
 
 
 async def order_of_edges(
@@ -475,9 +487,13 @@ async def order_of_edges(
 ) -> npt.NDArray[np.intp]:
     """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
-    subjects, objects = places_of(in_order, edges.ends, columns.size).reshape(2, -1)
-    used = distinct_numbers(edges.predicates).tolist()
-    numbers = sorted(used, key=columns.predicate_names.__getitem__)
-    rank = np.empty(max(numbers, default=-1) + 1, np.int32)
-    rank[numbers] = np.arange(len(numbers), dtype=np.int32)
-    return np.lexsort((objects, rank[edges.predicates], subjects))
+
+    def order() -> npt.NDArray[np.intp]:
+        subjects, objects = places_of(in_order, edges.ends, columns.size).reshape(2, -1)
+        used = distinct_numbers(edges.predicates).tolist()
+        numbers = sorted(used, key=columns.predicate_names.__getitem__)
+        rank = np.empty(max(numbers, default=-1) + 1, np.int32)
+        rank[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return np.lexsort((objects, rank[edges.predicates], subjects))
+
+    return await off_loop(len(edges.subjects), order)

@@ -57,8 +57,9 @@ MANY_NODES = 2_000
 Of 100,000 nodes, a property takes 40 ms from the column and 500 ms from the records; of ten nodes,
 which take 0.1 ms from the records, the column takes 0.4 ms.
 """
-PART = 25_000
-"""Number of nodes or edges whose properties are read at once."""
+PART = 8_000
+"""Number of nodes or edges whose properties are read at once; the event loop is blocked for up to
+50 ms while the records of so many edges are looked up."""
 MOST_VALUES = 100_000
 """Number of different values of a property whose comparisons are remembered."""
 

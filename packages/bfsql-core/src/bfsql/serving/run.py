@@ -93,9 +93,10 @@ async def open_while_importing(
     async with open_live(graph_factory, settings) as live:
         await asyncio.to_thread(importing.join)
         # Collecting garbage less often saves a tenth of the time for a hub of 60,000 edges
-        # (decision 0001). The older generations have to be collected too: asyncio leaves a
-        # reference cycle for each connection that has ended, and the SDK one for each call.
-        gc.set_threshold(50_000, 5, 5)
+        # (decision 0001). Reference cycles, of which asyncio leaves one for each connection that
+        # has ended and the SDK one for each call, die in the younger generations; a collection of
+        # the oldest one holds Python's lock for up to 0.4 s, so it is rare.
+        gc.set_threshold(50_000, 5, 100)
         # Modules stay: a full collection takes a tenth of the time without them. The first graph
         # is among what is frozen, and has to be collected when another one takes its place.
         live.on_open(lambda _: gc.unfreeze())

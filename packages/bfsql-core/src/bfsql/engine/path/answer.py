@@ -27,7 +27,7 @@ from bfsql.engine.path.compare import compared
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
-from bfsql.engine.select import PagePlaces, Pages, Selection
+from bfsql.engine.select import PagePlaces, Pages, Prefix, Selection
 from bfsql.engine.traverse import Bounds, off_loop, types_of
 from bfsql.errors import BoundMet, ToolError
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
@@ -139,10 +139,10 @@ async def _result(
     columns, size = walked.columns, sum(map(len, walked.arcs))
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
-    some = bool(len(walks.nodes))
+    some = bool(len(await off_loop(size, lambda: walks.nodes)))
     if query.comparisons and some:
         walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
-    types = await types_of(columns, walks.nodes)
+    types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
     missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
@@ -156,7 +156,7 @@ async def _result(
             apart = DeadEnd(walks.steps, "", 0, apart=True)
             dead_end = replace(dead_end or apart, turned_back=True)
     step = query.ordered_step
-    shown = await columns.ordered(walks.nodes_of(step))
+    shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
     def result() -> PathResult:
         selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
@@ -293,10 +293,8 @@ class PathPages(Pages):
         self.query: PathQuery = query
         self._too_large = too_large
 
-    async def of(self, count: int) -> BfsResult:
-        """The first `count` shown nodes as stubs; the facts count the nodes cut off."""
+    def _of(self, prefix: Prefix, count: int) -> BfsResult:
         query, whole = self.query, self._result
-        prefix = await self._prefix_of(count)
         page, ids = self._page(prefix, count), prefix.ids[:count]
         part = slice(self._start, self._start + count)
         paths = whole.paths[part]
