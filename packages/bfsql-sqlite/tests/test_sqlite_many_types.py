@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,10 @@ def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds: list[int], most: i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outline, "ALL", most)
         chosen = outline._spread(np.array(kinds, np.int32)).tolist()
-    each = max(1, most // max(1, len({kind for kind in kinds if kind >= 0})))
+    counts = Counter(kind for kind in kinds if kind >= 0)
+    each = max(1, most // max(1, len(counts)))
     expected = []
-    for kind in {kind for kind in kinds if kind >= 0}:
+    for kind in sorted(counts, key=lambda kind: (-counts[kind], kind))[:most]:
         places = [place for place, other in enumerate(kinds) if other == kind]
         expected += places if len(kinds) <= most else places[:: max(1, -(-len(places) // each))]
     assert chosen == sorted(expected)

@@ -19,7 +19,11 @@ Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 AT_ONCE = 200_000
 """Nodes whose edges are read at once."""
 ALL = 20_000
-"""Number of nodes or edges up to which all metadata is read; the size of the sample of more."""
+"""Number of nodes or edges up to which all metadata is read; the size of the sample of more.
+
+Of more types or predicates than this, those with the most nodes, or with the first numbers, are
+in the sample.
+"""
 
 
 async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
@@ -46,20 +50,25 @@ async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
 
 
 def _spread(kinds: IntArray) -> IntArray:
-    """About `ALL` places, evenly spread over each kind; all places if there are no more than that.
+    """About `ALL` places, evenly spread over each of the `ALL` most frequent kinds.
+
+    All places if there are no more than that.
 
     Places whose kind is negative are left out.
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
     groups = _Groups.of(kinds)
-    used = int(np.count_nonzero(groups.numbers >= 0))
-    each = max(1, ALL // max(1, used))
-    steps = np.maximum(1, -(-groups.counts // each))
-    chosen = groups.ranks % np.repeat(steps, groups.counts) == 0
-    places = np.sort(groups.places[chosen])
-    handles: IntArray = places[kinds[places] >= 0].astype(np.int32)
-    return handles
+    counts = np.where(groups.numbers >= 0, groups.counts, 0)
+    each = max(1, ALL // max(1, np.count_nonzero(counts)))
+    steps = np.maximum(1, -(-counts // each))
+    frequent = np.argsort(-counts, kind="stable")[:ALL]
+    sampled = np.zeros(len(counts), bool)
+    sampled[frequent] = counts[frequent] > 0
+    chosen = np.repeat(sampled, groups.counts) & (
+        groups.ranks % np.repeat(steps, groups.counts) == 0
+    )
+    return np.sort(groups.places[chosen]).astype(np.int32)
 
 
 class _Groups(NamedTuple):
@@ -89,6 +98,7 @@ class _Relations:
         self._counts = Counter[int]()
         self._kept: list[Ring] = []
         self._left = np.full(self._sizes[0], max(1, ALL // max(1, self._sizes[0])))
+        self._left[ALL:] = 0
 
     def add(self, ring: Ring) -> None:
         """Count a batch of edges that were not counted before."""

@@ -36,6 +36,8 @@ class _Most:
     """Characters of an example call."""
     name_bytes: int = 80
     """Bytes of a name, in UTF-8."""
+    examined: int = 1_000
+    """Types and predicates whose names calls may use, the most frequent first."""
     name_words: int = 5
     """Words of a name, however joined: `acts upstream of or within`, `isPartOf`."""
 
@@ -123,11 +125,12 @@ def worked_calls(
         outline: The outline, if it is known.
         patterns: Whether the store can list its entities; otherwise NAME stands for a name.
     """
-    types = _plain_names(schema.entity_types)
+    counts = outline.node_counts if outline else {}
+    ranked = sorted(schema.entity_types, key=lambda name: -counts.get(name, 0))
+    types = _plain_names(ranked[: _MOST.examined])
     if not types:
         return {}
     outline = outline or Outline()
-    types.sort(key=lambda name: -outline.node_counts.get(name, 0))
 
     def pattern(entity_type: str, value: int | None = None) -> str:
         if not patterns:
@@ -145,7 +148,7 @@ def worked_calls(
     start, end, shown = types[0], types[-1], {"fields": ["name"], "limit": 10}
     forks = list(_forks(outline)) or [
         _Fork(start, f"-{name}-", f"-{name}- >= 2", end)
-        for name in _plain_names(schema.predicates)[:1]
+        for name in _plain_names(schema.predicates[: _MOST.examined])[:1]
     ]
     if forks:
         start, path, where, end, _ = max(forks, key=lambda fork: fork.types)
