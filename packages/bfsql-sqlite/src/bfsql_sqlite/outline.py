@@ -60,7 +60,7 @@ def _spread(kinds: IntArray) -> IntArray:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
     groups = _Groups.of(kinds)
     counts = np.where(groups.numbers >= 0, groups.counts, 0)
-    each = max(1, ALL // max(1, np.count_nonzero(counts)))
+    each = max(1, ALL // max(1, int(np.count_nonzero(counts))))
     steps = np.maximum(1, -(-counts // each))
     frequent = np.argsort(-counts, kind="stable")[:ALL]
     sampled = np.zeros(len(counts), bool)
