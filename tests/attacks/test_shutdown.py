@@ -153,6 +153,23 @@ def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None
     assert answer["result"]["structuredContent"]["node_count"] == 3
 
 
+def test_on_stdio_the_end_of_the_input_ends_a_call_and_the_server(journal: Journal) -> None:
+    command = [sys.executable, "-m", "bfsql", "serve", "--deadline", "600", *journal.options(600)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=journal.env
+    ) as process:
+        assert process.stdin
+        process.stdin.write(message(1, "initialize", HELLO) + "\n")
+        process.stdin.write(message(None, "notifications/initialized", {}) + "\n")
+        process.stdin.write(message(2, "tools/call", WALK) + "\n")
+        process.stdin.flush()
+        asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+    assert journal.count("cancelled") == 1
+
+
 async def test_ten_stops_under_load_lose_no_answer(journal: Journal, tmp_path: Path) -> None:
     ways = [["--rest"], [], ["--stateless"], [], []] * 2
     logging = ["--log-level", "info", "--log-format", "json"]
