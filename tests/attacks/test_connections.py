@@ -54,12 +54,12 @@ async def answers(server: Served) -> None:
 
 
 def processor_seconds(server: Served) -> float:
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def open_files(server: Served) -> int:
-    return len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
+    return len([*Path(f"/proc/{server.pid}/fd").iterdir()])
 
 
 async def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -176,7 +176,7 @@ def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(
 async def test_a_process_without_files_sheds_connections_and_says_so_once(films_db: Path) -> None:
     with serving("--path", str(films_db)) as server:
         await answers(server)
-        process = server.process.pid
+        process = server.pid
         few = open_files(server) + 10
         before = resource.prlimit(process, resource.RLIMIT_NOFILE)
         resource.prlimit(process, resource.RLIMIT_NOFILE, (few, before[1]))

@@ -153,16 +153,16 @@ async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Pa
             calling = asyncio.create_task(client.call_tool("bfs_query", walk))
             await journal.until(lambda seen: seen.count("began") == 1)
             configure("After.", host="127.0.0.9")
-            served.process.send_signal(signal.SIGHUP)
+            served.send(signal.SIGHUP)
             await until(description, "After.")
             assert not calling.done() or journal.count("ended") == 1
             assert (await calling).structured_content["node_count"] == 3
             configure("Wrong.", deadline="soon")
-            served.process.send_signal(signal.SIGHUP)
+            served.send(signal.SIGHUP)
             await logged(served, "The new configuration cannot be used")
             assert await description() == "After."
             configure("Last.")
-            served.process.send_signal(signal.SIGHUP)
+            served.send(signal.SIGHUP)
             await until(description, "Last.")
         assert await asyncio.to_thread(served.stop) == 0
     assert journal.count("cancelled") == 0
@@ -193,7 +193,7 @@ async def test_clients_over_http_learn_that_descriptions_have_changed(tmp_path: 
             for client in (modern, legacy):
                 await client.learned()
                 assert '"Type1' in await client.descriptions()
-            served.process.send_signal(signal.SIGHUP)
+            served.send(signal.SIGHUP)
             await legacy.descriptions()
             assert await asyncio.to_thread(served.stop) == 0
             assert not legacy.changes.qsize(), "the descriptions are as they were"

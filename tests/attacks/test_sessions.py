@@ -195,7 +195,7 @@ def listening(
 
 def memory(server: Served) -> int:
     """Bytes of memory that the server's process occupies."""
-    pages = Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
+    pages = Path(f"/proc/{server.pid}/statm").read_text().split()[1]
     return int(pages) * resource.getpagesize()
 
 

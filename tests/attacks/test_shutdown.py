@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -18,7 +18,6 @@ import httpx2
 import pytest
 from mcp import Client
 
-from bfsql_test_support.servers.serve_forks import Forked, forked
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import NODES, Journal
 
@@ -41,7 +40,7 @@ async def test_a_stop_during_a_call_loses_no_answer_over_mcp(journal: Journal) -
         async with clients(served, *ERAS, "legacy", "auto") as (*busy, late, later):
             calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(busy)]
             await journal.until(lambda seen: seen.count("began") == len(calls))
-            served.process.terminate()
+            served.send(signal.SIGTERM)
             refused = await until_refused(late)
             answers = await asyncio.gather(*calls)
             assert (await walk(later, "n9")).is_error
@@ -55,7 +54,7 @@ async def test_a_stop_during_a_call_loses_no_answer_of_the_web_api(journal: Jour
     with serving("--rest", *journal.options(2), env=journal.env) as served:
         calling = asyncio.create_task(asyncio.to_thread(posted, served, "n1"))
         await journal.until(lambda seen: seen.count("began") == 1)
-        served.process.terminate()
+        served.send(signal.SIGTERM)
         while (refused := await asyncio.to_thread(posted, served, "n9"))[0] == 200:
             pass
         status, _, document = await calling
@@ -76,10 +75,10 @@ async def test_calls_that_outlast_the_grace_end_with_an_error(
         async with clients(served, *ERAS, "auto") as (*busy, late):
             calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(busy)]
             await journal.until(lambda seen: seen.count("began") == len(calls))
-            served.process.terminate()
+            served.send(signal.SIGTERM)
             if signals > 1:
                 await until_refused(late)  # two signals that wait together are one
-                served.process.terminate()
+                served.send(signal.SIGTERM)
             answers = await asyncio.gather(*calls)
         code = await ended(served)
     assert ["was stopped before" in text(answer) for answer in answers] == [True, True]
@@ -94,7 +93,7 @@ async def test_a_request_of_the_web_api_that_outlasts_the_grace_is_a_503(journal
     with serving(*options, env=journal.env) as served:
         calling = asyncio.create_task(asyncio.to_thread(posted, served, "n1"))
         await journal.until(lambda seen: seen.count("began") == 1)
-        served.process.terminate()
+        served.send(signal.SIGTERM)
         status, headers, document = await calling
         code = await ended(served)
     assert (status, headers["Retry-After"], document["kind"]) == (503, "5", "stopping")
@@ -125,7 +124,7 @@ async def test_an_idle_server_stops_with_open_streams_and_half_sent_requests(
                 half.putheader("Content-Type", "application/json")
                 half.endheaders(b"{")
                 await asyncio.sleep(0.2)
-                served.process.terminate()
+                served.send(signal.SIGTERM)
                 code = await ended(served)
     assert (code, tracebacks(served)) == (0, [])
 
@@ -170,28 +169,35 @@ def test_on_stdio_the_end_of_the_input_ends_a_call_and_the_server(journal: Journ
     assert journal.count("cancelled") == 1
 
 
-async def test_ten_stops_under_load_lose_no_answer(journal: Journal, tmp_path: Path) -> None:
+async def test_ten_stops_under_load_lose_no_answer(journal: Journal) -> None:
     ways = [["--rest"], [], ["--stateless"], [], []] * 2
-    logging = ["--log-level", "info", "--log-format", "json"]
-    commands = [[*way, *logging, *journal.options(0.2)] for way in ways]
-    with forked(commands, tmp_path, journal.env) as (servers, codes):
-        loads = map(loaded, servers, ways)
-        answered = await asyncio.gather(*loads)
-    assert min(answered) >= CLIENTS
-    assert [server.answers for server in servers] == answered
+    options = ["--log-level", "info", "--log-format", "json", *journal.options(0.2)]
+    with ExitStack() as stack:
+        starting = (serving(*way, *options, env=journal.env) for way in ways)
+        servers = [stack.enter_context(start) for start in starting]
+        given = await asyncio.gather(*map(loaded, servers, ways))
+        codes = [await ended(server) for server in servers]
+    assert min(given) >= CLIENTS
+    assert [answered(server) for server in servers] == given
     assert codes == [0] * len(ways)
     assert [tracebacks(server) for server in servers] == [[]] * len(ways)
 
 
-async def loaded(server: Forked, way: list[str]) -> int:
+def answered(server: Served) -> int:
+    """The number of calls answered, from the log at the level info in JSON."""
+    records = [json.loads(line) for line in server.log if line.startswith("{")]
+    return sum(record.get("outcome") == "ok" for record in records)
+
+
+async def loaded(server: Served, way: list[str]) -> int:
     """Stop a server that clients call without a pause; return the number of answers."""
-    load = Load(await asyncio.to_thread(lambda: server.url))
+    load = Load(server.url)
     ask = ask_the_api if way == ["--rest"] else ask_over_mcp
     asking = asyncio.gather(*(ask(load, n) for n in range(CLIENTS)))
     while not all(load.answers):
         assert not asking.done()
         await asyncio.sleep(0.02)
-    server.stop()
+    server.send(signal.SIGTERM)
     await asking
     return sum(load.answers)
 
@@ -274,10 +280,10 @@ def posted(served: Served, seed: str) -> tuple[int, Any, Any]:
 
 
 async def ended(served: Served) -> int:
-    return await asyncio.to_thread(served.process.wait, PATIENCE)
+    return await asyncio.to_thread(served.wait, PATIENCE)
 
 
-def tracebacks(served: Served | Forked) -> list[str]:
+def tracebacks(served: Served) -> list[str]:
     words = ("Traceback", "Exception", "ERROR", '"error"')
     return [line for line in served.log if any(word in line for word in words)]
 

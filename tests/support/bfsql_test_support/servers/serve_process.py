@@ -1,24 +1,43 @@
-"""`bfsql serve` and `bfsql explore` as separate processes, queried over HTTP."""
+"""`bfsql serve` and `bfsql explore` as separate processes, queried over HTTP.
+
+They are forked from a process that has imported what they need, which takes more than a second of
+processor time for each process otherwise. Starts from nothing are in the tests of the command line
+and of the documentation.
+"""
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing
+import os
 import re
 import resource
-import subprocess
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 
 START_SECONDS = 120
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(
+    [
+        *("__main__", "bfsql.cli.serve", "bfsql.rest.app", "bfsql.server.mcp"),
+        *("bfsql.serving.connections", "bfsql.serving.draining", "bfsql_sqlite.backend"),
+        __name__,
+    ]
+)
 
 
 @dataclass
 class Served:
     """A running server: its addresses, its process, and its log so far."""
 
-    process: subprocess.Popen[str]
+    process: multiprocessing.process.BaseProcess
+    reading: threading.Thread | None = None
+    """The thread that reads the log."""
     url: str = ""
     """Its URL without a path."""
     admin: str = ""
@@ -27,14 +46,31 @@ class Served:
     """Lines of standard error."""
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self.process.pid is not None
+        return self.process.pid
+
+    @property
     def port(self) -> int:
         """The port it listens on."""
         return int(self.url.rpartition(":")[2])
 
-    def stop(self, seconds: float = 30) -> int:
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def wait(self, seconds: float) -> int | None:
+        """The exit code, when the log is complete; None if it still runs after these seconds."""
+        self.process.join(seconds)
+        if self.process.exitcode is not None and self.reading:
+            self.reading.join()
+        return self.process.exitcode
+
+    def stop(self, seconds: float = 30) -> int | None:
         """Send SIGTERM and wait; return the exit code."""
-        self.process.terminate()
-        return self.process.wait(seconds)
+        self.send(signal.SIGTERM)
+        return self.wait(seconds)
 
 
 @contextmanager
@@ -64,41 +100,56 @@ def exploring(*options: str, env: Mapping[str, str] | None = None) -> Iterator[S
 def _started(
     command: str, *options: str, env: Mapping[str, str] | None, max_files: int | None = None
 ) -> Iterator[Served]:
-    def limited() -> None:
-        assert max_files is not None
+    log, errors = _FORKING.Pipe(duplex=False)
+    arguments = [command, "--port", "0", *options]
+    process = _FORKING.Process(
+        target=_run, args=(arguments, dict(os.environ if env is None else env), errors, max_files)
+    )
+    process.start()
+    errors.close()
+    served = Served(process)
+    greeted = threading.Event()
+    served.reading = threading.Thread(target=_read, args=(served, log, greeted), daemon=True)
+    served.reading.start()
+    try:
+        greeted.wait(START_SECONDS)
+        assert served.url, "\n".join(served.log)
+        yield served
+    finally:
+        process.kill()
+        process.join()
+        served.reading.join()
+
+
+def _run(
+    arguments: list[str], environment: dict[str, str], errors: Connection, max_files: int | None
+) -> None:
+    """Run the command as `python -m bfsql` would."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number, target in enumerate((nothing, nothing, errors.fileno())):
+        os.dup2(target, number)
+    os.close(nothing)
+    errors.close()
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    importlib.invalidate_caches()
+    if max_files is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
+    from bfsql.cli.command import main
 
-    with subprocess.Popen(
-        [sys.executable, "-m", "bfsql", command, "--port", "0", *options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env,
-        # Unsafe if several servers are started in threads, one of which may hold a lock.
-        preexec_fn=None if max_files is None else limited,  # noqa: PLW1509
-    ) as process:
-        served = Served(process)
-        greeted = threading.Event()
-        reading = threading.Thread(target=_read, args=(served, greeted), daemon=True)
-        reading.start()
-        try:
-            greeted.wait(START_SECONDS)
-            assert served.url, "\n".join(served.log)
-            yield served
-        finally:
-            process.kill()
-            process.wait()
-            reading.join()
+    sys.argv = ["bfsql", *arguments]
+    main()
 
 
-def _read(served: Served, greeted: threading.Event) -> None:
-    assert served.process.stderr
-    for line in served.process.stderr:
-        served.log.append(line.rstrip("\n"))
-        if found := re.match(r"Health and metrics are at (\S+)", line):
-            served.admin = found[1]
-        if not served.url and (found := re.search(r"answers at (http://[^/\s]+)", line)):
-            served.url = found[1]
-            greeted.set()
+def _read(served: Served, log: Connection, greeted: threading.Event) -> None:
+    with os.fdopen(os.dup(log.fileno()), encoding="utf-8", errors="replace") as lines:
+        log.close()
+        for line in lines:
+            served.log.append(line.rstrip("\n"))
+            if found := re.match(r"Health and metrics are at (\S+)", line):
+                served.admin = found[1]
+            if not served.url and (found := re.search(r"answers at (http://[^/\s]+)", line)):
+                served.url = found[1]
+                greeted.set()
     greeted.set()

@@ -177,7 +177,7 @@ class Soak:
     def _probing(self) -> contextlib.AbstractContextManager[list[Probed]]:
         calls = [(one.tool, one.arguments) for one in self._small]
         self._drawn.shuffle(calls)
-        pids = [self._served.process.pid, self._store_pid, self._proxy.pid]
+        pids = [self._served.pid, self._store_pid, self._proxy.pid]
         return probing(f"{HOST}:{self._served.port}", pids, calls)
 
     async def _learn(self) -> None:
@@ -296,7 +296,7 @@ class Soak:
             await asyncio.sleep(0.5)
 
     def _resources(self) -> Resources:
-        return Resources.of(self._served.process.pid)
+        return Resources.of(self._served.pid)
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, but not beyond the end."""
