@@ -145,8 +145,20 @@ def examples_in_depth(item: pytest.Item, own: int) -> int:
     return own * 10 if USING_SERVERS.match(item.nodeid) else max(own, 1_000)
 
 
+def stops_server(item: pytest.Item) -> bool:
+    """Whether a test stops a server of the session; a new Java compiles everything again."""
+    from bfsql_testing.conformance import RULES
+    from bfsql_testing.suite import test_name
+
+    returns = test_name(RULES["store-returns"])
+    return item.name == returns or item.get_closest_marker("stops_server") is not None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests and sort them: the longest groups first, core's many small files last."""
+    """Mark the tests and sort them: the longest groups first, core's many small files last.
+
+    In each group, tests that stop its server are last.
+    """
     for item in takes_seconds(items):
         item.add_marker("slow")
     if config.getoption("--hypothesis-profile") == "quick":
@@ -155,7 +167,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         set_examples(items, examples_in_depth)
 
     def place(item: pytest.Item) -> list[bool]:
-        return [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]
+        groups = [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]
+        return [*groups, stops_server(item)]
 
     items.sort(key=place)
 

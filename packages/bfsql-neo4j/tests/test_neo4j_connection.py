@@ -159,6 +159,7 @@ async def test_what_an_operator_ends_is_told_and_the_next_call_works(
     await backend.close()
 
 
+@pytest.mark.stops_server
 @cancels_connecting
 async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_next_call_works(
     hub: dict[str, Any], cypher: Any, neo4j_server: Neo4jServer
@@ -182,6 +183,7 @@ async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_n
         assert (await graph.bfs_query(["b"], max_hops=1)).text == before.text
 
 
+@pytest.mark.stops_server
 @cancels_connecting
 async def test_a_server_that_restarts_between_calls_is_not_noticed(
     hub: dict[str, Any], neo4j_server: Neo4jServer
