@@ -1,10 +1,12 @@
-"""The command line in a separate process."""
+"""The command line in this process, beside a running event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+
+from click.testing import CliRunner
+
+from bfsql.cli import bfsql
 
 
 async def refused(
@@ -20,16 +22,10 @@ async def refused(
         code: Expected exit code.
         **env: Environment variables in addition to those of this process.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bfsql", command, "--backend", backend, *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **env},
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    text = err.decode()
-    assert (process.returncode, out) == (code, b""), text
+    options = (command, "--backend", backend, *arguments)
+    done = await asyncio.to_thread(CliRunner().invoke, bfsql, options, prog_name="bfsql", env=env)
+    text: str = done.stderr
+    assert (done.exit_code, done.stdout) == (code, ""), text
     assert "Traceback" not in text
     assert secret not in text
     assert len(text.splitlines()) == 1, text
