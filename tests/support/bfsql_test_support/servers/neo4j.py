@@ -23,6 +23,7 @@ fills: methods are then evicted and compiled again, two in three in a run of the
 
 # LOAD CSV may not read files or addresses, which is necessary where a model writes Cypher.
 # Transaction logs would be preallocated with half a gigabyte, which is memory in the tests.
+# Plans are kept when the sizes of parameters and of the graph change: nothing is large here.
 SETTINGS = """\
 server.default_listen_address={host}
 server.bolt.enabled=true
@@ -36,6 +37,8 @@ db.tx_log.preallocate=false
 dbms.security.auth_enabled={guarded}
 dbms.security.allow_csv_import_from_file_urls=false
 dbms.usage_report.enabled=false
+dbms.cypher.min_replan_interval=1h
+internal.cypher.use_parameter_size=false
 internal.dbms.cypher_ip_blocklist=0.0.0.0/0,::/0
 internal.server.bolt.thread_pool_shutdown_wait_time=100ms
 """
