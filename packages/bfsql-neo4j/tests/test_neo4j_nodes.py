@@ -69,7 +69,8 @@ ALL_CONDITIONS = [
     PropertyCondition("v", "has"),
     PropertyCondition("v", "lacks"),
 ]
-CONDITIONS = ALL_CONDITIONS if THOROUGH else ALL_CONDITIONS[::5] + ALL_CONDITIONS[-2:]
+# Each literal with one operator: the server plans every condition, in a tenth of a second.
+CONDITIONS = ALL_CONDITIONS if THOROUGH else ALL_CONDITIONS[::7] + ALL_CONDITIONS[-2:]
 RECORDS: list[GraphRecord] = [
     *(NodeRecord(f"n{at}", "T", {"v": value}) for at, value in enumerate(VALUES)),
     NodeRecord("none", "T", {}),
@@ -217,7 +218,7 @@ async def test_conditions_on_ids_and_names_are_about_the_metadata(
             ("lacks", ()),
         ]
     ]
-    assert not await differing(db, conditions)
+    assert not await differing(db, conditions if THOROUGH else conditions[::5])
 
 
 async def test_names_of_properties_are_data(settings: Neo4jSettings, open_graph: Any) -> None:
