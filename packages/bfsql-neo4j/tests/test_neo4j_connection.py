@@ -111,10 +111,10 @@ async def test_a_closed_graph_leaves_nothing_on_the_server(
 async def test_a_pool_that_is_exhausted_is_told_and_works_again(
     hub: dict[str, Any], cypher: Any
 ) -> None:
-    backend = await Neo4jBackend.create(**hub, pool_size=1, connect_timeout=0.3)
+    backend = await Neo4jBackend.create(**hub, pool_size=1, connect_timeout=1.0)
     slow = asyncio.ensure_future(backend._reader.records(SLOW))
     await until(cypher, running=1)
-    with pytest.raises(StoreUnavailable, match=r"none of 1 connections was free within 0\.3 s"):
+    with pytest.raises(StoreUnavailable, match=r"none of 1 connections was free within 1 s"):
         await backend.edges_from("a")
     slow.cancel()
     await asyncio.wait([slow])
