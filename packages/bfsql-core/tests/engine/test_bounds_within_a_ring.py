@@ -159,7 +159,8 @@ async def stubs(graph: Graph, tool: str, **depth: int) -> dict[str, Any]:
     return answer
 
 
-WAYS = pytest.mark.parametrize("way", ["columns", "rows", "rows in a cache"])
+NAMES = ("columns", "rows", "rows in a cache")
+WAYS = pytest.mark.parametrize("way", NAMES)
 BOUNDS = pytest.mark.parametrize("bound", ["nodes", "edges"])
 SEEDS = ["start", "other"]
 CALLS = pytest.mark.parametrize(
@@ -242,29 +243,37 @@ MOST_BATCHES = int(DEADLINE / PAUSE)
 
 
 @pytest.mark.slow
-@WAYS
 @CALLS
 async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
-    way: str, tool: str, depth: str
+    tool: str, depth: str
 ) -> None:
     limits = Limits(max_tokens=0, deadline=DEADLINE)
-    async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
-        began = time.monotonic()
-        answer = await stubs(graph, tool, **{depth: 3})
-        assert time.monotonic() - began < WHOLE * PAUSE
-        await _nothing_more(given)
-    await same_as_at_its_depth(answer, tool, depth, "the time for this call was up")
+
+    async def stopped(way: str) -> dict[str, Any]:
+        async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
+            began = time.monotonic()
+            answer = await stubs(graph, tool, **{depth: 3})
+            assert time.monotonic() - began < WHOLE * PAUSE
+            await _nothing_more(given)
+        return answer
+
+    for answer in await asyncio.gather(*map(stopped, NAMES)):  # each waits most of the time
+        await same_as_at_its_depth(answer, tool, depth, "the time for this call was up")
 
 
 @pytest.mark.slow
-@WAYS
-async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub(way: str) -> None:
+async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub() -> None:
     limits = Limits(deadline=DEADLINE)
-    async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
-        with pytest.raises(ToolError, match=r"hub could not be read within 1\.5 s") as refused:
-            await tool_calls.asked(graph, "bfs_query", seeds=["hub"], max_hops=2)
-        await _nothing_more(given)
-    assert refused.value.kind == "deadline"
+
+    async def refused(way: str) -> ToolError:
+        async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
+            with pytest.raises(ToolError, match=r"hub could not be read within 1\.5 s") as error:
+                await tool_calls.asked(graph, "bfs_query", seeds=["hub"], max_hops=2)
+            await _nothing_more(given)
+        return error.value
+
+    for error in await asyncio.gather(*map(refused, NAMES)):
+        assert error.kind == "deadline"
 
 
 @WAYS
