@@ -204,7 +204,7 @@ async def test_facets_of_a_path_see_each_node_and_edge_of_a_step_once(graph, ste
     assert answer["nodes"] == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(graph=graphs(), steps=walking.steps(), data=st.data())
 async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps, data):
     shown, step = (data.draw(st.integers(0, len(steps))) for _ in range(2))

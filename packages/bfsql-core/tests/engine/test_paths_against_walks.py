@@ -80,7 +80,7 @@ async def test_pages_hold_the_walks_of_their_shown_nodes(graph, steps, limit):
     assert offset + limit >= len(every)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
 async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
     step, counted = (data.draw(st.integers(0, len(steps))) for _ in range(2))

@@ -68,7 +68,7 @@ async def rows(backend, **arguments) -> Any:
     return await tool_calls.read(served, "bfs_query", show="walks", **arguments)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
 async def test_rows_are_all_walks_in_order(graph, steps, data):
     seeds = data.draw(st.lists(st.sampled_from(graph.ids), min_size=1, max_size=2, unique=True))
