@@ -313,7 +313,7 @@ async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
             settings, (read.append(record) or record for record in many(3)), LoadOptions(mode)
         )
     assert "already contains a graph of 1 node and 1 edge. --replace deletes" in str(caught.value)
-    assert "(--database)" in str(caught.value)
+    assert "load into another database (--database) or server (--uri)." in str(caught.value)
     assert read == []
     assert await ids(cypher) == ["old"]
     await cypher("MATCH (n) DETACH DELETE n")

@@ -1,4 +1,7 @@
-"""The command line in this process, beside a running event loop."""
+"""The command line in a thread of this process, beside a running event loop.
+
+`bfsql load` has to run in the main thread, because it handles signals.
+"""
 
 from __future__ import annotations
 
