@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.answers.clean import clean_metadata
-from bfsql.models import Edge, EdgeRecord, NodeRecord, outline_of
+from bfsql.models import Edge, EdgeRecord, NodeRecord, PropertyCondition, outline_of
 from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support import graph_strategies
 from bfsql_test_support.hooks import Failing, Hiding
@@ -49,7 +49,7 @@ async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
     graph, seeds = case
     async with both(web, graph.records) as graphs:
         schema, from_api = [(await graph.describe_schema()).content for graph in graphs]
-        calls = {"tool_usage_notes": ANY}  # which have names: an API cannot list its entities
+        calls = {"tool_usage_notes": ANY}  # the API cleans values, so its calls may have others
         assert {**from_api, **calls} == {**schema, **calls}
         asked = {**filters, "max_tokens": max_tokens}
         await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
@@ -60,6 +60,41 @@ async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
         for entity_id in graph.ids:
             await assert_same_answers(graphs, "describe_entity", id=entity_id)
             await assert_same_answers(graphs, "search_entities", query=entity_id)
+
+
+VALUES = (None, 3, "3", "abc", "\u00c1bc", "b d", "a|b", "x]y", "'q'", True, [3, "abc"], "-1", -1)
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(
+    values=st.lists(st.sampled_from(VALUES), min_size=1, max_size=8),
+    types=st.sampled_from(["*", "T", "T|a b"]),
+    operator=st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "~"]),
+    written=st.sampled_from(
+        ["3", "abc", "'b d'", "'a|b'", "'x]y'", "\"'q'\"", "true", "-1", "3|abc"]
+    ),
+    more=st.sampled_from(["", f"[key!={'y' * 5_000}]"]),  # too long for a URL, so compared here
+)
+async def test_patterns_are_the_same_sets(web, values, more, **pattern):
+    records = [
+        NodeRecord(f"n:{n}", ("T", "U", "a b")[n % 3], {} if value is None else {"key": value})
+        for n, value in enumerate(values)
+    ]
+    records += [EdgeRecord("n:0", "p", f"n:{n}") for n in range(len(values))]
+    seeds = ["{types}[key{operator}{written}]".format(**pattern) + more]
+    async with both(web, records) as graphs:
+        await assert_same_answers(graphs, "bfs_query", seeds=seeds, facets=["key"])
+        await assert_same_answers(graphs, "bfs_query", seeds=seeds, path=["-p- *[key]"])
+
+
+async def test_a_list_takes_as_many_pages_as_it_needs(web, monkeypatch):
+    monkeypatch.setattr("bfsql_jsonld.listings.PAGE", 4)
+    monkeypatch.setattr("bfsql_jsonld.listings.TYPES", 1)
+    async with both(web, TRIALS) as graphs:
+        await assert_same_answers(graphs, "bfs_query", seeds=["Trial|Disease:*"])
+        recent = PropertyCondition("year", ">=", ("2002",))
+        pages = graphs[1].db.nodes_stream(entity_types=["Trial", "X"], conditions=[recent])
+        assert [len(nodes) async for nodes in pages] == [4, 3]
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
@@ -110,7 +145,7 @@ async def test_what_a_server_counts_is_passed_on(web):
         schemas = [json.loads((await graph.describe_schema()).text) for graph in graphs]
     assert schemas[0]["relations"] == ["Trial -studies-> Disease (9)"]
     assert schemas[0]["properties"]["Trial"] == ["phase: 0 | 1 | 2", "year: 2000..2008"]
-    for part in ("relations", "relations_from", "properties"):
+    for part in ("relations", "relations_from", "properties", "tool_usage_notes"):
         assert schemas[1][part] == schemas[0][part]
 
 

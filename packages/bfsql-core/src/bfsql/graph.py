@@ -63,6 +63,7 @@ class Graph:
             send records to clients.
         memory: The memory that calls take.
         scope: Begins a call within the limits, for interfaces that read the graph themselves.
+        entity_page: Lists entities in the order of their ids, within such a call.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Graph:
         self.shown = self._operations.db
         self.memory = self._operations.memory
         self.scope = self._operations.scope
+        self.entity_page = self._operations.entity_page
 
     async def call(
         self,

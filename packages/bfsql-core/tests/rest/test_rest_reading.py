@@ -466,10 +466,12 @@ async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.A
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("q=x&where=year%3D1", "type, where and offset are for a list of entities"),
+        ("q=x&where=year%3D1", "type, where and after are for a list of entities"),
         ("type=Flim", 'this graph has no type "Flim". The nearest: Film'),
         ("type=Film&where=year%3D", "has no value behind ="),
-        ("type=Film&limit=0", "limit must be a whole number from 1 to 100"),
+        ("type=Film&limit=0", "limit must be a whole number from 1 to 10000"),
+        ("type=Film&offset=1", "A search has no parameter"),
+        ("type=Film&where=year%5D%20x", "is not one condition"),
     ],
 )
 async def test_what_cannot_be_listed_is_one_sentence(
@@ -478,3 +480,26 @@ async def test_what_cannot_be_listed_is_one_sentence(
     answer = await web.get(f"/entities?{query}")
     assert answer.status_code == 400
     assert message in answer.json()["detail"]
+
+
+async def test_a_page_begins_behind_an_id_even_if_it_is_gone(web: httpx2.AsyncClient) -> None:
+    for after, first in (
+        ("", "film:1"),
+        ("film:1", "film:2"),
+        ("film:1x", "film:2"),
+        ("film", "film:1"),
+    ):
+        document = await read(web, f"/entities?limit=1&after={after}")
+        assert (document["count"], document["results"][0]["id"]) == (5, first)
+    assert (await read(web, "/entities?after=z"))["results"] == []
+    assert (await read(web, "/schema"))["entities"] == "/entities"
+
+
+async def test_types_are_listed_exactly_however_they_are_called(served: Served) -> None:
+    types = ["A|B", "T[x=1]", "a,b", "T:*", '"', "film", "Film"]
+    web = await served(MemoryBackend([NodeRecord(f"n:{t}", t) for t in types]))
+    for name in types:
+        document = await read(web, f"/entities?type={quote(name)}")
+        assert document["results"] == [{"id": f"n:{name}", "@type": name}]
+    assert (await read(web, "/entities?type=Film&type=film"))["count"] == 2
+    assert (await read(web, "/entities?types=Film,film"))["count"] == 2

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from bfsql.abc import GraphDbInterface, each
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, EntitiesNotListed
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import is_text
 from bfsql.models.outline import Outline
 from bfsql.models.parts import only, part_of
@@ -25,7 +27,13 @@ from bfsql.models.records import (
 from bfsql.settings import resolve
 from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
 from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
-from bfsql_jsonld.listings import fetch_edges, fetch_nodes, fetch_ring
+from bfsql_jsonld.listings import (
+    fetch_edges,
+    fetch_nodes,
+    fetch_ring,
+    in_a_url,
+    read_nodes,
+)
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 from bfsql_jsonld.search import search
@@ -152,6 +160,40 @@ class JsonLdBackend(GraphDbInterface):
             return list(await super().get_nodes_batch(ids))
         found = await fetch_nodes(self._api, schema, ids, metadata=False)
         return [Node(node.id, node.entity_type, NO_METADATA) for node in found]
+
+    def lists_entities(self) -> bool:
+        """Whether the schema, as it was last read, names a route that lists entities."""
+        return self._schema.latest.entities is not None
+
+    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+        """True: the other server compares it, or if a URL cannot contain it, this backend."""
+        return True
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The entities of some types that meet the conditions, in pages that follow the id."""
+        schema = await self._schema.current()
+        if schema.entities is None:
+            raise EntitiesNotListed
+        types = None
+        if entity_types is not None and schema.comprehensive:
+            types = sorted(frozenset(schema.entity_types).intersection(entity_types))
+        sent, others = in_a_url(conditions)
+        keys = [one.key for one in others]
+        async with aclosing(read_nodes(self._api, schema, types, sent)) as pages:
+            async for nodes in pages:
+                ids = [node.id for node in nodes]
+                known = await self.metadata_for_nodes_batch(ids, keys) if others else {}
+                yield [
+                    node
+                    for node in nodes
+                    if (entity_types is None or node.entity_type in entity_types)
+                    and all(one.holds(known.get(node.id, NO_METADATA)) for one in others)
+                ]
 
     async def edges_batch(
         self,

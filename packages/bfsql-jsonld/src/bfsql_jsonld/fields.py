@@ -18,7 +18,7 @@ from bfsql_jsonld.settings import JsonLdSettings
 ESCAPED = "metadata."
 """Prefix of a metadata key that would otherwise be taken for a field of the protocol."""
 
-_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata")
+_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata", "nodes")
 
 
 class Fields:

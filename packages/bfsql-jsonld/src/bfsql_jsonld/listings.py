@@ -7,15 +7,18 @@ Batches use the routes that an API announces for many ids in one request.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 
 from bfsql import call
-from bfsql.errors import StoreError
+from bfsql.abc import chunks
+from bfsql.errors import StoreError, ToolError
+from bfsql.models.condition import PropertyCondition, property_condition
 from bfsql.models.json_values import is_text
 from bfsql.models.parts import part_of
 from bfsql.models.records import EdgeDirection, Metadata, Node, Triple
@@ -23,6 +26,13 @@ from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api, with_query
 from bfsql_jsonld.schema import Schema
+
+PAGE = 10_000
+"""Entities in a page of a list."""
+TYPES = 50
+"""Types in one request for a list, since they are a part of its URL."""
+WHERE = 4_000
+"""Most bytes of the conditions in a URL; servers usually accept 8,000 in all."""
 
 
 @dataclass(slots=True)
@@ -122,6 +132,71 @@ async def fetch_nodes(
         with reply.read():
             found += [api.fields.node(entry) for entry in entries]
     return found
+
+
+async def read_nodes(
+    api: Api,
+    schema: Schema,
+    types: Sequence[str] | None,
+    conditions: Sequence[PropertyCondition],
+) -> AsyncGenerator[list[Node]]:
+    """The entities of some types that meet conditions, in pages that follow the id.
+
+    Args:
+        api: The requests.
+        schema: Names the route.
+        types: Types that the API lists; None for all.
+        conditions: Conditions that a URL can contain.
+
+    Raises:
+        StoreError: The pages do not follow the id.
+    """
+    assert schema.entities is not None
+    where = [("where", one.property_text) for one in conditions]
+    for some in [[]] if types is None else chunks(types, TYPES):
+        of = [*(("type", name) for name in some), *where]
+        limit, after = PAGE, ""
+        while True:
+            position = [("after", after)] if after else []
+            parameters = [*of, ("limit", str(limit)), *position]
+            reply = await api.session.ask(
+                Request(with_query(api.routes.at(schema.entities), parameters))
+            )
+            if limit > 1 and _is_too_large(reply):
+                limit //= 2
+                continue
+            document = reply.json()
+            with reply.read():
+                nodes = [api.fields.node(entry) for entry in api.fields.hits(document) or ()]
+            call.omitted(*omissions(document))
+            yield [Node(node.id, node.entity_type) for node in nodes]
+            if not nodes or "next" not in document:
+                break
+            if nodes[-1].id <= after:
+                raise _circle(reply.url)
+            after = nodes[-1].id
+
+
+def in_a_url(
+    conditions: Sequence[PropertyCondition],
+) -> tuple[list[PropertyCondition], list[PropertyCondition]]:
+    """The conditions that a URL can contain and the API can read, and the others."""
+    sent: list[PropertyCondition] = []
+    others: list[PropertyCondition] = []
+    size = 0
+    for one in conditions:
+        size += len(quote(one.property_text, errors="replace"))
+        (sent if size <= WHERE and _is_readable(one) else others).append(one)
+    return sent, others
+
+
+def _is_readable(condition: PropertyCondition) -> bool:
+    """Whether the text of a condition is read as the same condition."""
+    text = condition.property_text
+    try:
+        return is_text(text) and property_condition(text, "where") == condition
+    except ToolError:
+        return False
 
 
 async def fetch_ring(

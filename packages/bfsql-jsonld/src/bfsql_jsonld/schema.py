@@ -41,6 +41,8 @@ class Schema:
     """Whether batches accept predicates and a direction, or keys of metadata."""
     outline: str | None = None
     """Route of the graph's outline, or None."""
+    entities: str | None = None
+    """Route that lists entities in the order of their ids, or None."""
 
 
 NO_SCHEMA = Schema([], [], comprehensive=False)
@@ -63,6 +65,11 @@ class SchemaReader:
             if self._read is None or time.monotonic() >= self._read[0] + age:
                 self._read = (time.monotonic(), await self._fetched())
             return self._read[1]
+
+    @property
+    def latest(self) -> Schema:
+        """The schema as it was last read."""
+        return NO_SCHEMA if self._read is None else self._read[1]
 
     async def _fetched(self) -> Schema:
         s = self._api.settings
@@ -90,6 +97,7 @@ class SchemaReader:
             _number(batch.get("max_bytes"), NO_SCHEMA.most_bytes),
             batch.get("parts") is True,
             _text(found.get("outline")),
+            _text(found.get("entities")),
         )
 
     async def outline(self) -> Outline | None:

@@ -6,7 +6,6 @@ from bfsql.abc.delegating import (
     PassThroughBackend,
     accepts,
     implements,
-    lists_entities,
     normalized,
 )
 from bfsql.abc.interface import (
@@ -35,7 +34,6 @@ __all__ = [
     "chunks",
     "each",
     "implements",
-    "lists_entities",
     "normalized",
 ]
 

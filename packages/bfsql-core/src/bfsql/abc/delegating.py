@@ -49,13 +49,6 @@ def implements(db: GraphDbInterface, method: str) -> bool:
     return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
 
 
-def lists_entities(db: GraphDbInterface) -> bool:
-    """Whether the store behind all wrappers of a backend can list its entities."""
-    while isinstance(db, ForwardingBackend):
-        db = db._inner  # noqa: SLF001
-    return implements(db, "nodes_stream")
-
-
 def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
     """Whether a method of a backend takes an argument that older signatures lack."""
     return takes(getattr(type(_behind(db)), method), argument)
@@ -143,6 +136,10 @@ class ForwardingBackend(GraphDbInterface):
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types, in batches."""
         return self._inner.nodes_stream(entity_types=entity_types, conditions=conditions)
+
+    def lists_entities(self) -> bool:
+        """Whether the inner backend lists its entities."""
+        return self._inner.lists_entities()
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether the inner backend yields only nodes that meet a condition."""

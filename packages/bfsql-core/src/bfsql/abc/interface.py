@@ -219,6 +219,13 @@ class GraphDbInterface(ABC):
         """
         raise EntitiesNotListed
 
+    def lists_entities(self) -> bool:
+        """Whether `nodes_stream` lists entities, as far as that is known without a request.
+
+        A backend overrides this method if it depends on its server.
+        """
+        return type(self).nodes_stream is not GraphDbInterface.nodes_stream
+
     def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
         """Whether every node that `nodes_stream` yields meets a condition given to it.
 

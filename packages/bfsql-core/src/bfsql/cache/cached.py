@@ -15,7 +15,6 @@ from bfsql.abc import (
     GraphDbInterface,
     NormalizedBackend,
     accepts,
-    implements,
 )
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
@@ -205,7 +204,7 @@ class CachedGraphDb(NormalizedBackend):
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types, from the store itself."""
         stream = super().nodes_stream(entity_types=entity_types, conditions=conditions)
-        if not self._observers.watch_store or not implements(self._inner, "nodes_stream"):
+        if not self._observers.watch_store or not self.lists_entities():
             return stream
         return self._observers.store_stream("nodes_stream", stream)
 

@@ -20,10 +20,9 @@ from urllib.parse import urlencode
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text, excerpt
-from bfsql.answers.notes import NextPage
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
-from bfsql.models import Edge, Metadata, Property, Triple
+from bfsql.models import Edge, Metadata, Node, Property, Triple
 from bfsql.rest.parameters import (
     DIRECTIONS,
     MAX_BATCH,
@@ -73,6 +72,7 @@ async def schema(request: ApiRequest) -> Reply:
                 "parts": True,
             },
             "outline": "/outline",
+            **({"entities": "/entities"} if api.db.lists_entities() else {}),
         }
     )
 
@@ -132,9 +132,9 @@ async def search(request: ApiRequest) -> Reply:
     query: SearchQuery = request.parameters
     if query.q is None:
         return await _listed(request, query)
-    if query.type or query.where or query.offset:
+    if query.type or query.where or query.after is not None:
         raise ToolError(
-            "type, where and offset are for a list of entities, which has no q. A search by name "
+            "type, where and after are for a list of entities, which has no q. A search by name "
             "takes types.",
             kind="bad_value",
             argument="q",
@@ -148,27 +148,20 @@ async def search(request: ApiRequest) -> Reply:
 
 
 async def _listed(request: ApiRequest, query: SearchQuery) -> Reply:
-    """A page of the entities of some types that meet conditions, sorted by id."""
+    """A page of the entities of some types that meet conditions, in the order of their ids."""
     types = [*query.type, *await _types(request.api, query.types)]
-    brackets = "".join(f"[{text}]" for text in query.where) or ":*"
-    arguments = {
-        "seeds": [f"{'|'.join(types) or '*'}{brackets}"],
-        "limit": query.limit,
-        "offset": query.offset,
-        "topology_only": True,
+    page = await request.api.graph.entity_page(types, query.where, query.after, query.limit)
+    document: dict[str, Any] = {
+        "@context": context("./"),
+        "count": page.count,
+        "results": [_stub(node) for node in page.nodes],
     }
-    answer = await request.api.graph.call("bfs_query", arguments, caller=request.caller)
-    nodes, total = answer.content["nodes"], answer.content["node_count"]
-    results = [{"id": node["id"], "@type": node["entity_type"]} for node in nodes]
-    document: dict[str, Any] = {"@context": context("./"), "count": total, "results": results}
-    pages = {str(one) for one in answer.note_data if isinstance(one, NextPage)}
-    if notes := [text for text in answer.notes if text not in pages]:
-        document["notes"] = notes
-    end = query.offset + len(nodes)
-    if end >= total or not nodes:
+    if page.notes:
+        document["notes"] = list(map(str, page.notes))
+    if page.is_last:
         return reply(document)
     of = [("type", name) for name in types] + [("where", text) for text in query.where]
-    link = "?" + urlencode([*of, ("limit", query.limit), ("offset", end)])
+    link = "?" + urlencode([*of, ("limit", query.limit), ("after", page.nodes[-1].id)])
     return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
 
 
@@ -227,11 +220,15 @@ async def entity_batch(request: ApiRequest) -> Reply:
     known: Mapping[str, Metadata] = {}
     if batch.metadata and nodes:
         known = await within(db.metadata_for_nodes_batch([n.id for n in nodes], keys))
-    results = [{"id": n.id, "@type": n.entity_type} for n in nodes]
+    results = [_stub(node) for node in nodes]
     if batch.metadata:
         for n, result in zip(nodes, results, strict=True):
             result.update(_prefixed(_of_keys({**n.metadata, **known.get(n.id, {})}, keys)))
     return reply({"results": results})
+
+
+def _stub(node: Node) -> dict[str, Any]:
+    return {"id": node.id, "@type": node.entity_type}
 
 
 def _prefixed(metadata: Metadata) -> dict[str, Any]:

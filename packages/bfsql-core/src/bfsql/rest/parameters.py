@@ -70,10 +70,11 @@ class SearchQuery(StrictModel):
         default_factory=list,
         description="Of a list: conditions that all hold, such as year>=2010, repeated.",
     )
-    offset: Annotated[int, Field(ge=0), _WHOLE] = Field(
-        0, description="Of a list: entities to skip; `next` of the previous page has it."
+    after: str | SkipJsonSchema[None] = optional(
+        "Of a list: the id behind which the page begins, which need not exist; lists are in the "
+        "order of ids, by code point. `next` of the previous page has it."
     )
-    limit: Annotated[int, Field(ge=1, le=100), _WHOLE] = Field(20, description=_MAXIMUM)
+    limit: Annotated[int, Field(ge=1, le=10_000), _WHOLE] = Field(20, description=_MAXIMUM)
 
 
 class PageQuery(StrictModel):

@@ -147,6 +147,9 @@ class Schema(_Document):
     next_steps: str
     batch: Batches
     outline: str = Field(description="Route of the outline, which describes the graph in counts.")
+    entities: str = optional(
+        "Route that lists entities by type and conditions; absent if the store cannot."
+    )
 
 
 class Relation(StrictModel):
@@ -204,7 +207,7 @@ class EntityList(_JsonLd):
     """A page of the entities of some types that meet conditions."""
 
     count: int = Field(description="Number of all of them.")
-    results: list[EntityStub] = Field(description="Sorted by id.")
+    results: list[EntityStub] = Field(description="In the order of their ids.")
     notes: list[str] = optional("What is missing, and what was taken for what was written.")
     next: str = optional(
         "The next page, relative to this one; absent on the last.",

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from bfsql import answers, call
-from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend, lists_entities
+from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
@@ -54,7 +54,7 @@ async def whole_schema(
         whole = replace(whole, notes=[*whole.notes, COUNTING])
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
-    calls = worked_calls(schema, outline, patterns=lists_entities(db))
+    calls = worked_calls(schema, outline, patterns=db.lists_entities())
     usage = usage_notes(limits.answer_format, calls)
 
     def document(share: int) -> dict[str, Any]:

@@ -94,6 +94,38 @@ class EndResolver:
             raise await self._names.error(argument, unresolved)
         return NodeSet(tuple(places))
 
+    async def listed(self, types: Sequence[str], conditions: Sequence[str]) -> Place:
+        """The nodes of some types that meet conditions, each written as in brackets.
+
+        Raises:
+            ToolError: A type is unknown, or a condition cannot be read.
+            EntitiesNotListed: The store cannot list its entities.
+        """
+        names, notes = await self._schema.spelled("type", types)
+        latest = self._schema.latest
+        for name in names:
+            if latest is not None and latest.comprehensive and name not in latest.entity_types:
+                await self._check_types(f"{name}:*", "type")
+        read, _ = await self.read(
+            lambda one: [one.pattern(f"*[{text}]") for text in conditions], "where"
+        )
+        parts = [one for one in read if one is not None]
+        if len(parts) < len(read):
+            text = excerpt(conditions[read.index(None)])
+            raise ToolError(
+                f"where: {text} is not one condition, such as year>=2010 or no <-tests- Trial. Put "
+                "a value with a bracket in quotes.",
+                kind="bad_value",
+                argument="where",
+            )
+        self._names.notes += notes
+        pattern = Pattern(
+            frozenset(names) or None,
+            tuple(one for part in parts for one in part.conditions),
+            tuple(one for part in parts for one in part.relations),
+        )
+        return await self._place(pattern, pattern.text, bounded=False)
+
     async def _may_be_called(self, value: str) -> bool:
         """Whether a value may be the id or the name of an entity, so that it is searched for.
 

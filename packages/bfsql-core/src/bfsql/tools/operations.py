@@ -46,7 +46,7 @@ from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema
-from bfsql.tools.traversals import Traversal
+from bfsql.tools.traversals import EntityPage, Traversal
 from bfsql.tools.validate import checked, without_doubts
 
 log = logging.getLogger("bfsql")
@@ -152,6 +152,22 @@ class Operations:
             if self._limits.max_answer_bytes is not None:
                 refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer
+
+    async def entity_page(
+        self, types: Sequence[str], conditions: Sequence[str], after: str | None, limit: int
+    ) -> EntityPage:
+        """A page of the entities of some types that meet conditions; see `Traversal`.
+
+        Hooks that refuse calls see it as the call of `bfs_query` with the same entities as seeds.
+        """
+        brackets = "".join(f"[{text}]" for text in conditions) or ":*"
+        arguments = {"seeds": [f"{'|'.join(types) or '*'}{brackets}"], "limit": limit}
+        if self._is_guarded and (
+            refusal := await self._hooks.refusal("bfs_query", checked("bfs_query", arguments))
+        ):
+            raise ToolError(refusal, kind="refused")
+        traversal = Traversal(self.db, self._limits, self.known, None)
+        return await traversal.entity_page(types, conditions, after, limit)
 
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
         """Orientation: the contents of the graph, or the relations around some entities."""

@@ -7,7 +7,7 @@ traverse, select, fit, detail, answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.clean import excerpt
-from bfsql.answers.notes import connection_notes, relation_notes, shared_notes
+from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.along import steps_along
@@ -32,8 +32,16 @@ from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.integers import NodeSet
-from bfsql.models import MAX_ALONG, MAX_HOPS, BfsQuery, IntersectionQuery, Path, SchemaSummary
+from bfsql.integers import IntArray, NodeSet
+from bfsql.models import (
+    MAX_ALONG,
+    MAX_HOPS,
+    BfsQuery,
+    IntersectionQuery,
+    Node,
+    Path,
+    SchemaSummary,
+)
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.patterns import Where, may_be_pattern, may_relate
@@ -46,6 +54,18 @@ MAX_PAIRS = 100
 """Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
 SET_PAGE = 50
 """Number of entities of a set that a page has where `limit` is left out (`asking-2.md` 11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPage:
+    """A page of a list of entities."""
+
+    count: int
+    """The number of all entities of the list."""
+    nodes: list[Node]
+    """Those of the page, in the order of their ids."""
+    is_last: bool
+    notes: list[Note]
 
 
 class Traversal:
@@ -149,6 +169,41 @@ class Traversal:
         self._notes += shared_notes(edges, query.k, shared, smallest=k is None, bare=bare)
         self._note_ceiling(paged=False)
         return await self._subgraph(query, selection)
+
+    async def entity_page(
+        self, types: Sequence[str], conditions: Sequence[str], after: str | None, limit: int
+    ) -> EntityPage:
+        """A page of the entities of some types that meet conditions, in the order of their ids.
+
+        Args:
+            types: The types; all if there are none.
+            conditions: Conditions, written as in the brackets of a pattern.
+            after: The id behind which the page begins, which need not exist; None for the first.
+            limit: The most entities of the page.
+
+        Raises:
+            ToolError: A type is unknown, or a condition cannot be read.
+            EntitiesNotListed: The store cannot list its entities.
+        """
+        place = await self._ends.listed(types, conditions)
+        start = 0 if after is None else await self._rank(place.handles, after)
+        page = slice(start, start + limit)
+        ids = await call.within(self._columns.ids(place.handles[page]))
+        names = self._columns.type_names
+        nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
+        undecided = len(self._relations.undecided)
+        own = relation_notes(self._relations.barren, undecided)
+        count = len(place.handles)
+        return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
+
+    async def _rank(self, handles: IntArray, after: str) -> int:
+        """The number of handles, which are in the order of their ids, up to an id."""
+        low, high = 0, len(handles)
+        while low < high:
+            middle = (low + high) // 2
+            [entity_id] = await call.within(self._columns.ids(handles[middle : middle + 1]))
+            low, high = (middle + 1, high) if entity_id <= after else (low, middle)
+        return low
 
     # --- the ways to ask --------------------------------------------------------
 
