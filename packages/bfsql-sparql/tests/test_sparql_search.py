@@ -111,6 +111,22 @@ async def test_a_misspelt_name_is_found_and_nothing_that_is_not_near(filled: Loo
     assert await store.ids("Pumvesgarlnob") == []
 
 
+async def test_what_shares_a_rare_word_is_found_where_nothing_has_all(filled: Looks) -> None:
+    names = ["Kelrud Centre", "Kelrudix Hall", *(f"Common Place {n}" for n in range(30))]
+    store = await filled(
+        "".join(f'<http://x.test/{n}> {LABEL} "{name}" .\n' for n, name in enumerate(names))
+    )
+    assert await store.ids("Kelrud Institute of Physics") == ["http://x.test/0"]
+    assert await store.ids("Common Institute") == []
+    assert await store.ids("Common Institute Kelrud") == ["http://x.test/0"]
+
+
+async def test_words_run_together_or_split_are_found_with_a_typing_error(filled: Looks) -> None:
+    store = await filled(f'<http://x.test/v> {LABEL} "Vanlam Chakel" .\n{PETS}')
+    for wrong in ("VnalamChakel", "Vanlam Cha kel", "Van lam Chakle"):
+        assert await store.ids(wrong) == ["http://x.test/v"], wrong
+
+
 async def test_accents_need_not_be_typed(filled: Looks) -> None:
     store = await filled(PETS)
     assert await store.ids("cafe rex") == ["http://x.test/a"]

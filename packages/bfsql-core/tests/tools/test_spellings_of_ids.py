@@ -56,6 +56,8 @@ def test_parts_of_ids_are_compared_whole():
 @pytest.mark.parametrize(
     "arguments",
     [
+        {"seeds": ["Vehicle"]},
+        {"seeds": ["ex:Foo"], "to": ["Vehicle"]},
         {"seeds": ["Vehicle:*"]},
         {"seeds": ["Vehicle[name=x]"]},
         {"seeds": ["ex:Foo"], "to": ["Vehicle:*"]},

@@ -150,6 +150,8 @@ class EntitySearch:
                 await self._look(partial(texts.with_id, only_typed=only_typed), parts)
         if not self._nodes:
             await self._spelt_alike()
+        if not self._nodes:
+            await self._with_rare_word()
 
     async def _spelt_alike(self) -> None:
         """Search names with a part of the text that is free of typing errors."""
@@ -162,6 +164,27 @@ class EntitySearch:
                 for node, one in self._nodes.items()
                 if wanted.match(one.stub.id, one.stub.name, one.others)
             }
+
+    async def _with_rare_word(self) -> None:
+        """Search names with one of several words of the text, if few contain it."""
+        wanted = NameQuery(self._text)
+        words = sorted(wanted.telling_words)
+        if not words:
+            return
+        rows = await self._rows(texts.with_words(words, self._types, self._mapping, LIMIT))
+        if rows is None or rows.cut:
+            return
+        self._take(rows.rows)
+        labels = {
+            node: (one.stub.id, one.stub.name, one.others) for node, one in self._nodes.items()
+        }
+        known = [
+            fold(" ".join(filter(None, (name, *others)))) for _, name, others in labels.values()
+        ]
+        frequent = {word for word in words if sum(word in one for one in known) >= LIMIT}
+        shared = {node: wanted.shared_words(*of) - frequent for node, of in labels.items()}
+        rare = wanted.sharing({node: common for node, common in shared.items() if common})
+        self._nodes = {node: self._nodes[node] for node in rare}
 
     async def _containing(self) -> bool:
         return await self._look(texts.containing, self._text.lower())

@@ -19,7 +19,7 @@ from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
 from bfsql.errors import ToolError
 from bfsql.integers import IntegerGraph, NodeSet, Place
-from bfsql.models import Outline, Pattern, PropertyCondition
+from bfsql.models import Outline, Pattern, Property, PropertyCondition
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
 from bfsql.tools.resolve import NameResolver, UnresolvedName
@@ -268,11 +268,15 @@ class EndResolver:
         return False
 
     async def _check_types(self, text: str, argument: str) -> None:
-        """Raise an error if a text is written like a pattern of a type that is none."""
+        """Raise an error if a text is no type, but is in other_types or written like a pattern."""
         types, bracket, _ = text.partition("[")
         if not bracket and text.rstrip().endswith("*"):
             types, bracket, _ = text.rpartition(":")
         latest = self._schema.latest
+        if not bracket:
+            outline, _ = await self._schema.outline(1.0)
+            if outline and any(map(_has_other_types, outline.node_properties.values())):
+                await self._check_other_types([text.strip()], argument)
         if not bracket or not types.strip() or latest is None:
             return
         known = KnownNames(latest.entity_types)
@@ -291,6 +295,10 @@ class EndResolver:
 
 def _pattern(text: str, reader: PatternReader) -> Pattern | None:
     return reader.pattern(text)
+
+
+def _has_other_types(properties: Sequence[Property]) -> bool:
+    return any(one.name == "other_types" for one in properties)
 
 
 def _property_facts(pattern: Pattern, outline: Outline) -> list[str]:

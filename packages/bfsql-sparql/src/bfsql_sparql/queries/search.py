@@ -95,6 +95,16 @@ def with_parts(
     return _best(f"{_called(mapping)} FILTER({tests})", order, types, mapping, limit)
 
 
+def with_words(words: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
+    """A pattern for nodes whose label or alias contains one of some words, so many of each."""
+    return " UNION ".join(
+        f"{{ SELECT DISTINCT ?s WHERE {{ {_called(mapping)} "
+        f"FILTER(CONTAINS(LCASE(STR(?label)), {text(word)}) && {is_node('s', mapping)}) "
+        f"{of_types(types, mapping)} }} LIMIT {limit} }}"
+        for word in words
+    )
+
+
 def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the hits of a full-text search, which binds `?s` and perhaps `?score`."""
     return (
