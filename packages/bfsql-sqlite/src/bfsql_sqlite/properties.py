@@ -13,6 +13,7 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,12 +284,13 @@ def containing(
             raise Damaged("part of a column of properties is missing")
         for literal in literals:
             text = literal.text.encode("utf-8", "surrogatepass")
+            few = list(islice(_occurrences(block, text), FEW_HITS + 1)) if text else []
             if not text:
                 met[:] = True
-            elif block.count(text) <= FEW_HITS:
-                met[np.searchsorted(starts, list(_occurrences(block, text)), side="right")] = True
+            elif len(few) <= FEW_HITS:
+                met[np.searchsorted(starts, few, side="right")] = True
             else:
-                begins = _beginnings(block, characters, text)
+                begins = _beginnings(characters, text)
                 met |= np.logical_or.reduceat(begins, np.concatenate([[0], starts]))
         return met
 
@@ -301,15 +303,20 @@ def _occurrences(block: bytes, text: bytes) -> Iterator[int]:
         at = block.find(text, at + len(text))
 
 
-def _beginnings(block: bytes, characters: npt.NDArray[np.uint8], text: bytes) -> BoolArray:
+def _beginnings(characters: npt.NDArray[np.uint8], text: bytes) -> BoolArray:
     """By place: whether a text begins there."""
-    rarest = min(range(len(text)), key=lambda place: block.count(text[place : place + 1]))
-    length = len(characters) - len(text) + 1
-    found = np.flatnonzero(characters[rarest : rarest + length] == text[rarest])
-    for place, character in enumerate(text):
-        found = found[characters[found + place] == character]
     begins = np.zeros(len(characters) + 1, bool)  # the last text may be empty
-    begins[found] = True
+    length = len(characters) - len(text) + 1
+    may_begin = begins[:length]
+    np.equal(characters[:length], text[0], out=may_begin)
+    if len(text) > 1:
+        may_begin &= characters[1 : length + 1] == text[1]
+    if len(text) > 2:  # noqa: PLR2004 - most places are ruled out by two characters
+        found = np.flatnonzero(may_begin)
+        may_begin[:] = False
+        for place, character in enumerate(text[2:], 2):
+            found = found[characters[found + place] == character]
+        may_begin[found] = True
     return begins
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, get_args
@@ -124,7 +124,9 @@ async def nodes_list(trial: Trial) -> None:
         records = trial.storable(hub(DEGREE))
         async with trial.omitting(records) as db:
             found = await db.get_nodes_batch(node_ids(records))
-            _expect_types(await listing(db), {node.id: node.entity_type for node in found}, None)
+            with suppress(Untried):  # what makes it omit edges may also leave it without lists
+                listed = await listing(db)
+                _expect_types(listed, {node.id: node.entity_type for node in found}, None)
 
 
 def _expect_types(listed: Listing, types: dict[str, str], asked: Collection[str] | None) -> None:

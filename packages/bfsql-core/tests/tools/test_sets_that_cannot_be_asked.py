@@ -1,0 +1,95 @@
+"""What sets, comparisons of steps and facets cannot be is one sentence, and no error of a store."""
+
+import pytest
+
+from bfsql import MemoryBackend, open_graph
+from bfsql.abc import GraphDbInterface
+from bfsql.errors import ToolError
+from bfsql.models import EdgeRecord, NodeRecord
+
+RECORDS = [
+    *(NodeRecord(f"t:{n}", "Trial", {"phase": n % 3, "status": "open"}) for n in range(6)),
+    NodeRecord("c", "Compound", {"name": "Aspirin"}),
+    *(EdgeRecord(f"t:{n}", "tests", "c") for n in range(6)),
+]
+ODD = [
+    *("a[b]", "x|y", "-to-> B", "<-to- B", "A -to-> B", 'say "x"', "it's", "`t`", "[", "]", "{}"),
+    *(".*", "^a$", "(a|b)+", "'; DROP TABLE node; --", "MATCH (n) DETACH DELETE n", "} UNION {"),
+    *("*", "*:*", "A:*", "A[x=1]", "2 != 0", "no -to-> A", "$1", "%s", "\\", "a\\'b", "a.b=1"),
+]
+
+
+class WithoutList(MemoryBackend):
+    nodes_stream = GraphDbInterface.nodes_stream
+
+
+@pytest.fixture
+async def graph():
+    async with open_graph(MemoryBackend(RECORDS)) as opened:
+        await opened.counted()
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": ["Tril[phase=1]"]}, 'no type "Tril". The nearest: Trial'),
+        ({"seeds": ["Tril:*"]}, 'no type "Tril". The nearest: Trial'),
+        ({"seeds": ["c"], "to": ["Tril:*"]}, 'to: no entity is called "Tril:*"'),
+        ({"seeds": ["c"], "where": ["2 != 0"]}, "path"),
+        ({"seeds": ["c"], "path": ["<-tests-"], "where": ["2 != 0"]}, "it has 0 to 1"),
+        (
+            {"seeds": ["c"], "path": ["<-tests-", "--"], "where": ["2 != 0", "1 != 2", "0 != 1"]},
+            "another step than the other comparisons",
+        ),
+        ({"seeds": ["Trial:*", "c"], "limit": 0, "facets": [""]}, "not blank"),
+    ],
+)
+async def test_an_error_names_what_would_be_right(graph, arguments, message):
+    with pytest.raises(ToolError) as error:
+        await graph.call("bfs_query", arguments)
+    assert message in str(error.value)
+
+
+async def test_a_set_of_nothing_is_an_answer_that_names_the_values_or_the_property(graph):
+    for seed, told in {
+        "Trial[phase=7]": "phase is one of 0, 1, 2",
+        "Trial[pase=1]": "the nearest: phase",
+        "Trial[status=closed]": "status is one of open",
+    }.items():
+        answer = await graph.bfs_query(seeds=[seed], facets=["phase"])
+        assert (answer.content["seed_count"], answer.content["nodes"]) == (0, [])
+        assert told in answer.notes[0].replace('"', "")
+
+
+async def test_a_store_that_cannot_list_says_from_where_to_start():
+    async with open_graph(WithoutList(RECORDS)) as graph:
+        for arguments in (
+            {"seeds": ["Trial:*"]},
+            {"seeds": ["*[phase=1]"], "limit": 0},
+            {"seeds": ["Trial"]},
+            {"seeds": ["c"], "to": ["Trial:*"]},
+        ):
+            with pytest.raises(ToolError, match=r"cannot list its entities.*search_entities"):
+                await graph.call("bfs_query", arguments)
+        # Steps and conditions on relations need no list.
+        answer = await graph.bfs_query(seeds=["c"], path=["<-tests- Trial[phase=1]"], limit=0)
+        assert answer.content["shown_count"] == 2
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_entity_is_found_by_any_name_and_any_value(odd):
+    records = [
+        NodeRecord("n:1", "A", {"name": odd, "key": odd}),
+        NodeRecord("n:2", "A", {"name": "other", "key": "other"}),
+        EdgeRecord("n:2", "to", "n:1"),
+    ]
+    value = next(f"{quote}{odd}{quote}" for quote in "\"'`" if quote not in odd)
+    async with open_graph(MemoryBackend(records)) as graph:
+        for seed in (odd, f"A[key={value}]", f"*[name={value}]"):
+            answer = await graph.bfs_query(seeds=[seed], max_hops=1)
+            assert {node["id"] for node in answer.content["nodes"]} == {"n:1", "n:2"}
+        answer = await graph.bfs_query(seeds=["A:*"], where=[f"key={value}"], facets=["key"])
+        assert answer.content["facets"]["key"]["values"] == [[odd, 1]]
+        answer = await graph.bfs_query(seeds=["n:2"], path=[f"-to-> {value}"], show="ends")
+        assert [node["id"] for node in answer.content["nodes"]] == ["n:1"]
