@@ -169,4 +169,4 @@ def _yes(request: Asked) -> Reply:
 def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf() -> None:
     endings = {e for format_ in RDF for e in FORMATS[format_].suffixes} - {".json"}
     assert plugin.files is not None
-    assert set(plugin.files.endings) == endings | {f"{ending}.gz" for ending in endings}
+    assert set(plugin.files.sources) == endings | {f"{ending}.gz" for ending in endings}

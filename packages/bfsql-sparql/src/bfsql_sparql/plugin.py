@@ -1,11 +1,8 @@
 """The target of the entry point `sparql`."""
 
 from bfsql.lazy import lazy_call
-from bfsql.plugins import BackendPlugin, GraphFiles
+from bfsql.plugins import RDF_ENDINGS, BackendPlugin, GraphFiles
 from bfsql_sparql.settings import SparqlSettings
-
-# Those of `bfsql.sources.FORMATS`, which imports every reader of graph files.
-RDF = (".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld")
 
 plugin = BackendPlugin(
     summary="any SPARQL 1.1 endpoint, and RDF files in process",
@@ -15,6 +12,6 @@ plugin = BackendPlugin(
     appends=False,
     keeps_iris=True,
     files=GraphFiles(
-        "data", tuple(f"{ending}{packed}" for ending in RDF for packed in ("", ".gz"))
+        "data", (), tuple(one + packed for one in RDF_ENDINGS for packed in ("", ".gz"))
     ),
 )

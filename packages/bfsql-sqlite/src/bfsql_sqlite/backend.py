@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of
 from bfsql_sqlite.outline import outlined
+from bfsql_sqlite.plugin import SOURCES
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -52,7 +53,7 @@ class SqliteBackend(BatchGraphDb):
         self._schema = schema
 
     @classmethod
-    async def create(cls, **settings: Any) -> Self:
+    async def create(cls, **settings: Any) -> SqliteBackend:
         """Open a graph.
 
         Args:
@@ -64,14 +65,19 @@ class SqliteBackend(BatchGraphDb):
         return await cls.open(SqliteSettings(**settings))
 
     @classmethod
-    async def open(cls, settings: SqliteSettings) -> Self:
-        """Open a graph from settings that are already validated."""
-        pool = Pool.open(settings.path, settings.connections, settings.cache_mb)
-        try:
-            return cls(pool, await pool.run(Schema.read))
-        except BaseException:
-            await pool.close()
-            raise
+    async def open(cls, settings: SqliteSettings) -> SqliteBackend:
+        """Open a graph from settings that are already validated.
+
+        A file that only `bfsql load` reads is loaded into a temporary graph first.
+
+        Raises:
+            StoreError: As `create`; or such a file cannot be loaded.
+        """
+        if settings.path.name.lower().endswith(SOURCES):
+            from bfsql_sqlite.temporary_graph import TemporaryGraph  # and with it all readers
+
+            return await TemporaryGraph.load(settings)
+        return cls(*await read_graph(settings))
 
     def changed(self) -> Hashable | None:
         """The state of the file at the path, if it is no longer the file that was opened."""
@@ -173,6 +179,20 @@ class SqliteBackend(BatchGraphDb):
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and items it supplied as a document."""
         return await self._pool.run(partial(_provenance, entity_id, limit, self._schema))
+
+
+async def read_graph(settings: SqliteSettings) -> tuple[Pool, Schema]:
+    """Open a file that `bfsql load` made.
+
+    Raises:
+        StoreError: It is missing or is not a graph that can be read.
+    """
+    pool = Pool.open(settings.path, settings.connections, settings.cache_mb)
+    try:
+        return pool, await pool.run(Schema.read)
+    except BaseException:
+        await pool.close()
+        raise
 
 
 # --- what runs in a thread; a reader comes last, for `partial` ---------------

@@ -2,8 +2,15 @@
 
 from bfsql.errors import StoreError
 from bfsql.lazy import lazy_call
-from bfsql.plugins import BackendPlugin, GraphFiles
+from bfsql.plugins import RDF_ENDINGS, BackendPlugin, GraphFiles
 from bfsql_sqlite.settings import SqliteSettings
+
+SOURCES = tuple(
+    ending + packed
+    for ending in (*RDF_ENDINGS, ".graphml", ".gexf", ".gml")
+    for packed in ("", ".gz", ".zst")
+)
+"""Endings of files, each a whole graph, that are loaded into a temporary graph to be served."""
 
 _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
@@ -27,5 +34,5 @@ plugin = BackendPlugin(
     open=_open,
     load=lazy_call("bfsql_sqlite.loader:load_graph"),
     prepare=_prepare,
-    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql")),
+    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql"), SOURCES),
 )

@@ -244,11 +244,11 @@ def _check_target(configuration: Configuration) -> None:
     The backend may have been chosen by the ending of `--path`.
     """
     files, backend = configuration.choice.plugin.files, configuration.backend
-    if files is None or files.setting == "path":
+    if files is None or not backend.origins[files.setting].startswith("option"):
         return
-    if backend.origins[files.setting].startswith("option"):
-        named = getattr(backend.settings, files.setting)
-        file = Path(named if isinstance(named, str | Path) else named[0])
+    named = getattr(backend.settings, files.setting)
+    file = Path(named if isinstance(named, str | Path) else named[0])
+    if files.setting != "path" or file.name.lower().endswith(files.sources):
         graph = file.name.partition(".")[0] + ".db"
         serve = f" To use {file} without loading it: bfsql serve {file}" if file.exists() else ""
         raise ConfigurationError(

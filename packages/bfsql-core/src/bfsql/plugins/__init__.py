@@ -12,6 +12,7 @@ from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql.plugins.declaration import (
+        RDF_ENDINGS,
         BackendPlugin,
         CallOutcome,
         CommandDeclaration,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_HOOKS",
+    "RDF_ENDINGS",
     "BackendPlugin",
     "BackendState",
     "CallOutcome",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "bfsql.plugins.declaration": (
+            "RDF_ENDINGS",
             "BackendPlugin",
             "CallOutcome",
             "CommandDeclaration",

@@ -28,18 +28,26 @@ Prepare = Callable[[Any, bool], Awaitable[list[str]]]
 """Takes settings and whether to apply; returns the statements that the store lacks (or lacked)."""
 
 
+RDF_ENDINGS = (
+    *(".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld"),
+)
+"""Endings of RDF files: those of `bfsql.sources`, which imports every reader, except `.json`."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphFiles:
-    """The kind of files that a backend serves without loading them."""
+    """The kinds of files that a backend serves by their names."""
 
     setting: str
     """The settings field that takes the path of such a file."""
     endings: tuple[str, ...]
     """The endings of their names, in lower case, as `.db`."""
+    sources: tuple[str, ...] = ()
+    """Endings of files of other kinds, which it reads but no load writes."""
 
     def has(self, name: str) -> bool:
         """Whether a file with this name is one of them."""
-        return name.lower().endswith(self.endings)
+        return name.lower().endswith((*self.endings, *self.sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,8 @@ class BackendPlugin:
     instead of ids shortened by the prefixes of the files.
     """
     files: GraphFiles | None = None
-    """The files that `bfsql serve FILE` opens with this backend; None if a file is not enough."""
+    """The files that `bfsql serve FILE` opens with this backend; None if a file is not enough. For
+    a file of several backends, the embedded store is chosen, then the first by name."""
     contract: int | str = 1
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
     "1.1"; a plugin that states no number was written for the first.

@@ -1,0 +1,162 @@
+"""A file of another format is served from a temporary graph: the one that a load would make."""
+
+import asyncio
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import bfsql
+from bfsql.cli import bfsql as command
+from bfsql.errors import StoreError
+from bfsql.loading import load
+from bfsql.models.load import LoadOptions
+from bfsql.sources.registry import FORMATS
+from bfsql_sqlite import SqliteBackend, SqliteSettings
+from bfsql_sqlite.plugin import SOURCES, plugin
+
+ONTOLOGY = """@prefix e: <http://e.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+e:Descriptor rdfs:subClassOf skos:Concept .
+e:pizza a owl:Class ; rdfs:label "Pizza"@de , "pizza"@en ;
+    rdfs:subClassOf [ a owl:Restriction ; owl:onProperty e:topping ; owl:someValuesFrom e:ham ] .
+e:ham a skos:Concept , e:Descriptor ; skos:prefLabel "Schinken"@de , "ham"@en .
+"""
+GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="n" for="node" attr.name="name" attr.type="string"/>
+<graph edgedefault="directed"><node id="pizza"><data key="n">Pizza</data></node>
+<node id="ham"/><edge source="pizza" target="ham"/></graph></graphml>
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, text: str) -> Path:
+    path = Path(name)
+    path.write_text(text)
+    return path
+
+
+def abandon(folder: Path) -> None:
+    """Make what a killed process leaves."""
+    folder.mkdir()
+    (folder / "lock").touch()
+
+
+def left(folder: Path) -> list[Path]:
+    return [*folder.glob(".bfsql-serve.*")]
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.ttl", ONTOLOGY), ("a.graphml", GRAPHML)])
+async def test_answers_are_those_of_the_loaded_file(folder: Path, name: str, text: str) -> None:
+    write(name, text)
+    how = LoadOptions(create_nodes=True, default_type="")
+    await load(plugin, SqliteSettings(path=Path("a.db")), [Path(name)], how=how)
+    answers = []
+    for path in (name, "a.db"):
+        async with bfsql.open_graph("sqlite", path=Path(path)) as graph:
+            seed = (await graph.search_entities("pizza")).content["result"][0]["id"]
+            answers.append(
+                [
+                    (await graph.describe_schema()).text,
+                    (await graph.search_entities("piza")).text,
+                    (await graph.bfs_query(seeds=[seed], max_hops=1)).text,
+                    (await graph.describe_entities([seed, "e:ham"])).text,
+                ]
+            )
+    assert answers[0] == answers[1]
+    if name == "a.ttl":
+        assert "e:topping" in answers[0][2]
+        assert '"entity_type":"e:Descriptor"' in answers[0][2]
+        assert '"name":"ham"' in answers[0][3]
+    assert not left(folder)
+
+
+async def test_the_graph_follows_its_file_and_leaves_nothing(folder: Path) -> None:
+    abandoned = folder / ".bfsql-serve.killed"
+    abandon(abandoned)
+    write("a.ttl", ONTOLOGY)
+    backend = await SqliteBackend.create(path=Path("a.ttl"))
+    other = await SqliteBackend.create(path=Path("a.ttl"))
+    assert len(left(folder)) == 2
+    assert backend.changed() is None
+    write("b.ttl", ONTOLOGY.replace("pizza", "pasta"))
+    await asyncio.to_thread(os.replace, "b.ttl", "a.ttl")
+    assert backend.changed() is not None
+    assert [one.id for one in await backend.search_entities("Pizza")] == ["e:pizza"]
+    await backend.close()
+    await backend.close()
+    await other.close()
+    assert not left(folder)
+
+
+async def test_a_cancelled_opening_leaves_nothing(folder: Path) -> None:
+    write("a.nt", "".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(50_000)))
+    opening = asyncio.create_task(SqliteBackend.create(path=Path("a.nt")))
+    while not left(folder):  # noqa: ASYNC110 - nothing announces it
+        await asyncio.sleep(0.001)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert not left(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("<a> <b> .", "line 1: bad syntax"), (None, "there is no such file or folder")],
+)
+async def test_a_file_that_cannot_be_read(folder: Path, text: str | None, sentence: str) -> None:
+    if text is not None:
+        write("a.ttl", text)
+    with pytest.raises(StoreError, match=sentence):
+        await SqliteBackend.create(path=Path("a.ttl"))
+    assert not left(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "contains no nodes: every answer will be empty"),
+        (
+            "<u:a> <u:p> <u:b> .\nnonsense\n",
+            "lines that cannot be used (1). The first: a.nt, line 2",
+        ),
+    ],
+)
+async def test_what_cannot_be_used_is_logged(
+    text: str, sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("a.nt", text)
+    with caplog.at_level(logging.WARNING, "bfsql"):
+        await (await SqliteBackend.create(path=Path("a.nt"))).close()
+    assert sentence in caplog.text
+
+
+def test_commands_take_the_file_and_no_load_replaces_it() -> None:
+    text = ONTOLOGY + "e:x a e:Dish .\n"
+    write("a.ttl", text)
+    found = CliRunner().invoke(command, ["search-entities", "pizza", "--path", "a.ttl"])
+    assert found.exit_code == 0, found.output
+    assert "e:pizza" in found.stdout
+    write("n.csv", "id,type,name\n1,T,One\n")
+    refused = CliRunner().invoke(command, ["load", "n.csv", "--path", "a.ttl", "--replace"])
+    assert refused.exit_code == 2
+    assert "Load into a graph file: bfsql load SOURCE --path a.db" in refused.stderr
+    assert Path("a.ttl").read_text() == text
+
+
+def test_the_endings_are_those_of_formats_that_are_whole_graphs() -> None:
+    names = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "graphml", "gexf", "gml")
+    endings = {suffix for name in names for suffix in FORMATS[name].suffixes} - {".json"}
+    assert {one for one in SOURCES if not one.endswith((".gz", ".zst"))} == endings
