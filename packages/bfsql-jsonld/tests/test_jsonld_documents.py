@@ -331,6 +331,16 @@ async def test_only_texts_in_the_wanted_languages_are_kept(opened, pages) -> Non
     assert found.nodes["http://ex.test/a"][1] == {"name": "Ada (fr)"}
 
 
+@pytest.mark.parametrize(("languages", "name"), [([], "price"), (["de"], "Preis")])
+async def test_the_name_is_in_the_wanted_language_or_in_english(
+    opened, pages, languages: list[str], name: str
+) -> None:
+    document = {"@context": CONTEXT, "@id": "ex:a", "label": {"de": "Preis", "en": "price"}}
+    _, found = await described(opened, pages, document, languages=languages)
+    metadata = found.nodes["http://ex.test/a"][1]
+    assert metadata == {"name": name} | ({} if languages else {"synonyms": ["Preis"]})
+
+
 async def test_a_context_by_url_of_the_api_is_fetched_once(opened, pages) -> None:
     pages["/context.jsonld"] = {"@context": CONTEXT}
     document = {**FORMS["compact"], "@context": "/context.jsonld"}

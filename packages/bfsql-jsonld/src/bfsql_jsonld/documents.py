@@ -29,6 +29,7 @@ from bfsql.models.rdf import Literal, Prefixes, in_languages, value_of
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
+from bfsql.sources.rdf_choices import ENGLISH, Name, by_preference
 from bfsql_jsonld.ngsi_ld import Record, entity_records
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api
@@ -37,7 +38,7 @@ CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
 _LD = "application/ld+json"
-_NAMES = {*map(Prefixes({}).full, NAME_PROPERTIES)}
+_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES))}
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
@@ -177,6 +178,8 @@ class DocumentReader:
         for name in node.get("@type", ()):
             if not name.startswith("_:"):
                 yield NodeRecord(entity_id, self._short(name))
+        if names := by_preference(self._names(node), self._languages or (ENGLISH,)):
+            yield NodeRecord(entity_id, "", {"name": names[0]})  # the others become synonyms
         for iri, values in _statements(node):
             predicate = self._short(iri)
             for value in values:
@@ -189,6 +192,13 @@ class DocumentReader:
                 elif found is not None:
                     yield NodeRecord(entity_id, "", _metadata(iri, predicate, found))
         yield NodeRecord(entity_id, "")
+
+    def _names(self, node: Mapping[str, Any]) -> Iterator[Name]:
+        """The names of a node, in the wanted languages."""
+        for iri, rank in _NAMES.items():
+            for value in node.get(iri, ()):
+                if isinstance(text := self._value(value, {}), str) and "@value" in value:
+                    yield rank, value.get("@language", "").lower(), text
 
     def _value(self, value: Mapping[str, Any], blank: Mapping[str, Any], levels: int = 5) -> Any:
         """A value that is not an edge; None for anything else, or a text in other languages.
