@@ -38,7 +38,7 @@ CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
 _LD = "application/ld+json"
-_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES))}
+_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES)) if iri}
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
