@@ -49,6 +49,10 @@ ARANGO = {
     "flights.csv": "_from,_to,dist\nairports/JFK,airports/ATL,760\n",
 }
 CTD = {"ctd.csv": "gene,disease,score\nBRCA1,breast cancer,0.9\nTP53,Li-Fraumeni,0.8\n"}
+SUPPLIERS = {
+    "products.csv": "productID,supplierID,title\n1,1,Chai\n2,1,Chang\n",
+    "suppliers.csv": "supplierID,company\n1,Exotic\n",
+}
 PRODUCTS = {"products.csv": "productID,name,categoryID\n1,Chai,1\n2,Chang,1\n3,Syrup,2\n"}
 FLARE = {
     "flare.csv": "id,parent,value\nflare,,\nflare.a,flare,3\nflare.b,flare,4\nflare.a.x,flare.a,1\n"
@@ -122,6 +126,26 @@ CASES = {
         "--id-prefix categoryID=category:",
         "5 nodes, 3 edges",
         ("categoryID -> object", "for instance category:1, category:2"),
+    ),
+    "Northwind in two tables": Case(
+        SUPPLIERS,
+        "--id-column products.csv=productID --id-column suppliers.csv=supplierID "
+        "--id-prefix productID=p --id-prefix supplierID=s --edge-column supplierID=FROM "
+        "--node-type products.csv=Product --node-type Supplier",
+        "3 nodes, 2 edges",
+        ("productID -> id", "supplierID -> object", "supplierID -> id", "company -> metadata"),
+    ),
+    "a column that one table lacks": Case(
+        SUPPLIERS,
+        "--id-column suppliers.csv=productID",
+        "",
+        ("suppliers.csv: there is no column 'productID' (id_column)",),
+    ),
+    "two columns without files": Case(
+        SUPPLIERS,
+        "--id-column productID --id-column supplierID",
+        "",
+        ("name the file of each, --id-column [FILE=]TEXT",),
     ),
     "flare": Case(FLARE, "", "4 nodes, 0 edges", ("--edge-column parent makes edges of it",)),
     "flare with edges": Case(

@@ -25,6 +25,7 @@ from bfsql.errors import ConfigurationError
 from bfsql.loading import Reading, fill, rehearse
 from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
+from bfsql.sources.formats import OWN_OPTIONS, option_of
 
 _FLAGS = (
     "replace",
@@ -35,6 +36,9 @@ _FLAGS = (
     "allow_refused",
     "strict",
 )
+
+_OF_FILE = "[FILE=]TEXT"
+"""An option that can have another value for a file."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -50,12 +54,16 @@ class _LoadCommand(ConfiguredCommand):
         times = Counter(one for one in order if isinstance(one, click.Option))
         for option, count in times.items():
             if count > 1 and not (option.multiple or option.is_flag):
-                raise click.UsageError(
-                    f"Option {option.opts[0]} is given {count} times, but applies to all sources: "
-                    "give it once, or load the files that need another value with --append.",
-                    ctx,
-                )
+                raise _given_twice(option.opts[0], count)
         return rest
+
+
+def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
+    cure = cure or "give it once, or load the files that need another value with --append."
+    return click.UsageError(
+        f"Option {option} is given {count} times, but applies to all sources: {cure}",
+        click.get_current_context(),
+    )
 
 
 @click.command("load", cls=_LoadCommand)
@@ -104,19 +112,37 @@ class _LoadCommand(ConfiguredCommand):
     metavar="NAME,NAME,...",
     help="Tables without a header: the names of their columns; implies --no-header.",
 )
-@click.option("--id-column", metavar="NAME", help="Node tables: the node's id.")
-@click.option("--type-column", metavar="NAME", help="Node tables: the node's type.")
-@click.option("--name-column", metavar="NAME", help="Node tables: the display name.")
+@click.option("--id-column", multiple=True, metavar=_OF_FILE, help="Node tables: the node's id.")
 @click.option(
-    "--alias-column", metavar="NAME", help="Node tables: other names, separated by | or ;."
+    "--type-column", multiple=True, metavar=_OF_FILE, help="Node tables: the node's type."
 )
 @click.option(
-    "--subject-column", metavar="NAME", help="Edge tables: the id at which the edge starts."
+    "--name-column", multiple=True, metavar=_OF_FILE, help="Node tables: the display name."
 )
 @click.option(
-    "--predicate-column", metavar="NAME", help="Edge tables: the edge's predicate; '' for none."
+    "--alias-column",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Node tables: other names, separated by | or ;.",
 )
-@click.option("--object-column", metavar="NAME", help="Edge tables: the id at which the edge ends.")
+@click.option(
+    "--subject-column",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Edge tables: the id at which the edge starts.",
+)
+@click.option(
+    "--predicate-column",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Edge tables: the edge's predicate; '' for none.",
+)
+@click.option(
+    "--object-column",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Edge tables: the id at which the edge ends.",
+)
 @click.option(
     "--edge-column",
     "edge_columns",
@@ -131,16 +157,29 @@ class _LoadCommand(ConfiguredCommand):
     metavar="NAME=TEXT",
     help="Tables: text to put before the ids in a column, or in a file of this name.",
 )
-@click.option("--subject-type", metavar="TEXT", help="Edge tables: type of nodes at the start.")
-@click.option("--object-type", metavar="TEXT", help="Edge tables: type of nodes at the end.")
+@click.option(
+    "--subject-type",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Edge tables: type of nodes at the start.",
+)
+@click.option(
+    "--object-type", multiple=True, metavar=_OF_FILE, help="Edge tables: type of nodes at the end."
+)
 @click.option(
     "--node-type",
     "--default-type",
     "default_type",
-    metavar="TEXT",
+    multiple=True,
+    metavar=_OF_FILE,
     help="Type of nodes that have none.  [default: Node; owl:Thing if a source is RDF]",
 )
-@click.option("--default-predicate", metavar="TEXT", help="Predicate of edges that have none.")
+@click.option(
+    "--default-predicate",
+    multiple=True,
+    metavar=_OF_FILE,
+    help="Predicate of edges that have none.",
+)
 @click.option(
     "--prefix",
     "prefixes",
@@ -175,7 +214,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     sources, removals = _paths(source), _paths(given.pop("remove"))
     _check(flags, sources, removals)
     _check_target(configuration)
-    plugin, reading = configuration.choice.plugin, _reading(given)
+    plugin, reading = configuration.choice.plugin, _reading(given, sources)
     how = _how(flags, reading.default_type, removing=bool(removals))
     try:
         with _orderly_end(), _progress() as progress:
@@ -274,8 +313,12 @@ def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> Loa
     )
 
 
-def _reading(given: Mapping[str, Any]) -> SourceOptions:
+def _reading(given: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptions:
     """The options for reading the files."""
+    of_files: dict[str, dict[str, str]] = {}
+    given = dict(given)
+    for field in OWN_OPTIONS:
+        given[field] = _for_all(field, given[field], sources, of_files)
     named = {field: value for field, value in given.items() if value not in (None, ())}
     if "prefixes" in named:
         named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
@@ -286,7 +329,28 @@ def _reading(given: Mapping[str, Any]) -> SourceOptions:
         named["edge_columns"] = {column: predicate for column, _, predicate in edges}
     if "id_prefixes" in named:
         named["id_prefixes"] = dict(_id_prefix(text) for text in named["id_prefixes"])
-    return SourceOptions(**named)
+    return SourceOptions(**named, of_files=of_files)
+
+
+def _for_all(
+    field: str,
+    values: Sequence[str],
+    sources: Sequence[Path],
+    of_files: dict[str, dict[str, str]],
+) -> str | None:
+    """The value for all files; enters those of `FILE=NAME` into `of_files`."""
+    common = []
+    for value in values:
+        file, equals, column = value.partition("=")
+        name = Path(file).name
+        if equals and any(name == one.name or (one / name).is_file() for one in sources):
+            of_files.setdefault(name, {})[field] = column
+        else:
+            common.append(value)
+    if len(common) > 1:
+        option = option_of(field).replace("default-type", "node-type")
+        raise _given_twice(option, len(common), f"name the file of each, {option} {_OF_FILE}.")
+    return common[0] if common else None
 
 
 def _prefix(text: str) -> tuple[str, str]:

@@ -121,7 +121,7 @@ def reference_edges(
     found = [
         (column, predicate or column, id_prefix(table.path, column, options))
         for named, predicate in options.edge_columns.items()
-        if (column := column_named(have, named)) is not None
+        if (column := column_named(have, named)) not in {None, columns.id}
     ]
     names = {name for name, *_ in found}
     for entry in account.columns:

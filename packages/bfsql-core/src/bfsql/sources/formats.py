@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.errors import SourceError
 
@@ -95,6 +95,8 @@ class SourceOptions:
     """Column of an edge table with what the relationship is; with an empty text none is."""
     object_column: str | None = None
     """Column of an edge table with the id of the node that the edge enters."""
+    of_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Name of a table's file to the values of `OWN_OPTIONS` that apply only to it."""
     edge_columns: Mapping[str, str] = field(default_factory=dict)
     """Column of node tables that holds ids of other nodes, separated by `|` or `;`, to the
     predicate of the edges to them; with an empty text its name is the predicate."""
@@ -119,6 +121,11 @@ class SourceOptions:
     languages: tuple[str, ...] = ()
     """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
 
+    def of_file(self, name: str) -> SourceOptions:
+        """The options for a file of this name."""
+        named: Mapping[str, Any] = self.of_files.get(name, {})
+        return replace(self, **named)
+
 
 NO_OPTIONS = SourceOptions()
 """Default options: everything is read exactly as it is in the files."""
@@ -127,6 +134,11 @@ NODE_OPTIONS = ("id_column", "type_column", "name_column", "alias_column")
 """The options that name a column of node tables."""
 EDGE_OPTIONS = ("subject_column", "predicate_column", "object_column")
 """The options that name a column of edge tables."""
+OWN_OPTIONS = (
+    *(*NODE_OPTIONS, *EDGE_OPTIONS, "subject_type", "object_type"),
+    *("default_type", "default_predicate"),
+)
+"""The options that can have a value of their own for a file."""
 
 
 def option_of(field: str, value: str = "") -> str:

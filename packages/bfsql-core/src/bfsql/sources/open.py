@@ -15,7 +15,13 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.derived import TypedEnds, reference_edges, typed_ends
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import EDGE_OPTIONS, NO_OPTIONS, SourceOptions, option_of
+from bfsql.sources.formats import (
+    EDGE_OPTIONS,
+    NO_OPTIONS,
+    NODE_OPTIONS,
+    SourceOptions,
+    option_of,
+)
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
@@ -134,6 +140,7 @@ def _source(
 ) -> Source:
     if not isinstance(opened, AnyTable):
         return Source(account, _read(given, opened, account), origin=given.origin)
+    options = options.of_file(given.path.name)
     references = reference_edges(opened, account, options)
     ends = typed_ends(opened, account, options, alone=alone)
     again = references is not None or ends is not None
@@ -264,7 +271,8 @@ def _heads(inputs: Sequence[_Input], options: SourceOptions, errors: _Errors) ->
     for given in inputs:
         if given.format in _TABLES:
             with errors.of(given):
-                heads[given.path] = head = head_of(given.path, given.format, options, header)
+                own = options.of_file(given.path.name)
+                heads[given.path] = head = head_of(given.path, given.format, own, header)
                 if head.alone:
                     header = head
                 elif head.path == given.path:
@@ -290,6 +298,11 @@ def _check_named_columns(
 ) -> None:
     if not columns:
         return
+    for given in inputs:
+        have = columns.get(given.path, [])
+        for option, column in options.of_files.get(given.path.name, {}).items():
+            if option in {*NODE_OPTIONS, *EDGE_OPTIONS} and column and not has_column(have, column):
+                raise _no_column(given.name, option, column, have)
     names = {given.path.name.casefold() for given in inputs}
     wanted = [*named_columns(options).items()]
     wanted += [("edge_columns", column) for column in options.edge_columns]
@@ -298,10 +311,14 @@ def _check_named_columns(
         if any(has_column(have, column) for have in columns.values()):
             continue
         every = dict.fromkeys(chain.from_iterable(columns.values()))
-        raise SourceError(
-            ", ".join(given.name for given in inputs if given.path in columns),
-            f"there is no column {column!r} ({option}); the columns are: {listed([*every])}",
-        )
+        tables = ", ".join(given.name for given in inputs if given.path in columns)
+        raise _no_column(tables, option, column, [*every])
+
+
+def _no_column(table: str, option: str, column: str, have: Sequence[str]) -> SourceError:
+    return SourceError(
+        table, f"there is no column {column!r} ({option}); the columns are: {listed(have)}"
+    )
 
 
 def _own_options(
@@ -312,6 +329,7 @@ def _own_options(
     collections: Collection[str],
 ) -> SourceOptions:
     """The options for a source: without columns that only other tables have."""
+    options = options.of_file(given.path.name)
     if columns is None:
         return options
     without: dict[str, Any] = dict.fromkeys(_others(columns, options))
