@@ -127,6 +127,18 @@ CASES = {
         "5 nodes, 3 edges",
         ("categoryID -> object", "for instance category:1, category:2"),
     ),
+    "ids in another case and with blanks": Case(
+        {
+            "nodes.csv": "id,name\nAnn,A\nBob,B\n",
+            "edges.csv": "source,target\nann,Bob\nAnn,New York\nAnn,New  York\n",
+        },
+        "",
+        "5 nodes, 3 edges",
+        (
+            "differ only in case or blanks are different nodes: 2, for instance",
+            'for instance "Ann" and "ann", "New  York" and "New York".',
+        ),
+    ),
     "Northwind in two tables": Case(
         SUPPLIERS,
         "--id-column products.csv=productID --id-column suppliers.csv=supplierID "
@@ -259,6 +271,10 @@ def test_a_table_as_it_is_found(
     else:
         assert result.exit_code == 2
         assert not Path("g.db").exists()
+        return
+    trial = CliRunner().invoke(bfsql, ["load", *sources, "--dry-run", *options]).output
+    found = [line for line in result.output.splitlines() if line.startswith("Ids that differ")]
+    assert found == [line for line in trial.splitlines() if line.startswith("Ids that differ")]
 
 
 def test_types_that_melt_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

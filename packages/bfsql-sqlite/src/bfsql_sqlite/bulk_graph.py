@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from bfsql.integers import BATCH_EDGES, IntArray
 from bfsql.loading.intake import EXAMPLES, sample_step
+from bfsql.loading.statements import MOST_COMPARED, SIMILAR_IDS
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import (
@@ -138,6 +139,9 @@ class BulkGraph:
             if described:
                 every = f"(SELECT s FROM {self._records} UNION SELECT o FROM {self._records})"
                 self.report.described_ends = self._count(every) - missing
+        if self.size <= MOST_COMPARED:
+            similar = self._connection.execute(SIMILAR_IDS.format(ids="id"))
+            self.report.note_similar_ids(similar.fetchall())
         if self._evidence:
             # Names that only evidence contains have no numbers.
             number = sum(table.count for table in self._evidence)

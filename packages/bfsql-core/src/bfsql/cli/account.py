@@ -131,7 +131,14 @@ def _changes(report: LoadReport) -> Iterator[str]:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")
         yield f"Duplicates merged: {nodes}, {edges}."
-    if report.retyped_nodes and all(source.format not in RDF for source in report.sources):
+    is_tabular = all(source.format not in RDF for source in report.sources)
+    if report.similar_ids and is_tabular:
+        pairs = ["{} and {}".format(*map(_quoted, pair)) for pair in report.similar_examples]
+        yield (
+            "Ids that differ only in case or blanks are different nodes: "
+            f"{report.similar_ids:,}{_examples(pairs)}."
+        )
+    if report.retyped_nodes and is_tabular:
         yield (
             f"Nodes merged from records of different types: {report.retyped_nodes:,}"
             f"{_examples(report.retyped_examples)}. If they are not the same thing, keep their ids "
@@ -148,6 +155,10 @@ def _changes(report: LoadReport) -> Iterator[str]:
         yield f"Dangling edges (an end is not a node): {report.dangling_edges}{examples}."
     if report.unattached_evidence:
         yield f"Evidence left out because its edge does not exist: {report.unattached_evidence}."
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(shorten(text, 40), ensure_ascii=False)
 
 
 def _examples(names: Sequence[str]) -> str:

@@ -248,6 +248,9 @@ class Staging:
         if self._options.create_nodes:
             self._create_nodes()
         self.report.nodes = self._number("SELECT count(*) FROM described")
+        if self.report.nodes <= sql.MOST_COMPARED:
+            ids = sql.SIMILAR_IDS.format(ids="described JOIN node USING (n)")
+            self.report.note_similar_ids(self.connection.execute(ids))
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
         for (_, id_), group in groupby(self.connection.execute(sql.NODE_GROUPS), itemgetter(0, 1)):

@@ -89,6 +89,17 @@ SELECT count(*) FROM described WHERE n IN (SELECT s FROM edge UNION ALL SELECT o
 SAMPLE = "SELECT id FROM created WHERE (rowid - 1) % ? = 0 ORDER BY rowid"
 IS_NODE = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
 
+MOST_COMPARED = 1_000_000
+"""Up to this number of ids are compared without case and blanks."""
+SIMILAR_IDS = """
+SELECT count(*) OVER (), one, other FROM (
+    SELECT min(id) AS one, max(id) AS other FROM {ids}
+    GROUP BY lower(replace(id, ' ', '')) HAVING count(*) > 1
+) AS pair ORDER BY one LIMIT 3
+"""
+"""For SQLite and for DuckDB: the number of groups of ids that differ only in case and blanks, and
+two ids of some of them."""
+
 DANGLING = """
 SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
     s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)

@@ -174,6 +174,11 @@ class LoadReport:
     """Number of nodes whose records have different types; not counted by every loader."""
     retyped_examples: list[str] = field(default_factory=list)
     """Some of them with their types, as messages name them."""
+    similar_ids: int = 0
+    """Number of groups of ids that differ only in case and blanks; not counted by every loader, and
+    not in graphs of more than a million ids."""
+    similar_examples: list[tuple[str, str]] = field(default_factory=list)
+    """Two ids of some of these groups."""
     unattached_evidence: int = 0
     """Number of passages whose edge no record describes; they are not loaded."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -188,6 +193,11 @@ class LoadReport:
     """How each source was read."""
     removals: list[SourceAccount] = field(default_factory=list)
     """How each source of the records to be removed was read."""
+
+    def note_similar_ids(self, rows: Iterable[tuple[int, str, str]]) -> None:
+        """Enter the rows of `bfsql.loading.statements.SIMILAR_IDS`."""
+        for self.similar_ids, one, other in rows:
+            self.similar_examples.append((one, other))
 
     def note_types(self, records: Sequence[NodeRecord], default_type: str) -> None:
         """Count a node if its records give different types.
