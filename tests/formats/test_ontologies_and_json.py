@@ -169,7 +169,34 @@ NANO = """<?xml version="1.0"?>
   <data key="d4">"They were partners."</data><data key="d5">chunk-1</data></edge>
 </graph></graphml>
 """
+STIX = {
+    "type": "bundle",
+    "id": "bundle--1",
+    "objects": [
+        {"type": "malware", "id": "malware--1", "name": "Poison Ivy"},
+        {"type": "indicator", "id": "indicator--1", "name": "File hash"},
+        {
+            "type": "relationship",
+            "id": "relationship--1",
+            "relationship_type": "indicates",
+            "source_ref": "indicator--1",
+            "target_ref": "malware--1",
+        },
+    ],
+}
 CASES = [
+    Case(
+        "bundle.json",
+        "oasis-open/cti-stix-common-objects",
+        json.dumps(STIX),
+        (2, 1),
+        {"malware", "indicator"},
+        {"indicates"},
+        {
+            ("File hash", "indicates", "out"): {"Poison Ivy"},
+            ("Poison Ivy", "indicates", "in"): {"File hash"},
+        },
+    ),
     Case(
         "memory.jsonl",
         "modelcontextprotocol/servers, src/memory",
@@ -332,6 +359,7 @@ async def check(case: Case) -> None:
 
 
 MISTAKES = [
+    ("modern.json", '{"id":{"@type":"g:Int32","@value":1}}\n', (), "GraphSON cannot be read"),
     ("deep.json", '{"@context": {}, "a": ' + "[" * 100_000, (), "is not JSON"),
     ("remote.json", json.dumps(REMOTE), (), "save it, and name it with --context FILE"),
     ("remote.json", json.dumps(REMOTE), ("--context", "none"), "cannot be read as a context"),

@@ -19,8 +19,8 @@ ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 """Keys of ids that are stored apart from the attributes, among which `id` may mean another."""
 
 _PREDICATE: Names = (
-    *("predicate", "relation", "type", "interaction", "labelE", "kind", "label", "key"),
-    *("relationType", "relationshipType"),
+    *("predicate", "relation", "relationship_type", "type", "interaction", "labelE", "kind"),
+    *("label", "key", "relationType", "relationshipType"),
 )
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:], "entityType")
 _ALIASES: Names = ("synonyms", "aliases")

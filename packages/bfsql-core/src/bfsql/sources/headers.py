@@ -37,11 +37,11 @@ NAME: Names = ("name", "preferred_name", "display_name", "preferred_label", "tit
 ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alternative_names")
 SUBJECT: Names = (
     *(":start_id", "subject", "subject_id", "source", "source_id", "from", "from_id", "start"),
-    *("start_id", "head", "head_id", "src", "_start", "_from", "fromnodeid"),
+    *("start_id", "head", "head_id", "src", "_start", "_from", "fromnodeid", "source_ref"),
 )
 OBJECT: Names = (
     *(":end_id", "object", "object_id", "target", "target_id", "to", "to_id", "end"),
-    *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid"),
+    *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid", "target_ref"),
 )
 PREDICATE: Names = (
     *(":type", ":label"),

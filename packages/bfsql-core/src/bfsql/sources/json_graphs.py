@@ -43,8 +43,8 @@ _FORMS = (
 )
 
 
-_MIXED = (("entities", "relations"), ("nodes", "rels"))
-"""Keys of the lists of nodes and of edges as the MCP memory server and APOC write them."""
+_MIXED = (("entities", "relations"), ("nodes", "rels"), ("objects",))
+"""Keys of the lists of nodes and of edges as the MCP memory server, APOC and STIX write them."""
 
 
 @dataclass(frozen=True, slots=True)

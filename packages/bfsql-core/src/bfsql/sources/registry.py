@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -144,6 +145,8 @@ CONVERSIONS = {
     ".md": "install a format for notes, or a backend: docs/tutorial/write-a-backend.md",
 }
 """Endings of files that no format reads, and what to do with them."""
+
+_GRAPHSON = re.compile(r'"@type"\s*:\s*"g:')
 
 FORMER_NAMES = {"node-link": "json"}
 """Former names of formats."""
@@ -290,8 +293,8 @@ def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -
         return None
     with faults_of(path):
         text = beginning(path)
-    for name in reversed([*names]):
-        sniff = known[name].sniff
-        if sniff is not None and sniff(text):
-            return name
-    return None
+    sniffs = ((name, known[name].sniff) for name in reversed([*names]))
+    found = next((name for name, sniff in sniffs if sniff is not None and sniff(text)), None)
+    if found in {None, "jsonl"} and _GRAPHSON.search(text):
+        raise SourceError(path, f"GraphSON cannot be read: {CONVERSIONS['.graphson']}")
+    return found
