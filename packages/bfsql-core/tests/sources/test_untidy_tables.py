@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import tracemalloc
+from functools import partial
 
 import pytest
+from backports import zstd
 
 from bfsql.errors import SourceError
 from bfsql.models import NodeRecord
@@ -163,13 +166,18 @@ def test_rows_may_have_fewer_cells_and_empty_ones_more(read):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "before", "after"),
-    [("n.csv", b"id,name\n1,a\n", b"\n2,b\n"), ("n.jsonl", b'{"id": 1}\n', b'\n{"id": 2}\n')],
+    [
+        *((f"n.csv{packed}", b"id,name\n1,a\n", b"\n2,b\n") for packed in ("", ".gz", ".zst")),
+        *((f"n.jsonl{packed}", b'{"id": 1}\n', b'\n{"id": 2}\n') for packed in ("", ".gz", ".zst")),
+    ],
 )
 def test_a_line_of_any_length_is_refused_without_being_held(tmp_path, name, before, after):
     path = tmp_path / name
-    with path.open("wb") as stream:
+    openers = {".gz": partial(gzip.open, compresslevel=1), ".zst": zstd.open}
+    with openers.get(path.suffix, open)(path, "wb") as stream:
         stream.write(before)
-        stream.seek(1 << 28, 1)  # a hole: zeros that take no disk space
+        for _ in range(256):
+            stream.write(bytes(1 << 20))
         stream.write(after)
     tracemalloc.start()
     try:

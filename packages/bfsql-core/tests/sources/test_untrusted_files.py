@@ -21,10 +21,25 @@ def long_ones_slow(names):
 @pytest.mark.parametrize("what", long_ones_slow(HOSTILE))
 def test_a_hostile_file_is_refused_in_one_sentence(write, what):
     name, content, words = HOSTILE[what]
-    with pytest.raises(SourceError) as refused:
-        list(open_source(write(name, content)))
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    path = write(name, content)
+    try:
+        refused = str(*open_source(path))  # a line that is refused
+        assert path.suffix in {".nt", ".nq"}
+    except SourceError as error:
+        refused = str(error)
+    assert words in refused
+    assert "\n" not in refused
+
+
+@pytest.mark.parametrize("what", [name for name in HOSTILE if HOSTILE[name][0] in {"a.nt", "a.nq"}])
+def test_a_hostile_line_costs_no_other(write, sort_out, what):
+    name, content, words = HOSTILE[what]
+    around = [statement("<http://e.org/b>"), statement("<http://e.org/c>")]
+    found = sort_out(open_source(write(name, around[0] + content + around[1])))
+    assert [edge.object for edge in found.edges] == ["http://e.org/b", "http://e.org/c"]
+    (refusal,) = found.refusals
+    assert refusal.line == 2
+    assert words in refusal.reason
 
 
 @pytest.mark.parametrize("what", HONEST)

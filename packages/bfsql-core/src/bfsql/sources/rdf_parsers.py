@@ -3,7 +3,7 @@
 Files are read as streams, so memory does not grow with them; JSON-LD is read whole. The parsers
 are lenient: they accept IRIs and language tags that the grammar does not, and leave the text of
 literals unchanged. N-Triples and N-Quads are parsed in blocks of lines, and line by line where a
-block has a fault, so that a bad line does not affect the others.
+block has a fault or exceeds a limit, so that a bad line does not affect the others.
 
 Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
 entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run; without
@@ -31,13 +31,13 @@ from bfsql.sources.formats import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf_guard import check_document, open_guarded
 from bfsql.sources.text import (
-    LONGEST_LINE,
     encoding_of,
     lines,
     not_text,
     open_utf8,
     rest_of_line,
 )
+from bfsql.sources.xml_guard import LONGEST_LITERAL
 from bfsql.sources.xml_text import XmlText
 
 FORMATS = {
@@ -147,14 +147,15 @@ def _object(term: Any) -> str | Literal | BlankNode:
 
 def _lines(path: Path, format_: str, encoding: str, _base: str) -> Iterator[Quad | Refusal]:
     kind = "N-Quads" if format_ == "nquads" else "N-Triples"
-    with open_guarded(path, format_, encoding) as stream:
+    with open_utf8(path, encoding) as stream:
         number = 0
         while block := stream.read(1 << 16):
             block += b"" if block.endswith(b"\n") else rest_of_line(stream)
             # Each line of most blocks is a statement. A strict parser reads no term across lines.
             try:
+                check_document(path, block, format_)
                 found = list(parse(block, FORMATS[format_]))
-            except (SyntaxError, MemoryError):
+            except (SourceError, SyntaxError, MemoryError):
                 found = []
             if len(found) == block.count(b"\n") + (not block.endswith(b"\n")):
                 yield from _plain(path, found)
@@ -171,6 +172,8 @@ def _lines(path: Path, format_: str, encoding: str, _base: str) -> Iterator[Quad
 
 def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigraph.Quad] | str:
     """The statements of a line, which are one or none; or the reason why it is refused."""
+    if len(raw) > LONGEST_LITERAL:
+        return TOO_LONG
     try:
         raw.decode()
         return [quad for part in raw.splitlines() for quad in _statements(path, format_, part)]
@@ -179,17 +182,12 @@ def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigrap
     except UnicodeDecodeError:
         return f"it {not_text(raw, encoding)}"
     except SyntaxError as error:
-        if len(raw) > LONGEST_LINE:
-            return f"it is longer than {LONGEST_LINE >> 20} MB"
         return _reason(error)
-    except MemoryError:
-        return TOO_LONG
 
 
 def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
     # Where a broken term ends, the lenient parser and the guard of lines disagree.
-    if b"<<" in line:
-        check_document(path, line, "turtle")
+    check_document(path, line, "turtle" if b"<<" in line else format_)
     head, quote, literal = line.partition(b'"')
     if b"\\u" in literal:
         literal = _ESCAPES.sub(lambda found: b"\\uFFFD" if found[1] else found[0], literal)
