@@ -36,11 +36,16 @@ def listing(names: Sequence[str], most: int, separator: str = ", ", noun: str = 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean ...?` with the known name that is most like a wrong one; empty if none is."""
+    """` Did you mean ...?` with the known names that a wrong one begins, or the one most like it.
+
+    It is empty if no name is close.
+    """
     import difflib  # needed by errors alone
 
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    names = list(known)
+    close = [one for one in names if name and one.startswith(name)][:3]
+    close = close or difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {' or '.join(close)}?" if close else ""
 
 
 # --- read by the model ------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
+from collections.abc import Iterator
 from enum import IntEnum
 from importlib import import_module
 from types import TracebackType
@@ -32,33 +33,49 @@ from bfsql.moved import INSTALL_KIT
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("bfsql.cli.demo:demo", "Run a sample session on a small graph of films."),
-    "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
-    "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
-    "explore": ("bfsql.cli.explore:explore", "Explore a graph in the browser."),
-    "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
-    "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
-    "doctor": ("bfsql.cli.doctor:doctor", "Find out why clients cannot use a graph."),
-    "stats": ("bfsql.cli.stats:stats", "Count types, predicates, degrees and hubs."),
-    "completion": ("bfsql.cli.show:completion", "Print a shell completion script."),
-    "index": ("bfsql.cli.show:index", "Show or create missing indexes."),
-    "backends": ("bfsql.cli.show:backends", "List the installed backends."),
-    "config": ("bfsql.cli.show:config", "Show every setting and where it came from."),
-    "describe-schema": ("bfsql.cli.tool:describe_schema", "Describe the graph."),
-    "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
-    "bfs-query": ("bfsql.cli.tool:bfs_query", "Walk a neighbourhood."),
-    "describe-entity": ("bfsql.cli.tool:describe_entity", "Describe one entity."),
-    "describe-entities": ("bfsql.cli.tool:describe_entities", "Describe several entities."),
-    "intersect-subgraphs": ("bfsql.cli.tool:intersect_subgraphs", "Find what entities share."),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("bfsql.cli.demo:demo", "Run a sample session on a small graph of films."),
+        "load": ("bfsql.cli.load:load", "Make a graph from files, or fill a store."),
+        "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
+        "explore": ("bfsql.cli.explore:explore", "Explore a graph in the browser."),
+        "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
+        "doctor": ("bfsql.cli.doctor:doctor", "Find out why clients cannot use a graph."),
+    },
+    "Ask": {
+        "describe-schema": ("bfsql.cli.tool:describe_schema", "Show what a graph contains."),
+        "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
+        "bfs-query": ("bfsql.cli.tool:bfs_query", "Follow relations from entities."),
+        "describe-entity": ("bfsql.cli.tool:describe_entity", "Show one entity."),
+        "describe-entities": ("bfsql.cli.tool:describe_entities", "Show several entities."),
+        "intersect-subgraphs": (
+            "bfsql.cli.tool:intersect_subgraphs",
+            "Find what entities have in common.",
+        ),
+    },
+    "Operate": {
+        "stats": ("bfsql.cli.stats:stats", "Count types, predicates, degrees and hubs."),
+        "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
+        "index": ("bfsql.cli.show:index", "Show or create missing indexes."),
+        "config": ("bfsql.cli.show:config", "Show every setting and where it came from."),
+        "completion": ("bfsql.cli.show:completion", "Print a shell completion script."),
+    },
+    "Build": {
+        "backends": ("bfsql.cli.show:backends", "List the installed backends."),
+    },
 }
-"""Maps each name to the location of the command and its line in `bfsql --help`."""
+"""Maps the name of each command to its location and its line in `bfsql --help`, by group."""
+
+COMMANDS = {name: one for group in GROUPS.values() for name, one in group.items()}
+"""The same, without the groups."""
 
 KIT_COMMANDS = ("check", "new-backend")
-"""Commands that the distribution of the conformance kit adds."""
+"""Commands that the distribution of the conformance kit adds, in the group Build."""
 
 _UNANSWERED = ("deadline", "store", "refused", "internal")
 _FROM_PLUGINS = "bfsql.plugin_commands"
+VERBOSE = "bfsql.verbose"
+"""Key of the context's `meta`: whether `-v` was given, before or after the command's name."""
 
 
 class ExitCode(IntEnum):
@@ -95,6 +112,12 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as click does, and suggest the closest command for a misspelt one."""
         name = args[0]
+        if name == "help":  # `bfsql help serve` is `bfsql serve --help`
+            args = [*args[1:2], "--help"]
+            name = args[0]
+            if name == "--help":
+                click.echo(ctx.get_help())
+                ctx.exit()
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             if name in KIT_COMMANDS:
                 ctx.fail(f"`bfsql {name}` comes with the conformance kit: {INSTALL_KIT}.")
@@ -104,11 +127,16 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lines of the table: click would import every command for its help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-        if further := [(name, one.help) for name, one in _from_plugins(ctx).items()]:
-            with formatter.section("Commands of hook plugins"):
-                formatter.write_dl(further)
+        further = {name: one.help for name, one in _from_plugins(ctx).items()}
+        groups = {
+            title: {name: line for name, (_, line) in group.items()}
+            for title, group in GROUPS.items()
+        }
+        groups["Build"] |= {name: further.pop(name) for name in KIT_COMMANDS if name in further}
+        for title, lines in (groups | {"Commands of hook plugins": further}).items():
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(list(lines.items()), col_max=21)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the table, without an import."""
@@ -130,24 +158,35 @@ class LazyGroup(click.Group):
         except (BfsqlError, OSError, BaseExceptionGroup) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of the output left; click ends quietly
-            sentence, code = explained(error)
+            sentence, code = explained(error, verbose=ctx.meta.get(VERBOSE, False))
             click.echo(sentence, err=True)
             ctx.exit(code)
 
 
-def explained(error: BaseException) -> tuple[str, ExitCode]:
-    """The sentence for standard error, and the exit code; an error of another kind is raised."""
+def explained(error: BaseException, *, verbose: bool = False) -> tuple[str, ExitCode]:
+    """The text for standard error, and the exit code; an error of another kind is raised.
+
+    Args:
+        error: What ended the command.
+        verbose: Whether to add the errors that caused it, such as that of a store's driver.
+    """
     found = innermost(error)
+    cause = found.__cause__
     if isinstance(found, ToolError):
-        cause = found.__cause__
-        why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
-        return escape(f"{found}{hide_secrets(why)}"), exit_code(found)
-    if isinstance(found, BfsqlError):
-        return escape(hide_secrets(str(found))), exit_code(found)
-    if isinstance(found, OSError):
+        code = exit_code(found)
+        if found.kind == "store" and isinstance(cause, BfsqlError):
+            found, cause = cause, cause.__cause__  # the user of the command line is the operator
+        elif found.kind == "internal":
+            verbose = True
+    elif isinstance(found, BfsqlError):
+        code = exit_code(found)
+    elif isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
         return escape(hide_secrets(f"{what}{found.strerror or found}")), ExitCode.WRONG
-    raise found
+    else:
+        raise found
+    lines = [str(found), *(_causes(cause) if verbose else ())]
+    return escape(hide_secrets("\n".join(lines))), code
 
 
 def exit_code(error: BfsqlError) -> ExitCode:
@@ -168,11 +207,11 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _cause(cause: BaseException) -> str:
-    """The cause, which is shown because the user of the command line is the operator."""
-    if isinstance(cause, BfsqlError):
-        return f"\nThe store says: {cause}"
-    return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug shows where)"
+def _causes(cause: BaseException | None) -> Iterator[str]:
+    """A line for each error that led to another; BFSQL_LOG_LEVEL=debug shows where they arose."""
+    while cause is not None:
+        yield f"The cause is {type(cause).__name__}: {cause}"
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 def escape(text: str) -> str:
@@ -205,8 +244,29 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _set_verbose(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001
+    ctx.meta[VERBOSE] = given or ctx.meta.get(VERBOSE, False)
+
+
+def verbose_option() -> click.Option:
+    """The option of `bfsql` and of the commands that open a graph."""
+    return click.Option(
+        ["-v", "--verbose"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Add to an error what caused it, such as the driver's text.",
+    )
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[verbose_option()],
+    epilog="`bfsql COMMAND -h` describes a command. Start with: bfsql demo",
+)
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,
@@ -215,10 +275,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     help="Show the version.",
 )
 def bfsql() -> None:
-    """Six tools that let a language model walk any knowledge graph.
+    """Ask a knowledge graph, and let language models ask it.
 
-    Without --backend, the embedded store is used: `bfsql load SOURCE --path graph.db`,
-    then `bfsql serve graph.db`.
+    A graph is a file made by `bfsql load`, an RDF file, or a store that is named with --backend.
     """
 
 

@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from bfsql.cli.command import verbose_option
 from bfsql.cli.configuration import Choice, Configuration, choose, configure, server_options
 from bfsql.errors import BfsqlError, ConfigurationError
+from bfsql.plugins import backend_of
 from bfsql.settings import Kind, Option, UnreadableFile, read_text
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph
     from bfsql.observer import Observer
 
-_CHOICE, _CHOOSE = "bfsql.choice", "bfsql.choose"
+_CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
+"""Keys of the context's `meta`."""
 
 _PATH = "--path"
 """The embedded store's option for its file; it also accepts any other graph file."""
@@ -33,7 +36,19 @@ _PATH = "--path"
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
 """The number of values that an option takes, if it is not one."""
 
-_SHARED = ("config", "backend", "help", "json")
+_SHARED = ("config", "backend", "help", "help-all", "json", "verbose")
+
+_OF_THE_GRAPH = ("--backend", "--config")
+_OF_HELP = ("--verbose", "--help", "--help-all")
+
+_COMMON_OF_BACKEND = 5
+"""Number of options of a backend without files in `--help`: the first are the most important."""
+
+_COMMON_OF_SERVER = (
+    *("transport", "host", "port", "rest", "bearer_tokens", "answer_format", "max_tokens"),
+    *("deadline", "graph_description", "record"),
+)
+"""Settings of the server in `--help`; `--help-all` has all."""
 
 _METAVARS: dict[Kind, str] = {
     "text": "TEXT",
@@ -54,8 +69,12 @@ class ConfiguredCommand(click.Command):
         server: Whether it also has the settings of the server as options.
         graph: Whether the graph's file may be given as an argument.
         without: Settings of the server that are not options of it.
-        spreads: Whether an option may be followed by several values (`--fields a b`) although the
-            command has arguments, if these come first.
+        takes_names: Whether its arguments are names and ids. These come first, so an option may be
+            followed by several values (`--fields a b`), and a graph's file comes before them; it
+            has to exist, and is a name if `--path` or `--backend` is given.
+        sections: Titles of its own options in the help, with their names separated by blanks. Only
+            `--help-all` shows those that are in no section; without sections, all are shown.
+        examples: Command lines at the end of the help.
     """
 
     leading = 0
@@ -67,32 +86,46 @@ class ConfiguredCommand(click.Command):
         server: bool = False,
         graph: bool = False,
         without: Collection[str] = (),
-        spreads: bool = False,
+        takes_names: bool = False,
+        sections: Mapping[str, str] | None = None,
+        examples: Sequence[str] = (),
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self._server = server
         self._graph = graph
         self._without = frozenset(without)
-        self._spreads = spreads
+        self._takes_names = takes_names
+        self._sections = sections or {}
+        self._examples = examples
         self.params += [
             click.Option(
                 ["--backend"],
                 metavar="NAME",
                 expose_value=False,
-                help="Kind of store; `bfsql backends` lists them.  [default: sqlite]",
+                help="Kind of store, one of `bfsql backends`.  [default: sqlite]",
             ),
             click.Option(
                 ["--config"],
                 metavar="FILE",
                 expose_value=False,
-                help="Configuration file.  [default: bfsql.toml, if it exists]",
+                help="Configuration file.  [default: bfsql.toml]",
+            ),
+            verbose_option(),
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_show_all_help,
+                help="Show every option, and the environment variables.",
             ),
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Determine the backend, then parse with its options."""
-        args, graph = self._named_graph(args)
+        args, graph = self._named_graph(ctx, args)
+        option: list[str] = []
         try:
             ctx.meta[_CHOOSE] = partial(
                 choose,
@@ -102,36 +135,43 @@ class ConfiguredCommand(click.Command):
                 environment=os.environ,
             )
             ctx.meta[_CHOICE] = choice = ctx.meta[_CHOOSE]()
-            args = self._with_graph(choice, args, graph)
+            args, option = self._with_graph(choice, args, graph)
         except BfsqlError:
             # Help has to be shown even if nothing can be opened.
-            if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
+            if not ctx.resilient_parsing and not {*ctx.help_option_names, "--help-all"} & set(args):
                 raise
-        if self.leading or not any(isinstance(param, click.Argument) for param in self.params):
-            rest = _spread(args[self.leading :], self._lists(ctx))
-            args = [*args[: self.leading], *rest]
-        elif self._spreads and args and not args[0].startswith("-"):
-            args = _spread(args, self._lists(ctx))
-        return super().parse_args(ctx, args)
+        leading, rest = args[: self.leading], args[self.leading :]
+        has_arguments = any(isinstance(param, click.Argument) for param in self.params)
+        named_first = self._takes_names and rest and not rest[0].startswith("-")
+        if self.leading or not has_arguments or named_first:
+            rest = _spread(rest, self._lists(ctx))
+        return super().parse_args(ctx, [*leading, *option, *rest])
 
-    def _named_graph(self, args: list[str]) -> tuple[list[str], str | None]:
+    def _named_graph(self, ctx: click.Context, args: list[str]) -> tuple[list[str], str | None]:
         """The arguments without the graph's file, and that file."""
+        if not self._graph:
+            return args, None
         at = self.leading
-        if self._graph and len(args) > at and not args[at].startswith("-"):
+        if self._takes_names:
+            at = next(self._without_option(ctx, args), len(args))
+            other = _early(args, _PATH) or _early(args, "--backend")
+            if other is not None or not (at < len(args) and Path(args[at]).is_file()):
+                return args, None
+        if len(args) > at and not args[at].startswith("-"):
             return [*args[:at], *args[at + 1 :]], args[at]
-        for place in self._without_option(args) if self._graph else ():
+        for place in self._without_option(ctx, args):
             if Path(args[place]).is_file():
                 return [*args[:place], *args[place + 1 :]], args[place]
         return args, None
 
-    def _without_option(self, args: list[str]) -> Iterator[int]:
+    def _without_option(self, ctx: click.Context, args: list[str]) -> Iterator[int]:
         """The positions of arguments that are not values of an option before them.
 
         After an option of a backend that is not known yet, any argument could be a value.
         """
         takes = {option.flag: _TAKES.get(option.kind, 1) for option in server_options()}
         takes |= {flag.replace("--", "--no-", 1): 0 for flag, count in takes.items() if not count}
-        for param in super().get_params(click.Context(self)):
+        for param in super().get_params(ctx):
             takes |= dict.fromkeys(param.opts, 0 if getattr(param, "is_flag", False) else 1)
         left = 0.0
         for place, argument in enumerate(args[self.leading :], self.leading):
@@ -142,47 +182,75 @@ class ConfiguredCommand(click.Command):
             else:
                 yield place
 
-    def _with_graph(self, choice: Choice, args: list[str], graph: str | None) -> list[str]:
-        """The arguments with the graph's file as a value of the backend's option for it."""
+    def _with_graph(
+        self, choice: Choice, args: list[str], graph: str | None
+    ) -> tuple[list[str], list[str]]:
+        """The arguments with the backend's own name for `--path`, and the option for the graph."""
         files = choice.plugin.files
         known = self.backend_options(choice)
         option = next((o for o in known if files and o.field == files.setting), None)
         if graph is not None:
             if option is None or loaded_first(graph, choice):
+                if not Path(graph).exists():
+                    raise ConfigurationError(f"There is no file {graph}. Check the path.")
                 raise ConfigurationError(
                     f"The backend {choice.backend} cannot serve {graph} directly. Load it first: "
                     f"bfsql load {graph} --path graph.db"
                 )
-            return [*args[: self.leading], option.flag, graph, *args[self.leading :]]
+            return args, [option.flag, graph]
         if option and option.flag != _PATH and not any(o.flag == _PATH for o in known):
-            return [re.sub(rf"^{_PATH}(?==|$)", option.flag, argument) for argument in args]
-        return args
+            args = [re.sub(rf"^{_PATH}(?==|$)", option.flag, argument) for argument in args]
+        return args, []
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The usage line of click, with the graph's file."""
-        pieces = super().collect_usage_pieces(ctx)
-        return [*pieces, "[GRAPH]"] if self._graph else pieces
+        options, *arguments = super().collect_usage_pieces(ctx)
+        graph = ["[GRAPH]"] if self._graph else []
+        return [options, *arguments[: self.leading], *graph, *arguments[self.leading :]]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own parameters, and those of the settings models."""
-        dynamic = [option for _, group in self._groups(ctx) for option in group]
-        return [*super().get_params(ctx), *dynamic]
+        backend, server = self._dynamic(ctx)
+        return [*super().get_params(ctx), *backend, *server]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in three sections, by their origin."""
-        for title, params in (("Options", super().get_params(ctx)), *self._groups(ctx)):
-            # Arguments are in the usage line, and newer versions of click would list them here too.
-            shown = [param for param in params if not isinstance(param, click.Argument)]
-            records = [param.get_help_record(ctx) for param in shown]
+        """Write the options in sections; without `--help-all`, those that are common."""
+        everything = ctx.meta.get(_HELP_ALL, False)
+        own = {option.opts[-1]: option for option in super().get_params(ctx)}
+        sections = {
+            title: [own.pop(f"--{name}") for name in names.split()]
+            for title, names in self._sections.items()
+        }
+        graph, of_help = ([own.pop(n) for n in names] for names in (_OF_THE_GRAPH, _OF_HELP))
+        rest = [option for option in own.values() if not isinstance(option, click.Argument)]
+        if everything or not sections:
+            sections["More options" if sections else "Options"] = rest
+        backend, server = self._dynamic(ctx, brief=not everything)
+        name = ctx.meta[_CHOICE].backend if _CHOICE in ctx.meta else ""
+        sections[f"Options of the backend {name}" if name else "Graph"] = [*backend, *graph]
+        sections |= {"Options of the server": server, "Help": of_help}
+        for title, params in sections.items():
+            records = [param.get_help_record(ctx) for param in params]
             if lines := [record for record in records if record is not None]:
                 with formatter.section(title):
-                    formatter.write_dl(lines)
+                    formatter.write_dl(lines, col_max=26)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        if self._examples:
+            with formatter.section("Examples"):
+                for example in self._examples:
+                    formatter.write(f"  {example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Resolve the settings and call the callback with them."""
         own = {name: value for name, value in ctx.params.items() if "__" not in name}
         assert self.callback is not None
-        return ctx.invoke(self.callback, self.configuration(ctx, ctx.meta[_CHOICE]), **own)
+        configuration = self.configuration(ctx, ctx.meta[_CHOICE])
+        if self._takes_names:
+            _check_graph(ctx, configuration)
+        return ctx.invoke(self.callback, configuration, **own)
 
     def configuration(self, ctx: click.Context, choice: Choice) -> Configuration:
         """The settings for a choice of backend, with the options that were given."""
@@ -190,22 +258,27 @@ class ConfiguredCommand(click.Command):
         values = {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
         return configure(choice, **values, taken=self._reserved_names())
 
-    def _groups(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
+    def _dynamic(
+        self, ctx: click.Context, *, brief: bool = False
+    ) -> tuple[list[click.Parameter], list[click.Parameter]]:
+        """The options of the backend and those of the server, or the common ones of both."""
         choice: Choice | None = ctx.meta.get(_CHOICE)
-        groups: list[tuple[str, list[click.Parameter]]] = []
-        if choice is not None:
-            own = self.backend_options(choice)
-            title = f"Options of the backend {choice.backend}"
-            groups.append((title, [_click_option(o, "backend") for o in own]))
-        if self._server:
-            own = [option for option in server_options() if option.field not in self._without]
-            groups.append(("Options of the server", [_click_option(o, "server") for o in own]))
-        return groups
+        backend = self.backend_options(choice) if choice else []
+        server = [o for o in server_options() if self._server and o.field not in self._without]
+        if brief and choice:
+            files = choice.plugin.files
+            own = [option for option in backend if files and option.field == files.setting]
+            backend = own or backend[:_COMMON_OF_BACKEND]
+            server = [option for option in server if option.field in _COMMON_OF_SERVER]
+        return (
+            [_click_option(o, "backend", brief=brief) for o in backend],
+            [_click_option(o, "server", brief=brief) for o in server],
+        )
 
     def _lists(self, ctx: click.Context) -> set[str]:
         """The options that take several values."""
-        every = [*self.params, *(param for _, group in self._groups(ctx) for param in group)]
-        return {flag for param in every if getattr(param, "multiple", False) for flag in param.opts}
+        several = (one for one in self.get_params(ctx) if getattr(one, "multiple", False))
+        return {flag for param in several for flag in param.opts}
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
@@ -215,6 +288,36 @@ class ConfiguredCommand(click.Command):
         """Names that no backend can have, because they would be ambiguous or differ by command."""
         own = {name.lstrip("-") for param in self.params for name in param.opts}
         return {*_SHARED, *own, *(option.name for option in server_options())}
+
+
+def _show_all_help(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001
+    if given and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+def _check_graph(ctx: click.Context, configuration: Configuration) -> None:
+    """Refuse a call that names no graph where the default one does not exist."""
+    choice, files = configuration.choice, configuration.choice.plugin.files
+    if files is None or choice.backend_origin != "default":
+        return
+    path = getattr(configuration.backend.settings, files.setting)
+    if configuration.backend.origins[files.setting] != "default" or path.exists():
+        return
+    positional = ctx.params.get("positional") or ()
+    names = (positional,) if isinstance(positional, str) else positional
+    file = next((name for name in names if Path(name).is_file()), None)
+    if file is not None:
+        why = f"The graph has to come first: {ctx.command_path} {file} ..."
+    elif names and backend_of(Path(names[0]), ""):
+        why = f"There is no file {names[0]}. Check the path."
+    else:
+        why = (
+            f"No graph is given, and there is no {path} here. Give a graph's file first: "
+            f"{ctx.command_path} GRAPH ... `bfsql demo` makes one to try, films.db."
+        )
+    raise ConfigurationError(why)
 
 
 def opened(
@@ -286,7 +389,7 @@ def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
     return found
 
 
-def _click_option(option: Option, scope: str) -> click.Option:
+def _click_option(option: Option, scope: str, *, brief: bool = False) -> click.Option:
     names = [f"{scope}__{option.field}", option.flag]
     if option.kind == "flag" and not option.secret:
         names[1] += f"/--no-{option.name}"
@@ -296,15 +399,15 @@ def _click_option(option: Option, scope: str) -> click.Option:
         metavar=metavar or None,
         default=None,
         multiple=option.kind in ("list", "mapping") and not option.secret,
-        help=_help(option),
+        help=_help(option, brief=brief),
     )
 
 
-def _help(option: Option) -> str:
+def _help(option: Option, *, brief: bool) -> str:
     facts = [f"default: {option.default}"] if option.default else []
     facts += ["required"] if option.required else []
     holding = "variable with the value itself" if option.secret else "variable"
-    facts += [f"{holding}: {name}" for name in option.environment]
+    facts += [] if brief else [f"{holding}: {name}" for name in option.environment]
     text = f"File with the value. {option.help}" if option.secret else option.help
     return f"{text}  [{'; '.join(facts)}]" if facts else text
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import click
@@ -35,6 +35,60 @@ _ARGUMENT = re.compile(
 """An argument with its value, or an argument whose name is not an English word."""
 _SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
+_SECTIONS = {
+    "Where to go": ("max_hops", "path", "to", "k", "connect"),
+    "What to keep": ("where", "exclude_node_types"),
+    "What to show": ("show", "sort_by", "limit", "fields", "facets", "measure", "topology_only"),
+}
+"""The sections of a tool's options in its help; only `--help-all` shows the other options."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The description of a tool's command, and examples of its use."""
+
+    help: str
+    examples: tuple[str, ...]
+
+
+_TEXTS = {
+    "describe_schema": _Text(
+        "Show what a graph contains: its types, relations and properties.",
+        ("bfsql describe-schema films.db", 'bfsql describe-schema films.db --seeds "Tom Hanks"'),
+    ),
+    "search_entities": _Text(
+        "Find entities by a name or a part of one, also if it is misspelt; the best come first.",
+        ('bfsql search-entities films.db "tom hnks"',),
+    ),
+    "bfs_query": _Text(
+        "Follow relations from entities.\n\nWithout options, shows everything one relation away. "
+        "Each --step follows one kind of relation, and --to shows how entities are connected. SEEDS "
+        "are names, ids, or patterns such as 'Movie:*'. On a terminal, the first 30 lines are "
+        "shown; a pipe gets JSON.",
+        (
+            'bfsql bfs-query films.db "Tom Hanks"',
+            'bfsql bfs-query films.db "Tom Hanks" --step "-ACTED_IN-> Movie" \\',
+            '    --step "<-DIRECTED- Person" --show ends --sort-by -paths',
+            'bfsql bfs-query films.db "Tom Hanks" --to "Kevin Bacon"',
+            'bfsql bfs-query films.db "Movie:*" --where "released>=2010" --sort-by released',
+        ),
+    ),
+    "describe_entity": _Text(
+        "Show one entity: its properties, its relations and the evidence for them.",
+        ('bfsql describe-entity films.db "Tom Hanks"',),
+    ),
+    "describe_entities": _Text(
+        "Show the properties of several entities.",
+        ('bfsql describe-entities films.db "Tom Hanks" "Meg Ryan"',),
+    ),
+    "intersect_subgraphs": _Text(
+        "Find what entities have in common: what lies near all of them.",
+        (
+            'bfsql intersect-subgraphs films.db "Tom Hanks" "Meg Ryan"',
+            'bfsql intersect-subgraphs films.db "Tom Hanks" "Meg Ryan" --connect',
+        ),
+    ),
+}
 
 
 def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
@@ -43,7 +97,12 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
     first = next((p for p in parameters if p.required and p.kind in ("text", "texts")), None)
 
     def answer(
-        configuration: Configuration, *, as_json: bool, answer_format: str | None, **given: Any
+        configuration: Configuration,
+        *,
+        as_json: bool,
+        answer_format: str | None,
+        every_line: bool,
+        **given: Any,
     ) -> None:
         arguments = _arguments(parameters, first, given)
         chosen = "json" if as_json else answer_format
@@ -54,9 +113,9 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         except ToolError as error:
             worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
             raise worded from error.__cause__
-        _show(tool, found, arguments, as_text=chosen is not None)
+        _show(tool, found, arguments, as_text=chosen is not None, every_line=every_line)
 
-    params: list[click.Parameter] = [_option(p, parameters) for p in parameters]
+    params: list[click.Parameter] = [_option(p) for p in parameters]
     if first is not None:
         several = first.kind == "texts"
         params.append(
@@ -67,25 +126,41 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
                 metavar=f"[{first.name.upper()}]{'...' if several else ''}",
             )
         )
-    params.append(
+    params += [
+        click.Option(["--all", "every_line"], is_flag=True, help="Show all lines on a terminal."),
         click.Option(
             ["--json", "as_json"], is_flag=True, help="Print exactly what the tool returns."
-        )
-    )
-    params.append(
+        ),
         click.Option(
             ["--answer-format"],
             type=click.Choice(get_args(AnswerFormat)),
-            help="Print the tool's answer as JSON, or the same content as lines.",
-        )
-    )
+            metavar="json|lines",
+            help="Print what the tool returns, as JSON or as lines.",
+        ),
+    ]
+    text = _TEXTS[tool]
     return ConfiguredCommand(
         tool.replace("_", "-"),
         params=params,
         callback=answer,
-        help=_help(definition.description, parameters),
-        spreads=True,
+        help=text.help,
+        graph=True,
+        takes_names=True,
+        sections=_sections(parameters),
+        examples=text.examples,
     )
+
+
+def _sections(parameters: tuple[Parameter, ...]) -> dict[str, str]:
+    """The options of a tool by section; those of describe-schema and others are in one."""
+    names = {p.name: _option_flag(p.name)[2:] for p in parameters if p.is_listed}
+    if "seeds" in names and len(names) == 1:
+        return {"Options": "seeds", "Output": "all json answer-format"}
+    sections = {
+        title: " ".join(names[name] for name in section if name in names)
+        for title, section in _SECTIONS.items()
+    }
+    return {t: s for t, s in sections.items() if s} | {"Output": "all json answer-format"}
 
 
 def as_typed(sentence: str) -> str:
@@ -100,21 +175,10 @@ def _flag(found: re.Match[str]) -> str:
     return flag if value in (None, "true") else f"{flag} {value}"
 
 
-def _help(text: str, parameters: tuple[Parameter, ...]) -> str:
-    """The description of a tool or an argument, with the options of its command."""
-    names = [p.name for p in parameters]
-    modes = [_option_flag(name) for name in ("path", "to", "connect") if name in names]
-    text = text.replace("on path, to and connect", f"with {' and '.join(modes)}")
-    text = re.sub(r"\bpath\b", "--step" if "path" in names else "`bfsql bfs-query --step`", text)
-    text = text.replace('["name"]', "--fields name")
-    return as_typed(re.sub(r"\b([Ww]ith) to\b", r"\1 --to", text))
-
-
-def _option(p: Parameter, parameters: tuple[Parameter, ...]) -> click.Option:
-    default = "" if p.default is None or p.kind == "flag" else f"  [default: {p.default}]"
+def _option(p: Parameter) -> click.Option:
     return click.Option(
         [_option_flag(p.name), f"_{p.name}"],
-        help=_help(p.description, parameters) + default,
+        help=p.help,
         default=None,
         is_flag=p.kind == "flag",
         hidden=not p.is_listed,
@@ -164,15 +228,14 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         return await graph.call(tool, arguments)
 
 
-def _show(tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool) -> None:
+def _show(
+    tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool, every_line: bool
+) -> None:
     if sys.stdout.isatty() and not as_text:
-        from bfsql.cli.render import show
+        from bfsql.cli.answer import show
 
-        fields = arguments.get("fields") or ()
         worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
-        sorted_by = arguments.get("sort_by", "").removeprefix("-")
-        shown = [fields] if isinstance(fields, str) else fields
-        show(tool, worded, shown, sorted_by=sorted_by)
+        show(tool, worded, arguments, every_line=every_line)
         return
     click.echo(answer.text.encode() + b"\n", nl=False)
     for notes in answer.blocks[1:]:

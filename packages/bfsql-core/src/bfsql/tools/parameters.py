@@ -30,6 +30,8 @@ class Parameter:
     kind: Kind
     """`text`, `texts` (a list of texts), `whole` (a number) or `flag`."""
     description: str
+    help: str = ""
+    """The description for people, who use it as an option of the command line."""
     required: bool = False
     default: Any = None
     minimum: int | None = None
@@ -64,17 +66,20 @@ _NODE_TYPES = Parameter(
     "node_types",
     "texts",
     "DETAIL, no filter: types to show with metadata; other nodes stay as stubs {id, entity_type}.",
+    help="Show the properties of these types only.",
 )
 _PREDICATES = Parameter(
     "predicates",
     "texts",
     "DETAIL, no filter: predicates to show with metadata; other edges stay as bare triples. To "
     "follow only some: path.",
+    help="Show the properties of these relations only.",
 )
 _TOPOLOGY_ONLY = Parameter(
     "topology_only",
     "flag",
     "Everything as stubs: the cheap survey. Overrides node_types and predicates.",
+    help="Show ids and types only, without names and properties.",
     default=False,
 )
 _EXCLUDE = Parameter(
@@ -82,11 +87,13 @@ _EXCLUDE = Parameter(
     "texts",
     "REMOVE nodes of these types with their edges. A removed node still bridges, except on path, "
     "to and connect: what lies behind it stays.",
+    help="Leave out entities of these types, and their relations.",
 )
 _MIN_MENTIONS = Parameter(
     "min_mentions",
     "whole",
     "REMOVE nodes whose total_mentions is lower; nodes without it stay. Bridges likewise.",
+    help="Leave out entities with fewer mentions (total_mentions).",
     default=1,
     minimum=1,
 )
@@ -95,6 +102,7 @@ _MAX_TOKENS = Parameter(
     "whole",
     "Budget of this answer, 500 or more (0: all that the server gives). What does not fit "
     "becomes stubs, then is cut; notes tell.",
+    help="Size of the answer in tokens, from 500; 0 for all.",
     minimum=LEAST_TOKENS,
     or_zero=True,
 )
@@ -105,22 +113,28 @@ _WHERE = Parameter(
     'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b"; by '
     'relations: "no <-p- TYPE", "1 -p-> TYPE[x=y] >= 3"; "2 != 0" (not the seed). With a type, '
     "predicate or step in front REMOVE what does not meet it.",
+    help="Condition: 'year>=2010', 'status=a|b', 'name~war' (contains), 'no <-WROTE-'.",
     maximum=200,
 )
 _SORT_BY = Parameter(
     "sort_by",
     "text",
     'A property, degree, or with path: paths, measure. "-year" descends; walks by "2.year".',
+    help="Sort by a property, degree, paths or measure; -year descends.",
     alias="order_by",
 )
 _FIELDS = Parameter(
-    "fields", "texts", 'Metadata keys to show; ["name"] is the cheapest readable answer.'
+    "fields",
+    "texts",
+    'Metadata keys to show; ["name"] is the cheapest readable answer.',
+    help="Properties to show.",
 )
 _FACETS = Parameter(
     "facets",
     "texts",
     'Groups of the whole answer: "year", "TYPE.status", "2.year": values counted, min, max, mean, '
     "sum; with limit=0 only these.",
+    help="Count the values of a property over the whole answer: year, Movie.year.",
     maximum=20,
 )
 
@@ -132,12 +146,24 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "seeds",
             "texts",
             "Ids or names: only the relations around them, at one hop.",
+            help="Only the relations of these entities.",
             maximum=MAX_SEEDS,
         ),
     ),
     "search_entities": (
-        Parameter("query", "text", "Name, alias, part of a name, or id.", required=True),
-        Parameter("node_types", "texts", "FILTER: only entities of these types."),
+        Parameter(
+            "query",
+            "text",
+            "Name, alias, part of a name, or id.",
+            help="Name, part of a name, or id.",
+            required=True,
+        ),
+        Parameter(
+            "node_types",
+            "texts",
+            "FILTER: only entities of these types.",
+            help="Only entities of these types.",
+        ),
     ),
     "bfs_query": (
         Parameter(
@@ -145,6 +171,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             'Ids, exact names ("TYPE: name" for a namesake) or patterns: "TYPE:*" (all of a type), '
             '"TYPE[year>=2010][status=a|b]", "*[surname=Wilson]". Alone: these themselves.',
+            help="Name, id or pattern: 'Movie:*' (all), 'Movie[year>=2010]'.",
             required=True,
             least_items=1,
             maximum=MAX_SEEDS,
@@ -154,6 +181,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "whole",
             f"Largest distance from any seed, 1 (default) to {MAX_HOPS}, with along {MAX_ALONG}. "
             "Leave it out with path and for patterns alone.",
+            help="Largest number of relations from an entity, 1 to 5.  [default: 1]",
             minimum=1,
             maximum=MAX_ALONG,
         ),
@@ -163,6 +191,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             'Relations to follow, one string a step: "-p-> TYPE" (leaving), "<-p- TYPE" '
             '(entering), "-p-" (either), "-a|b->" (one of two), "-->" (any), "-p->{1,3}" '
             "(repeated); ends may be patterns. The answer: what lies on complete walks.",
+            help="Step of a path, one option a step: '-ACTED_IN-> Movie', '<-DIRECTED- Person', "
+            "'--' (any relation).",
             maximum=MAX_STEPS,
             repeats=True,
         ),
@@ -170,6 +200,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "along",
             "texts",
             "Without path: follow ONLY these steps, in any order.",
+            help="Follow only these relations, in any order: '-PART_OF->'.",
             maximum=MAX_STEPS,
         ),
         Parameter(
@@ -177,6 +208,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             "Ids, names or patterns where it has to end: with path its walks that end there, "
             "without path the shortest connections.",
+            help="Show the shortest connections to these entities; with --step, where it ends.",
             maximum=MAX_SEEDS,
         ),
         Parameter(
@@ -184,6 +216,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "text",
             "With path: ends (nodes of the last step alone), all (default), a step's number, or "
             "walks (one row a walk; limit counts them).",
+            help="What to show of a path: ends, all, walks, or the number of a step.",
         ),
         Parameter(
             "count_distinct",
@@ -198,6 +231,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             'With path: numbers for each shown node over its walks: "count 2" (different nodes of '
             'step 2), "max 2.year", min, sum, mean. sort_by "-measure" ranks.',
+            help="Number for each entity at the end of a path: 'count 1', 'max 1.year', 'mean "
+            "1.rating'.",
             maximum=5,
             repeats=True,
         ),
@@ -207,17 +242,31 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         _FIELDS,
         _FACETS,
         Parameter(
-            "limit", "whole", "Nodes a page; 0: counts alone. Counts are of the whole.", minimum=0
+            "limit",
+            "whole",
+            "Nodes a page; 0: counts alone. Counts are of the whole.",
+            help="Number of entities to show; 0 for the counts alone.",
+            minimum=0,
         ),
-        Parameter("offset", "whole", "Nodes to skip before the page.", default=0, minimum=0),
+        Parameter(
+            "offset",
+            "whole",
+            "Nodes to skip before the page.",
+            help="Number of entities to skip.",
+            default=0,
+            minimum=0,
+        ),
         _MAX_TOKENS,
     ),
-    "describe_entity": (Parameter("id", "text", "Id or exact name.", required=True),),
+    "describe_entity": (
+        Parameter("id", "text", "Id or exact name.", help="Id or name.", required=True),
+    ),
     "describe_entities": (
         Parameter(
             "ids",
             "texts",
             "Ids or exact names.",
+            help="Ids or names.",
             required=True,
             maximum=200,
         ),
@@ -227,6 +276,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "seeds",
             "texts",
             "Ids or exact names of two or more entities.",
+            help="Names or ids of two or more entities.",
             required=True,
             least_items=2,
             maximum=MAX_SEEDS,
@@ -236,6 +286,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "whole",
             "Hop radius: nodes within k hops of EVERY seed are in the answer. Left out: the "
             "smallest that finds one.",
+            help="Largest number of relations from each entity.  [default: the smallest that finds "
+            "something]",
             minimum=1,
             maximum=MAX_HOPS,
         ),
@@ -243,6 +295,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "connect",
             "flag",
             "Add the shortest connections of each common node to every seed.",
+            help="Show how the results are connected with the entities.",
             default=False,
         ),
         *_FILTERS,
