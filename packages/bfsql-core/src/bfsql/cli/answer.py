@@ -1,0 +1,320 @@
+"""Answers on a terminal: one tree or one table, then the counts and the notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from bfsql.answers import Answer
+from bfsql.answers.notes import counted
+from bfsql.cli.render import cell, grid, plain, print_lines, table
+from bfsql.cli.tree import EdgeTree
+
+_MOST_PROPERTIES = 3
+"""Number of properties in a table for which no `--fields` are given."""
+_WITH_COUNT = re.compile(r"(.*) \((\d+)\)", re.DOTALL)
+_SUMMARY_OF_FACET = ("missing", "distinct", "numbers", "min", "max", "mean", "sum")
+_OF_ANSWER = ("id", "entity_type", "name", "notes", "edges", "provenance")
+"""Fields of an entity that are no properties in a list of them."""
+
+
+def show(
+    tool: str,
+    answer: Answer,
+    arguments: Mapping[str, Any],
+    console: Console | None = None,
+    *,
+    every_line: bool = False,
+) -> None:
+    """Print an answer of a tool.
+
+    Args:
+        tool: The name of the tool.
+        answer: The answer.
+        arguments: The arguments of the call.
+        console: Where to print; None for standard output.
+        every_line: Whether to print more lines than fit on a screen.
+    """
+    to = console or Console(highlight=False)
+    content = answer.content
+    match tool:
+        case "search_entities":
+            parts, end = _hits(content["result"]), ""
+        case "describe_entities":
+            parts, end = _entities(content["result"]), ""
+        case "describe_entity":
+            parts, end = _entity(content), ""
+        case "describe_schema":
+            parts, end = _schema(content), ""
+        case _:
+            subgraph = _Subgraph(content, arguments)
+            parts, end = subgraph.parts(), subgraph.counts()
+    print_lines(to, parts, every_line=every_line)
+    if end:
+        to.print(plain(end, "bold"))
+    for note in answer.notes:
+        to.print(Text.assemble(plain("note: ", "bold yellow"), plain(note)))
+
+
+# --- subgraphs ------------------------------------------------------------------
+
+
+class _Subgraph:
+    """An answer of `bfs_query` or `intersect_subgraphs`, and the arguments of its call."""
+
+    def __init__(self, content: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        self.content = content
+        self.arguments = arguments
+        self.sorted_by = str(arguments.get("sort_by", "")).lstrip("+-")
+        self.fields = _texts(arguments.get("fields"))
+        self.names = {node["id"]: _name(node) for node in content["nodes"]}
+        self.is_table = bool(self.sorted_by) or not content["edges"]
+        self.nodes: list[dict[str, Any]] = content["nodes"]
+        if self.is_table and any("paths" in node for node in self.nodes):
+            self.nodes = [node for node in self.nodes if "paths" in node]
+
+    def parts(self) -> Iterator[RenderableType]:
+        """The groups, then the walks, the tree or the table, or counts if there are none."""
+        for label, facet in self.content.get("facets", {}).items():
+            yield from _facet(label, facet)
+        if walks := self.content.get("walks"):
+            yield self._walks(walks)
+        elif not self.nodes:
+            yield from self._counts_by_type()
+        elif self.is_table:
+            yield table(*self._columns())
+        else:
+            labels = {node["id"]: self._label(node) for node in self.nodes}
+            tree = EdgeTree(labels, self.content["edges"], self.names)
+            seeds, path = self.content["seeds"], _texts(self.arguments.get("path"))
+            of_path = tree.of_path(seeds, path) if path else None
+            yield of_path or tree.of_neighbourhood(seeds)
+
+    def counts(self) -> str:
+        """The size of the whole answer, and what of it is shown."""
+        content, page = self.content, len(self.nodes)
+        nodes, edges = (counted(content[f"{one}_count"], one) for one in ("node", "edge"))
+        if "walk_count" in content:
+            total, page = content["walk_count"], len(content.get("walks", ()))
+            sentence = f"{counted(total, 'walk')} over {nodes} and {edges}."
+        elif "shown_count" in content:
+            total = content["shown_count"]
+            page = sum("paths" in node for node in self.nodes)
+            sentence = f"{counted(total, 'result')}; the paths have {nodes} and {edges}."
+        elif "common_count" in content:
+            total = content["common_count"]
+            page = sum("via" not in node for node in self.nodes)
+            sentence = f"{counted(total, 'node')} in common; with connections {nodes}, {edges}."
+        else:
+            total, sentence = content["node_count"], f"{nodes}, {edges}."
+        if page < total:
+            sentence += f" Showing {page:,} of {total:,}."
+        if self.is_table and content["edges"]:
+            sentence += " Without --sort-by, the relations are shown."
+        return sentence
+
+    def _counts_by_type(self) -> Iterator[Table]:
+        summary = self.content["schema_summary"]
+        for head, counts in (("type", "node_counts"), ("relation", "edge_counts")):
+            if rows := [(name, f"{count:,}") for name, count in summary[counts].items()]:
+                yield table((head, "number"), rows)
+
+    def _columns(self) -> tuple[list[str], list[list[object]]]:
+        """Heads and rows of the nodes, without empty columns."""
+        measures = _texts(self.arguments.get("measure"))
+        records = [_record(node, measures) for node in self.nodes]
+        types = {node["entity_type"] for node in self.nodes}
+        fields = self.fields or _common_properties(self.nodes)
+        heads = ["name", *(["type"] if len(types) > 1 else [])]
+        heads += ["via", "paths", "distinct", *measures, "degree", "undecided"]
+        heads = list(dict.fromkeys([*heads, self.sorted_by, *fields, "id"]))
+        return _filled(records, heads)
+
+    def _label(self, node: Mapping[str, Any]) -> Text:
+        """A node in a tree: its name, what was asked about it, and its id."""
+        id_, name = node["id"], self.names[node["id"]]
+        record = _record(node, _texts(self.arguments.get("measure")))
+        keys = [*record.keys() - {"id", "type", "name", "paths"} - node.get("metadata", {}).keys()]
+        facts = [f"{key}: {cell(record[key])}" for key in sorted(keys)]
+        if record.get("paths", 0) > 1:
+            facts.insert(0, counted(record["paths"], "path"))
+        shown = [key for key in self.fields if key != "name" and key in record]
+        facts += [f"{key}: {cell(record[key])}" for key in shown]
+        end = f" ({', '.join(facts)})" if facts else ""
+        if name == id_:
+            return Text.assemble(plain(name, "bold"), plain(f" {node['entity_type']}{end}"))
+        return Text.assemble(plain(name, "bold"), plain(end), plain(f" {id_}", "dim"))
+
+    def _walks(self, walks: Sequence[Mapping[str, Any]]) -> Table:
+        """A row for each walk, below the steps of its path."""
+        rows = []
+        for walk in walks:
+            edges = ["", *walk.get("edges", [""] * (len(walk["nodes"]) - 1))]
+            steps = zip(edges, walk["nodes"], strict=True)
+            rows.append([f"{_arrow(edge)} {self.names[id_]}".strip() for edge, id_ in steps])
+        width = max(map(len, rows))
+        path = _texts(self.arguments.get("path"))
+        heads = ["seed", *(path if len(path) == width - 1 else map(str, range(1, width)))]
+        return table(heads, [row + [""] * (width - len(row)) for row in rows])
+
+
+def _arrow(edge: str) -> str:
+    """A walk's edge: its predicate, with `>` or `<` in front if its step leaves that open."""
+    if edge[:1] in ("<", ">"):
+        return f"<-{edge[1:]}-" if edge[0] == "<" else f"-{edge[1:]}->"
+    return edge
+
+
+def _facet(label: str, facet: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The counted values of a property, after a line about all of them."""
+    facts = ", ".join(
+        f"{key} {_short_number(facet[key])}" for key in _SUMMARY_OF_FACET if facet.get(key)
+    )
+    yield Text.assemble(plain(label, "bold"), plain(f": {facet['count']} values, {facts}"))
+    if values := facet["values"]:
+        others = facet.get("other_values", 0)
+        rows = [*values, *([(f"{others} other values", "")] if others else [])]
+        yield table(("value", "number"), rows)
+
+
+def _record(node: Mapping[str, Any], measures: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of a node and its metadata in one dictionary, with a key for each measure."""
+    record = {**node.get("metadata", {}), **node}
+    record.pop("metadata", None)
+    record["type"] = record.pop("entity_type")
+    if "measure" in record:
+        values = record.pop("measure")
+        values = values if isinstance(values, list) else [values]
+        record |= dict(zip(measures, map(_short_number, values), strict=False))
+    return record
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    name = node.get("name") or node.get("metadata", {}).get("name")
+    return name if isinstance(name, str) and name else str(node["id"])
+
+
+def _common_properties(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first properties that are short, for a table for which none are asked."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        for key, value in node.get("metadata", {}).items():
+            if key != "name" and isinstance(value, str | int | float) and len(str(value)) <= 30:  # noqa: PLR2004
+                found[key] = None
+    return list(found)[:_MOST_PROPERTIES]
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
+def _short_number(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _filled(
+    records: Sequence[Mapping[str, Any]], heads: Iterable[str]
+) -> tuple[list[str], list[list[object]]]:
+    """The heads under which a record has a value, and the rows of the records."""
+    rows = [{head: cell(record.get(head)) for head in heads} for record in records]
+    filled = [head for head in heads if head and any(row[head] for row in rows)]
+    return filled, [[row[head] for head in filled] for row in rows]
+
+
+# --- entities and the schema ----------------------------------------------------
+
+
+def _hits(hits: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """The hits of a search; those that are only similar are dim."""
+    if not hits:
+        yield plain("Nothing was found.")
+        return
+    records = [_record(hit) for hit in hits]
+    heads, rows = _filled(records, ("name", "type", "match", "score", "context", "id"))
+    styles = ["dim" if hit.get("match") == "similar" else "" for hit in hits]
+    yield table(heads, rows, styles)
+
+
+def _entities(records: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    for position, record in enumerate(records):
+        if position:
+            yield ""
+        yield from _entity(record)
+
+
+def _entity(entity: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """An entity: its name, its properties, its relations and the evidence."""
+    name, id_ = _name(entity), entity["id"]
+    of_type = plain(f"  {entity.get('entity_type', '')}", "cyan")
+    id_text = plain(f"  {id_}" if name != id_ else "", "dim")
+    yield Text.assemble(plain(name, "bold"), of_type, id_text)
+    properties = [(key, cell(entity[key])) for key in entity if key not in _OF_ANSWER]
+    if properties:
+        yield grid(properties)
+    if edges := entity.get("edges"):
+        yield _title("Relations")
+        yield grid([(step, f"{count:,}") for step, count in edges.items()])
+    if items := entity.get("provenance", {}).get("items"):
+        total = entity["provenance"]["total"]
+        more = f" ({len(items)} of {total:,})" if total and total > len(items) else ""
+        yield _title(f"Evidence{more}")
+        for item in items:
+            yield from _evidence(item)
+
+
+def _evidence(item: Mapping[str, Any]) -> Iterator[Text]:
+    triple = " ".join(
+        str(item.get(key, "")) if key != "predicate" else f"-{item.get(key, '')}->"
+        for key in ("subject", "predicate", "object")
+    )
+    yield plain(f"  {triple}", "cyan")
+    if text := item.get("text_span"):
+        yield plain(f"    {text}")
+    place = [str(item[key]) for key in ("document_id", "section") if item.get(key)]
+    if confidence := item.get("confidence"):
+        place.append(f"confidence {confidence:g}")
+    if place:
+        yield plain(f"    {', '.join(place)}", "dim")
+
+
+def _schema(content: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The types and relations of a graph, with their numbers and properties."""
+    if description := content.get("graph_description"):
+        yield plain(description)
+    properties = content.get("properties", {})
+    counts = content.get("node_counts", {})
+    types = [
+        {
+            "type": name,
+            "number": f"{counts[name]:,}" if name in counts else None,
+            "properties": properties.get(name),
+        }
+        for name in content["entity_types"]
+    ]
+    if types:
+        yield table(*_filled(types, ("type", "number", "properties")))
+    relations = [_relation(text, properties) for text in content.get("relations", ())]
+    relations = relations or [
+        {"relation": name, "properties": properties.get(name)} for name in content["predicates"]
+    ]
+    if relations:
+        yield table(*_filled(relations, ("relation", "number", "properties")))
+    if not content.get("comprehensive", True):
+        yield plain("The graph has further types and relations.")
+
+
+def _relation(text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """`Trial -studies-> Disease (2087)` as a row, with the properties of its predicate."""
+    found = _WITH_COUNT.fullmatch(text)
+    relation, count = found.groups() if found else (text, "")
+    own = next((keys for name, keys in properties.items() if f" -{name}-> " in relation), None)
+    return {"relation": relation, "number": f"{int(count):,}" if count else "", "properties": own}
+
+
+def _title(text: str) -> Text:
+    return plain(f"\n{text}", "bold")
