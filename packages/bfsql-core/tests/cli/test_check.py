@@ -105,7 +105,7 @@ def test_a_store_that_is_not_there_is_a_sentence(run):
 
 
 def test_the_options_of_the_backend_are_options_of_the_check(run):
-    result = run("check", "--help")
+    result = run("check", "--help-all")
     assert "Options of the backend toy" in result.output
     assert "--retries" in result.output
     assert toy.plugin.summary == "a toy"

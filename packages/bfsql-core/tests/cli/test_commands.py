@@ -83,7 +83,7 @@ def test_the_import_of_a_kit_that_is_not_installed_says_how_to_install_it(
 def test_every_tool_is_a_command(run: Run) -> None:
     assert {name.replace("_", "-") for name in PARAMETERS} <= set(COMMANDS)
     for tool, parameters in PARAMETERS.items():
-        help_text = run(tool.replace("_", "-"), "--help").output
+        help_text = run(tool.replace("_", "-"), "--help-all").output
         assert all(f"--{p.name.replace('_', '-')}" in help_text for p in parameters if p.is_listed)
 
 
@@ -92,18 +92,38 @@ def test_every_command_has_help(command: str, run: Run) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: bfsql {command}")
+    assert len(result.output.splitlines()) <= 60
+    assert run(command, "-h").output == run("help", command).output == result.output
+
+
+def test_help_shows_commands_and_options_in_groups(run: Run) -> None:
+    text = run("--help").output
+    titles = [line[:-1] for line in text.splitlines() if line.endswith(":")]
+    assert titles == ["Options", "Start", "Ask", "Operate", "Build"]
+    assert run("help").output == text
+    text = run("load", "--help").output
+    assert text.index("Tables of nodes:") < text.index("--path") < text.index("Examples:")
+    assert "--alias-column" not in text
+    assert "--alias-column" in run("load", "--help-all").output
 
 
 def test_a_misspelt_command_or_option_is_answered_with_the_closest(run: Run) -> None:
     wrong = run("srve")
     assert (wrong.exit_code, "Did you mean serve?" in wrong.stderr) == (2, True)
+    assert "Did you mean search-entities?" in run("search").stderr
+    assert "Did you mean describe-schema or describe-entity or" in run("describe").stderr
+    wrong = run("install", "claude", "toy.json")
+    assert (
+        "There is no client 'claude'. Did you mean claude-desktop or claude-code?" in wrong.stderr
+    )
+    assert "The clients are: claude-desktop, " in run("install", "xyz").stderr
     wrong = run("load", "nodes.csv", "--stict")
     assert wrong.exit_code == 2
     assert "--strict" in wrong.stderr
 
 
 def test_a_backend_brings_its_own_options(run: Run) -> None:
-    shown = " ".join(run("serve", "--backend", "toy", "--help").output.split())
+    shown = " ".join(run("serve", "--backend", "toy", "--help-all").output.split())
     assert "Options of the backend toy" in shown
     assert "--retries NUMBER" in shown
     assert "variable: BFSQL_TOY_PATH" in shown

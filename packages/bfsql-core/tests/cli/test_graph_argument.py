@@ -18,6 +18,15 @@ def args(run: Run, *arguments: str) -> list[str]:
     return list(entry["args"])
 
 
+@pytest.fixture
+def loaded(run: Run, toy_json: Path) -> Run:
+    """Like `run`, after loading the two tables into toy.json."""
+    toy_json.unlink()
+    made = run("load", "nodes.csv", "edges.csv", "--backend", "toy", "--allow-refused")
+    assert made.exit_code == 0, made.output
+    return run
+
+
 @pytest.fixture(autouse=True)
 def toy_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("BFSQL_BACKEND")
@@ -62,6 +71,7 @@ def test_the_file_counts_before_the_configuration(run: Run, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (("nothing.nt.csv",), "There is no file nothing.nt.csv. Check the path."),
         (("nodes.csv",), "Load it first: bfsql load nodes.csv --path graph.db"),
         (("toy.json", "nodes.csv"), "unexpected extra argument (nodes.csv)"),
         (
@@ -74,3 +84,38 @@ def test_a_file_that_cannot_be_served(run: Run, arguments: tuple[str, ...], sent
     refused = run("serve", *arguments)
     assert refused.exit_code == 2
     assert sentence in refused.output
+
+
+def test_the_first_argument_of_a_tool_is_a_graph_if_it_is_a_file(loaded: Run, folder: Path) -> None:
+    by_option = loaded("bfs-query", "--path", "toy.json", "--backend", "toy", "p:1").stdout
+    assert json.loads(by_option)["seeds"] == ["p:1"]
+    assert loaded("bfs-query", "toy.json", "p:1").stdout == by_option
+    assert loaded("bfs-query", "toy.json", "--max-hops", "1", "p:1").stdout == by_option
+    assert loaded("bfs-query", "--max-hops", "1", "toy.json", "p:1").stdout == by_option
+    several = loaded("bfs-query", "toy.json", "p:1", "--predicates", "ACTED_IN", "LIKED")
+    assert several.exit_code == 0
+    for command in ("describe-schema", "stats", "config", "index"):
+        assert loaded(command, "toy.json").exit_code == 0
+
+
+def test_a_file_is_an_id_where_the_graph_is_an_option(loaded: Run) -> None:
+    for options in (("--path", "toy.json"), ("--path=toy.json",), ("--backend", "toy")):
+        wrong = loaded("bfs-query", "nodes.csv", *options)
+        assert (wrong.exit_code, '"nodes.csv"' in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("Tom Hanks",), "No graph is given, and there is no graph.db here. Give a graph's file"),
+        (("Tom Hanks", "toy.json"), "The graph has to come first: bfsql bfs-query toy.json ..."),
+        (("films.jsom",), "No graph is given"),
+        (("films.db", "Tom Hanks"), "There is no file films.db. Check the path."),
+    ],
+)
+def test_a_tool_without_a_graph_says_what_to_give(
+    run: Run, arguments: tuple[str, ...], sentence: str
+) -> None:
+    refused = run("bfs-query", *arguments)
+    assert refused.exit_code == 2
+    assert sentence in refused.stderr

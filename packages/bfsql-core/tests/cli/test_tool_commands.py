@@ -1,7 +1,6 @@
 """The six tools as commands: exact output, error messages, and their display in a terminal."""
 
 import asyncio
-import io
 import json
 import re
 from collections.abc import Callable
@@ -9,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from rich.console import Console
 
 import bfsql
 from bfsql.answers import Answer
-from bfsql.cli.command import escape, explained
-from bfsql.cli.render import show
+from bfsql.cli.command import explained
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
+from bfsql.tools.parameters import PARAMETERS
 from bfsql_test_support.compact_parser import read
 
 Run = Callable[..., Result]
@@ -65,8 +63,8 @@ def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
     [
         (["bfs-query", "p:1", "--max-hops", "2.5"], "--max-hops must be"),
         (["bfs-query", "p:1", "--max-hops", "6"], "--max-hops must be"),
-        (["bfs-query", "--max-hops", "1"], "seeds"),
-        (["search-entities"], "query"),
+        (["bfs-query", "--max-hops", "1"], "Missing argument SEEDS. Name, id or pattern: "),
+        (["search-entities"], "Missing argument QUERY. "),
         (["describe-entity", "p:99"], "`bfsql search-entities`"),
         (["bfs-query", "p:1", "--max-hops", "1", "--limit", "-1"], "limit"),
     ],
@@ -89,8 +87,20 @@ def test_a_fault_of_the_store_or_of_the_program_tells_its_cause(
     monkeypatch.setattr(MemoryBackend, "edges_batch", broken)
     failed = loaded("bfs-query", "p:1", "--max-hops", "1")
     assert (failed.exit_code, failed.stdout) == (2, "")
-    assert "The store says: The file toy.json is full of holes." in failed.stderr
-    assert "Traceback" not in failed.stderr
+    assert failed.stderr == "The file toy.json is full of holes.\n"
+
+    async def away(*_: object) -> None:
+        driver = OSError("connection refused by ('10.0.0.1', 1)")
+        raise StoreError("The store does not answer. Start it.") from driver
+
+    monkeypatch.setattr(MemoryBackend, "edges_batch", away)
+    sentence, cause = (
+        "The store does not answer. Start it.\n",
+        "The cause is OSError: connection ref",
+    )
+    assert loaded("bfs-query", "p:1").stderr == sentence
+    for verbose in (("-v", "bfs-query", "p:1"), ("bfs-query", "p:1", "--verbose")):
+        assert loaded(*verbose).stderr.startswith(sentence + cause)
 
     async def faulty(*_: object) -> None:
         raise RuntimeError("odd")
@@ -106,134 +116,6 @@ def test_failures_inside_a_task_group_are_found() -> None:
     assert explained(group) == ("late", 1)
     with pytest.raises(ZeroDivisionError):
         explained(ExceptionGroup("tasks", [ZeroDivisionError()]))
-
-
-# --- display ------------------------------------------------------------------
-
-
-def _picture(
-    tool: str, content: dict, notes: tuple[str, ...] = (), *, colours: bool = False
-) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=100, force_terminal=colours, highlight=False)
-    show(tool, Answer(json.dumps(content), content, notes), console=console)
-    return out.getvalue()
-
-
-def _subgraph(**changes: object) -> dict:
-    return {
-        "seeds": ["p:1"],
-        "node_count": 2,
-        "edge_count": 2,
-        "nodes": [
-            {"id": "p:1", "entity_type": "Person", "metadata": {"name": "Tom [red]Hanks[/red]"}},
-            {"id": "f:1", "entity_type": "Film"},
-        ],
-        "edges": [
-            {"subject": "p:1", "predicate": "ACTED_IN", "object": "f:1"},
-            {"subject": "p:1", "predicate": "LIKED", "object": "f:1"},
-        ],
-    } | changes
-
-
-def test_a_subgraph_is_a_table_of_nodes_and_a_tree_of_edges() -> None:
-    shown = _picture("bfs_query", _subgraph(), ("Cut: 5 nodes.",))
-    assert "entity_type" in shown
-    assert shown.count("Tom [red]Hanks[/red] p:1\n") == 1  # a single branch for both edges
-    assert "-ACTED_IN-> f:1" in shown
-    assert "2 nodes, 2 edges" in shown
-    assert "Cut: 5 nodes." in shown
-
-
-def test_walks_are_a_table_with_a_column_for_each_node() -> None:
-    walks = [
-        {"nodes": ["p:1", "f:1"], "edges": [">ACTED_IN"]},
-        {"nodes": ["p:1", "f:1", "p:1"], "edges": ["LIKED", "<LIKED"]},
-    ]
-    shown = _picture("bfs_query", _subgraph(walks=walks, edges=[]))
-    rows = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
-    assert ["0", "1", "2"] in rows
-    name = "Tom [red]Hanks[/red]"
-    assert [name, ">ACTED_IN f:1"] in rows
-    assert [name, "LIKED f:1", f"<LIKED {name}"] in rows
-    bare = _picture("bfs_query", _subgraph(walks=[{"nodes": ["p:1", "f:1"]}], edges=[]))
-    assert re.search(r"Hanks\[/red\] +f:1", bare)
-
-
-def test_a_tree_begins_at_the_seed_and_follows_both_directions() -> None:
-    nodes = [
-        {"id": i, "entity_type": "T", "metadata": {"name": i.upper(), "year": 7}} for i in "abc"
-    ]
-    nodes.append({"id": "lonely", "entity_type": "T"})
-    edges = [
-        {"subject": "b", "predicate": "p", "object": "a"},
-        {"subject": "b", "predicate": "q", "object": "c"},
-        {"subject": "c", "predicate": "r", "object": "c"},
-    ]
-    found = _subgraph(seeds=["a"], nodes=nodes, edges=edges)
-    out = io.StringIO()
-    console = Console(file=out, width=100, highlight=False)
-    show("bfs_query", Answer("", found, ()), ["year", "name"], console)
-    tree = out.getvalue().partition("\nA a")[2].splitlines()
-    assert tree[:4] == [
-        " (year: 7)",
-        "└── <-p- B b (year: 7)",
-        "    └── -q-> C c (year: 7)",
-        "        └── -r-> C c (year: 7)",
-    ]
-    assert "year" in out.getvalue().splitlines()[1]
-
-
-def test_a_traversal_goes_one_hop_where_nothing_else_is_asked(loaded: Run) -> None:
-    near, one = loaded("bfs-query", "p:1"), loaded("bfs-query", "p:1", "--max-hops", "1")
-    assert near.exit_code == 0
-    assert near.stdout == one.stdout
-
-
-def test_notes_are_yellow() -> None:
-    assert "\x1b[33mCut: 5 nodes." in _picture(
-        "bfs_query", _subgraph(), ("Cut: 5 nodes.",), colours=True
-    )
-
-
-def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal() -> None:
-    assert "Tom [red]Hanks[/red]" in _picture("bfs_query", _subgraph())
-    evil = [{"id": "x\x1b]0;owned\x07", "entity_type": "T\u202e", "name": "[bold]:smile:"}]
-    shown = _picture("search_entities", {"result": evil}, ("\x1b[2J",))
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
-    assert "\u202e" not in shown
-    assert "x\\u001b]0;owned\\u0007" in shown
-    assert "[bold]:smile:" in shown
-
-
-def test_visible_keeps_tabs_newlines_and_every_script() -> None:
-    assert escape("a\tb\nc é 漢 \r") == "a\tb\nc é 漢 \\u000d"
-
-
-@pytest.mark.parametrize(
-    ("tool", "content", "words"),
-    [
-        (
-            "describe_schema",
-            {"entity_types": ["Film", "Person"], "comprehensive": True},
-            "Film, Per",
-        ),
-        ("search_entities", {"result": [{"id": "a", "name": "N", "score": 0.5}]}, "score"),
-        ("describe_entities", {"result": [{"id": "a", "born": 1956}]}, "1956"),
-        (
-            "describe_entity",
-            {
-                "id": "a",
-                "more": {"x": 1},
-                "provenance": {"total": 1, "items": [{"subject": "s", "text_span": "so it is"}]},
-            },
-            "so it is",
-        ),
-    ],
-)
-def test_every_other_answer_is_a_table(tool: str, content: dict, words: str) -> None:
-    assert words in _picture(tool, content)
 
 
 def test_the_steps_of_a_path_are_options_of_their_own(loaded: Run) -> None:
@@ -272,16 +154,9 @@ def test_an_answer_may_come_in_lines(loaded: Run) -> None:
     assert loaded(*call, "--answer-format", "lines", "--json").stdout == loaded(*call).stdout
 
 
-def test_help_names_only_options_that_the_command_has(run: Run) -> None:
-    """The texts are those that models read, where `path` and `connect` are arguments."""
-    walk, shared = (
-        " ".join(run(command, "--help").output.partition("Options of the backend")[0].split())
-        for command in ("bfs-query", "intersect-subgraphs")
-    )
-    assert "Leave it out with --step and for patterns alone." in walk
-    assert "except with --step and --to:" in walk
-    assert "except with --connect:" in shared
-    assert "To follow only some: `bfsql bfs-query --step`." in shared
-    for text in (walk, shared):
-        assert not re.search(r"\bpath\b|(?<!-)\bconnect\b|max_hops|\[.name", text)
-    assert "--connect" not in walk
+def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
+    for tool, parameters in PARAMETERS.items():
+        text = " ".join(run(tool.replace("_", "-"), "--help-all").output.split())
+        assert all(p.help for p in parameters if p.is_listed)
+        assert all(" ".join(p.help.split()) in text for p in parameters if p.is_listed)
+        assert not re.search(r"\b(DETAIL|REMOVE|ONLY|stubs?|seeds'|max_hops|node_types)\b", text)

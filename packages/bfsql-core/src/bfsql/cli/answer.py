@@ -14,6 +14,7 @@ from bfsql.answers import Answer
 from bfsql.answers.notes import counted
 from bfsql.cli.render import cell, grid, plain, print_lines, table
 from bfsql.cli.tree import EdgeTree
+from bfsql.graph import NO_DESCRIPTION
 
 _MOST_PROPERTIES = 3
 """Number of properties in a table for which no `--fields` are given."""
@@ -81,11 +82,13 @@ class _Subgraph:
     def parts(self) -> Iterator[RenderableType]:
         """The groups, then the walks, the tree or the table, or counts if there are none."""
         for label, facet in self.content.get("facets", {}).items():
-            yield from _facet(label, facet)
+            yield from (*_facet(label, facet), "")
         if walks := self.content.get("walks"):
             yield self._walks(walks)
-        elif not self.nodes:
+        elif not self.nodes and not self.content.get("facets"):
             yield from self._counts_by_type()
+        elif not self.nodes:
+            return
         elif self.is_table:
             yield table(*self._columns())
         else:
@@ -93,7 +96,9 @@ class _Subgraph:
             tree = EdgeTree(labels, self.content["edges"], self.names)
             seeds, path = self.content["seeds"], _texts(self.arguments.get("path"))
             of_path = tree.of_path(seeds, path) if path else None
-            yield of_path or tree.of_neighbourhood(seeds)
+            # What two entities have in common is drawn on the way from the first to the second.
+            is_common = "common_count" in self.content
+            yield of_path or tree.of_neighbourhood(seeds[:1] if is_common else seeds)
 
     def counts(self) -> str:
         """The size of the whole answer, and what of it is shown."""
@@ -112,24 +117,25 @@ class _Subgraph:
             sentence = f"{counted(total, 'node')} in common; with connections {nodes}, {edges}."
         else:
             total, sentence = content["node_count"], f"{nodes}, {edges}."
-        if page < total:
+        if 0 < page < total:
             sentence += f" Showing {page:,} of {total:,}."
         if self.is_table and content["edges"]:
-            sentence += " Without --sort-by, the relations are shown."
+            sentence += " Leave out --sort-by to see the edges."
         return sentence
 
     def _counts_by_type(self) -> Iterator[Table]:
         summary = self.content["schema_summary"]
         for head, counts in (("type", "node_counts"), ("relation", "edge_counts")):
             if rows := [(name, f"{count:,}") for name, count in summary[counts].items()]:
-                yield table((head, "number"), rows)
+                yield from (table((head, "number"), rows), "")
 
     def _columns(self) -> tuple[list[str], list[list[object]]]:
         """Heads and rows of the nodes, without empty columns."""
         measures = _texts(self.arguments.get("measure"))
         records = [_record(node, measures) for node in self.nodes]
         types = {node["entity_type"] for node in self.nodes}
-        fields = self.fields or _common_properties(self.nodes)
+        is_counted = "paths" in self.nodes[0]
+        fields = self.fields or ([] if is_counted else _common_properties(self.nodes))
         heads = ["name", *(["type"] if len(types) > 1 else [])]
         heads += ["via", "paths", "distinct", *measures, "degree", "undecided"]
         heads = list(dict.fromkeys([*heads, self.sorted_by, *fields, "id"]))
@@ -139,16 +145,21 @@ class _Subgraph:
         """A node in a tree: its name, what was asked about it, and its id."""
         id_, name = node["id"], self.names[node["id"]]
         record = _record(node, _texts(self.arguments.get("measure")))
-        keys = [*record.keys() - {"id", "type", "name", "paths"} - node.get("metadata", {}).keys()]
+        keys = [
+            *record.keys()
+            - {"id", "type", "name", "paths", "via"}
+            - node.get("metadata", {}).keys()
+        ]
         facts = [f"{key}: {cell(record[key])}" for key in sorted(keys)]
         if record.get("paths", 0) > 1:
             facts.insert(0, counted(record["paths"], "path"))
         shown = [key for key in self.fields if key != "name" and key in record]
         facts += [f"{key}: {cell(record[key])}" for key in shown]
         end = f" ({', '.join(facts)})" if facts else ""
+        title = plain(name, "" if "via" in node else "bold")
         if name == id_:
-            return Text.assemble(plain(name, "bold"), plain(f" {node['entity_type']}{end}"))
-        return Text.assemble(plain(name, "bold"), plain(end), plain(f" {id_}", "dim"))
+            return Text.assemble(title, plain(f" {node['entity_type']}{end}", "dim"))
+        return Text.assemble(title, plain(end), plain(f" {id_}", "dim"))
 
     def _walks(self, walks: Sequence[Mapping[str, Any]]) -> Table:
         """A row for each walk, below the steps of its path."""
@@ -284,8 +295,9 @@ def _evidence(item: Mapping[str, Any]) -> Iterator[Text]:
 
 def _schema(content: Mapping[str, Any]) -> Iterator[RenderableType]:
     """The types and relations of a graph, with their numbers and properties."""
-    if description := content.get("graph_description"):
-        yield plain(description)
+    description = content.get("graph_description", NO_DESCRIPTION)
+    if description != NO_DESCRIPTION:
+        yield from (plain(description), "")
     properties = content.get("properties", {})
     counts = content.get("node_counts", {})
     types = [
@@ -297,7 +309,7 @@ def _schema(content: Mapping[str, Any]) -> Iterator[RenderableType]:
         for name in content["entity_types"]
     ]
     if types:
-        yield table(*_filled(types, ("type", "number", "properties")))
+        yield from (table(*_filled(types, ("type", "number", "properties"))), "")
     relations = [_relation(text, properties) for text in content.get("relations", ())]
     relations = relations or [
         {"relation": name, "properties": properties.get(name)} for name in content["predicates"]

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from bfsql.cli.command import verbose_option
-from bfsql.cli.configuration import Choice, Configuration, choose, configure, server_options
+from bfsql.cli.configuration import (
+    DEFAULT_BACKEND,
+    Choice,
+    Configuration,
+    choose,
+    configure,
+    server_options,
+)
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import backend_of
 from bfsql.settings import Kind, Option, UnreadableFile, read_text
@@ -69,6 +76,7 @@ class ConfiguredCommand(click.Command):
         server: Whether it also has the settings of the server as options.
         graph: Whether the graph's file may be given as an argument.
         without: Settings of the server that are not options of it.
+        common: Settings of the server that are in `--help`, and not only in `--help-all`.
         takes_names: Whether its arguments are names and ids. These come first, so an option may be
             followed by several values (`--fields a b`), and a graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
@@ -86,6 +94,7 @@ class ConfiguredCommand(click.Command):
         server: bool = False,
         graph: bool = False,
         without: Collection[str] = (),
+        common: Collection[str] = _COMMON_OF_SERVER,
         takes_names: bool = False,
         sections: Mapping[str, str] | None = None,
         examples: Sequence[str] = (),
@@ -95,6 +104,7 @@ class ConfiguredCommand(click.Command):
         self._server = server
         self._graph = graph
         self._without = frozenset(without)
+        self._common = common
         self._takes_names = takes_names
         self._sections = sections or {}
         self._examples = examples
@@ -216,15 +226,18 @@ class ConfiguredCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in sections; without `--help-all`, those that are common."""
         everything = ctx.meta.get(_HELP_ALL, False)
-        own = {option.opts[-1]: option for option in super().get_params(ctx)}
+        own = {
+            next(name for name in option.opts if name.startswith("--")): option
+            for option in super().get_params(ctx)
+            if not isinstance(option, click.Argument)
+        }
         sections = {
             title: [own.pop(f"--{name}") for name in names.split()]
             for title, names in self._sections.items()
         }
         graph, of_help = ([own.pop(n) for n in names] for names in (_OF_THE_GRAPH, _OF_HELP))
-        rest = [option for option in own.values() if not isinstance(option, click.Argument)]
         if everything or not sections:
-            sections["More options" if sections else "Options"] = rest
+            sections["More options" if sections else "Options"] = list(own.values())
         backend, server = self._dynamic(ctx, brief=not everything)
         name = ctx.meta[_CHOICE].backend if _CHOICE in ctx.meta else ""
         sections[f"Options of the backend {name}" if name else "Graph"] = [*backend, *graph]
@@ -249,7 +262,7 @@ class ConfiguredCommand(click.Command):
         assert self.callback is not None
         configuration = self.configuration(ctx, ctx.meta[_CHOICE])
         if self._takes_names:
-            _check_graph(ctx, configuration)
+            _check_default_graph(ctx, configuration)
         return ctx.invoke(self.callback, configuration, **own)
 
     def configuration(self, ctx: click.Context, choice: Choice) -> Configuration:
@@ -269,7 +282,7 @@ class ConfiguredCommand(click.Command):
             files = choice.plugin.files
             own = [option for option in backend if files and option.field == files.setting]
             backend = own or backend[:_COMMON_OF_BACKEND]
-            server = [option for option in server if option.field in _COMMON_OF_SERVER]
+            server = [option for option in server if option.field in self._common]
         return (
             [_click_option(o, "backend", brief=brief) for o in backend],
             [_click_option(o, "server", brief=brief) for o in server],
@@ -297,12 +310,12 @@ def _show_all_help(ctx: click.Context, _: click.Parameter, given: bool) -> None:
         ctx.exit()
 
 
-def _check_graph(ctx: click.Context, configuration: Configuration) -> None:
+def _check_default_graph(ctx: click.Context, configuration: Configuration) -> None:
     """Refuse a call that names no graph where the default one does not exist."""
     choice, files = configuration.choice, configuration.choice.plugin.files
     if files is None or choice.backend_origin != "default":
         return
-    path = getattr(configuration.backend.settings, files.setting)
+    [path] = graph_files(configuration)
     if configuration.backend.origins[files.setting] != "default" or path.exists():
         return
     positional = ctx.params.get("positional") or ()
@@ -318,6 +331,24 @@ def _check_graph(ctx: click.Context, configuration: Configuration) -> None:
             f"{ctx.command_path} GRAPH ... `bfsql demo` makes one to try, films.db."
         )
     raise ConfigurationError(why)
+
+
+def check_graph(configuration: Configuration) -> None:
+    """Refuse a graph's file that does not exist: the client would only report a failed server."""
+    backend = configuration.choice.backend
+    for path in graph_files(configuration):
+        if not path.expanduser().exists():
+            cure = "Check the path; a relative one starts from the current folder."
+            if backend == DEFAULT_BACKEND:
+                cure = f"Make one with: bfsql load SOURCE --path {path}"
+            raise ConfigurationError(f"There is no graph at {path}. {cure}")
+
+
+def graph_files(configuration: Configuration) -> list[Path]:
+    """The files that the backend serves; none if it serves a store."""
+    files = configuration.choice.plugin.files
+    value = getattr(configuration.backend.settings, files.setting) if files else None
+    return [Path(one) for one in (value if isinstance(value, (list, tuple)) else [value]) if one]
 
 
 def opened(

@@ -60,7 +60,14 @@ class Finding:
     """What to do about it; empty if nothing has to be done."""
 
 
-@click.command("doctor", cls=ConfiguredCommand, server=True, graph=True)
+@click.command(
+    "doctor",
+    cls=ConfiguredCommand,
+    server=True,
+    graph=True,
+    common=(),
+    examples=("bfsql doctor films.db",),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def doctor(configuration: Configuration, *, as_json: bool) -> None:
     """Find out why clients cannot use a graph, and how to fix it.

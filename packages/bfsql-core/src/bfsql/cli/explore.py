@@ -21,7 +21,15 @@ _OF_OTHER_SERVERS = frozenset(
 """Settings that this server ignores if they are in a file or the environment."""
 
 
-@click.command("explore", cls=ConfiguredCommand, server=True, graph=True, without=_OF_OTHER_SERVERS)
+@click.command(
+    "explore",
+    cls=ConfiguredCommand,
+    server=True,
+    graph=True,
+    without=_OF_OTHER_SERVERS,
+    common=("host", "port", "graph_description"),
+    examples=("bfsql explore films.db", "bfsql explore films.db --replay calls.jsonl"),
+)
 @click.option(
     "--replay",
     metavar="FILE",
@@ -32,8 +40,7 @@ _OF_OTHER_SERVERS = frozenset(
 def explore(configuration: Configuration, *, replay: Path | None, no_browser: bool) -> None:
     """Explore a graph in the browser.
 
-    GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
-    use the options.
+    GRAPH is a file made by `bfsql load`, or an RDF file. Other stores are named with --backend.
 
     The page shows what a model sees: it makes the same calls and shows their
     answers. It is served together with the web API, as by bfsql serve --rest, and only on this

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from bfsql.cli.clients import (
     CLIENTS,
@@ -24,10 +25,10 @@ from bfsql.cli.clients import (
     read_file,
 )
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand
+from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile
 
@@ -50,8 +51,35 @@ class _InstallCommand(ConfiguredCommand):
             formatter.write_dl([(client.name, client.title) for client in CLIENTS.values()])
 
 
-@click.command("install", cls=_InstallCommand, server=True, graph=True)
-@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
+class _ClientName(click.ParamType):
+    """The name of a client; a wrong one is answered with the closest."""
+
+    name = "client"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        if value not in CLIENTS:
+            hint = did_you_mean(value, CLIENTS) or f" The clients are: {', '.join(CLIENTS)}."
+            self.fail(f"There is no client {value!r}.{hint}", param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete a client's name."""
+        del ctx, param
+        return [CompletionItem(name) for name in CLIENTS if name.startswith(incomplete)]
+
+
+@click.command(
+    "install",
+    cls=_InstallCommand,
+    server=True,
+    graph=True,
+    common=("graph_description", "answer_format", "max_tokens"),
+    examples=("bfsql install claude-desktop films.db", "bfsql install cursor films.db --print"),
+)
+@click.argument("client", type=_ClientName(), metavar="CLIENT")
 @click.option("--name", metavar="NAME", help="Name of the server in the client.")
 @click.option("--url", metavar="URL", help="Add a server that already runs at this URL.")
 @click.option("--print", "only_print", is_flag=True, help="Show the entry and change nothing.")
@@ -84,7 +112,7 @@ def install(
         return
     check_options(configuration.server)
     if url is None:
-        _check_graph(configuration)
+        check_graph(configuration)
     server = _remote(configuration, url) if url else launch(configuration)
     entry = known.entry(server, name=name, with_secrets=with_secrets)
     inputs = [] if with_secrets else known.inputs(server, name=name)
@@ -105,17 +133,6 @@ def install(
 def _remote(configuration: Configuration, url: str) -> Remote:
     token = configuration.server.settings.bearer_token
     return Remote(url, None if token is None else token.get_secret_value())
-
-
-def _check_graph(configuration: Configuration) -> None:
-    """Refuse a graph's file that does not exist: the client would only report a failed server."""
-    backend = configuration.choice.backend
-    for path in _graph_files(configuration):
-        if not path.expanduser().exists():
-            cure = "Check the path; a relative one starts from the current folder."
-            if backend == DEFAULT_BACKEND:
-                cure = f"Make one with: bfsql load SOURCE --path {path}"
-            raise ConfigurationError(f"There is no graph at {path}. {cure}")
 
 
 def launch(configuration: Configuration) -> Launch:
@@ -168,15 +185,8 @@ def _name(configuration: Configuration, url: str | None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
         return "bfsql"
-    paths = _graph_files(configuration)
+    paths = graph_files(configuration)
     return paths[0].name.partition(".")[0] if paths else configuration.choice.backend
-
-
-def _graph_files(configuration: Configuration) -> list[Path]:
-    """The files that the backend serves; none if it serves a store."""
-    files = configuration.choice.plugin.files
-    value = getattr(configuration.backend.settings, files.setting) if files else None
-    return [Path(one) for one in (value if isinstance(value, (list, tuple)) else [value]) if one]
 
 
 # --- the file ---------------------------------------------------------------------

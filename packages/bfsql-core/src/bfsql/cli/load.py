@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,13 @@ class _LoadCommand(ConfiguredCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, since only the last value would count."""
         rest = super().parse_args(ctx, list(args))
-        try:
-            *_, order = self.make_parser(ctx).parse_args(args)
-        except click.UsageError:  # --path names a file for a backend with another option
-            return rest
-        times = Counter(one for one in order if isinstance(one, click.Option))
+        once = {flag: param for param in self.get_params(ctx) for flag in param.opts}
+        flags = takewhile(lambda argument: argument != "--", args)
+        times = Counter(once.get(flag.partition("=")[0]) for flag in flags)
         for option, count in times.items():
-            if count > 1 and not (option.multiple or option.is_flag):
+            if not isinstance(option, click.Option) or option.multiple or option.is_flag:
+                continue
+            if count > 1:
                 raise _given_twice(option.opts[0], count)
         return rest
 
@@ -66,7 +67,22 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     )
 
 
-@click.command("load", cls=_LoadCommand)
+@click.command(
+    "load",
+    cls=_LoadCommand,
+    sections={
+        "What to do": "replace append remove dry-run",
+        "Tables of nodes": "id-column type-column name-column node-type",
+        "Tables of edges": "subject-column predicate-column object-column default-predicate",
+        "Files": "format encoding no-header separator",
+        "RDF": "language",
+    },
+    examples=(
+        "bfsql load nodes.csv edges.csv --path graph.db",
+        "bfsql load ontology.ttl --path ontology.db",
+        "bfsql load table.csv --id-column code --dry-run",
+    ),
+)
 @click.argument("source", nargs=-1, metavar="SOURCE...")
 @click.option("--replace", is_flag=True, help="Replace the existing graph.")
 @click.option("--append", is_flag=True, help="Add to the existing graph; not for servers.")

@@ -30,7 +30,7 @@ def print_lines(
 ) -> None:
     """Print the first lines of an answer, and how to see the others."""
     lines = console.render_lines(Group(*parts), pad=False)
-    most = len(lines) if every_line else _MOST_LINES
+    most = len(lines) if every_line or len(lines) == _MOST_LINES + 1 else _MOST_LINES
     console.print(SegmentLines(lines[:most], new_lines=True), end="")
     if len(lines) > most:
         more = counted(len(lines) - most, "more line")
@@ -61,7 +61,7 @@ def table(
     Numbers stand at the right of their column, and a column of ids is dim.
     """
     cells = [[str(one) for one in row] for row in rows]
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for head, column in zip(heads, zip(*cells, strict=True), strict=False):
         numeric = all(_NUMBER.fullmatch(one) for one in column if one)
         made.add_column(
@@ -83,7 +83,7 @@ def grid(rows: Iterable[Sequence[str]]) -> Padding:
     made.add_column(overflow="fold")
     for row in rows:
         made.add_row(*map(plain, row))
-    return Padding(made, (0, 0, 0, 2))
+    return Padding(made, (0, 0, 0, 2), expand=False)
 
 
 def print_table(

@@ -16,7 +16,7 @@ import click
 
 from bfsql.cli.clients import own_command
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, opened, reader
+from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader
 from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
@@ -29,12 +29,20 @@ _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
 
 
-@click.command("serve", cls=ConfiguredCommand, server=True, graph=True)
+@click.command(
+    "serve",
+    cls=ConfiguredCommand,
+    server=True,
+    graph=True,
+    examples=(
+        "bfsql serve films.db",
+        "bfsql serve films.db --transport http --bearer-tokens tokens.txt",
+    ),
+)
 def serve(configuration: Configuration) -> None:
     """Serve a graph to MCP clients, or to programs with --rest.
 
-    GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
-    use the options.
+    GRAPH is a file made by `bfsql load`, or an RDF file. Other stores are named with --backend.
 
     Over stdio, a client starts this command itself; standard output then carries only the protocol.
     Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,
@@ -44,6 +52,7 @@ def serve(configuration: Configuration) -> None:
     check_options(configuration.server)
     _fill_closed_streams()
     if not settings.serves_http and sys.stdin is not None and sys.stdin.isatty():
+        check_graph(configuration)
         click.echo(waiting(sys.argv[1:]), err=True)
     read = reader()
 

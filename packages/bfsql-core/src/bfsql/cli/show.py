@@ -79,7 +79,7 @@ class Line(NamedTuple):
     origin: str
 
 
-@click.command("config", cls=ConfiguredCommand, server=True)
+@click.command("config", cls=ConfiguredCommand, server=True, graph=True, common=())
 def config(configuration: Configuration) -> None:
     """Show every setting and where its value came from; secrets are hidden.
 
@@ -144,7 +144,7 @@ def _print_settings(server: list[Line], backend: list[Line]) -> None:
     print_table(("setting", "value", "origin"), rows, styles=styles)
 
 
-@click.command("index", cls=ConfiguredCommand)
+@click.command("index", cls=ConfiguredCommand, graph=True)
 @click.option("--apply", is_flag=True, help="Run them; otherwise they are only shown.")
 def index(configuration: Configuration, *, apply: bool) -> None:
     """Show the statements that a store needs for speed or search; --apply runs them."""

@@ -81,7 +81,7 @@ class Stats:
         }
 
 
-@click.command("stats", cls=ConfiguredCommand, graph=True)
+@click.command("stats", cls=ConfiguredCommand, graph=True, examples=("bfsql stats films.db",))
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def stats(configuration: Configuration, *, as_json: bool) -> None:
     """Count the types, predicates, degrees and hubs of a graph.

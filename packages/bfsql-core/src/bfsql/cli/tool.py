@@ -62,9 +62,9 @@ _TEXTS = {
     ),
     "bfs_query": _Text(
         "Follow relations from entities.\n\nWithout options, shows everything one relation away. "
-        "Each --step follows one kind of relation, and --to shows how entities are connected. SEEDS "
-        "are names, ids, or patterns such as 'Movie:*'. On a terminal, the first 30 lines are "
-        "shown; a pipe gets JSON.",
+        "Each --step follows one kind of relation, and --to shows how entities are connected. "
+        "SEEDS are names, ids, or patterns such as 'Movie:*'. On a terminal, the first 30 lines "
+        "are shown; a pipe gets JSON.",
         (
             'bfsql bfs-query films.db "Tom Hanks"',
             'bfsql bfs-query films.db "Tom Hanks" --step "-ACTED_IN-> Movie" \\',
@@ -206,6 +206,8 @@ def _arguments(
             )
         said = arguments.get(first.name, ())
         arguments[first.name] = positional if first.kind == "text" else (*positional, *said)
+    if first and first.name not in arguments:
+        raise click.UsageError(f"Missing argument {first.name.upper()}. {first.help}")
     return {name: _items(name, v) if isinstance(v, tuple) else v for name, v in arguments.items()}
 
 

@@ -13,8 +13,8 @@ from rich.tree import Tree
 
 from bfsql.cli.render import plain
 
-_STEP = re.compile(r"\s*(<?)-(.*?)-(>?)(?:\s+[^-<>{}]*)?\s*")
-"""A step in its plain form, whose predicates and direction are known without the schema."""
+_STEP = re.compile(r"\s*(<?)-(.*?)-(>?)(?:\s.*)?", re.DOTALL)
+"""A step in its plain form, whose predicates and direction can be read without the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class EdgeTree:
     ) -> None:
         self._labels = labels
         self._short = short
+        self._count = len(edges)
         self._edges: dict[str, list[_Edge]] = defaultdict(list)
         for number, edge in enumerate(edges):
             start, predicate, end = edge["subject"], edge["predicate"], edge["object"]
@@ -77,9 +78,9 @@ class EdgeTree:
         """The walks from the seeds, with a level for each step; a node's later walks are cut.
 
         Returns:
-            None if a step is written in a form whose direction is not known without the schema.
+            None if the steps cannot be read without the schema, or do not lead to every edge.
         """
-        steps = _steps(path)
+        steps, drawn = _steps(path), set[int]()
         if steps is None:
             return None
         root = Tree("", hide_root=True)
@@ -96,8 +97,9 @@ class EdgeTree:
                 ]
                 for other, group in _by_other(edges):
                     self._add(branch, other, group, following)
+                    drawn.update(edge.number for edge in group)
             level = following
-        return root
+        return root if len(drawn) == self._count else None
 
     def of_neighbourhood(self, seeds: Sequence[str]) -> Tree:
         """All nodes and edges, each once, below the end that is nearer to a seed."""
