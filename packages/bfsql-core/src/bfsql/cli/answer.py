@@ -123,7 +123,7 @@ class _Subgraph:
             sentence += " Leave out --sort-by to see the edges."
         return sentence
 
-    def _counts_by_type(self) -> Iterator[Table]:
+    def _counts_by_type(self) -> Iterator[RenderableType]:
         summary = self.content["schema_summary"]
         for head, counts in (("type", "node_counts"), ("relation", "edge_counts")):
             if rows := [(name, f"{count:,}") for name, count in summary[counts].items()]:

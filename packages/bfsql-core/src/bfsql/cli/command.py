@@ -35,36 +35,33 @@ if TYPE_CHECKING:
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "demo": ("bfsql.cli.demo:demo", "Run a sample session on a small graph of films."),
-        "load": ("bfsql.cli.load:load", "Make a graph from files, or fill a store."),
-        "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
-        "explore": ("bfsql.cli.explore:explore", "Explore a graph in the browser."),
-        "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
-        "doctor": ("bfsql.cli.doctor:doctor", "Find out why clients cannot use a graph."),
+        "demo": ("demo:demo", "Run a sample session on a small graph of films."),
+        "load": ("load:load", "Make a graph from files, or fill a store."),
+        "serve": ("serve:serve", "Serve a graph to MCP clients."),
+        "explore": ("explore:explore", "Explore a graph in the browser."),
+        "install": ("install:install", "Add a graph to an MCP client."),
+        "doctor": ("doctor:doctor", "Find out why clients cannot use a graph."),
     },
     "Ask": {
-        "describe-schema": ("bfsql.cli.tool:describe_schema", "Show what a graph contains."),
-        "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
-        "bfs-query": ("bfsql.cli.tool:bfs_query", "Follow relations from entities."),
-        "describe-entity": ("bfsql.cli.tool:describe_entity", "Show one entity."),
-        "describe-entities": ("bfsql.cli.tool:describe_entities", "Show several entities."),
-        "intersect-subgraphs": (
-            "bfsql.cli.tool:intersect_subgraphs",
-            "Find what entities have in common.",
-        ),
+        "describe-schema": ("tool:describe_schema", "Show what a graph contains."),
+        "search-entities": ("tool:search_entities", "Find entities by name."),
+        "bfs-query": ("tool:bfs_query", "Follow relations from entities."),
+        "describe-entity": ("tool:describe_entity", "Show one entity."),
+        "describe-entities": ("tool:describe_entities", "Show several entities."),
+        "intersect-subgraphs": ("tool:intersect_subgraphs", "Find what entities share."),
     },
     "Operate": {
-        "stats": ("bfsql.cli.stats:stats", "Count types, predicates, degrees and hubs."),
-        "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
-        "index": ("bfsql.cli.show:index", "Show or create missing indexes."),
-        "config": ("bfsql.cli.show:config", "Show every setting and where it came from."),
-        "completion": ("bfsql.cli.show:completion", "Print a shell completion script."),
+        "stats": ("stats:stats", "Count types, predicates, degrees and hubs."),
+        "token": ("serve:token", "Make a token for a client of a server."),
+        "index": ("show:index", "Show or create missing indexes."),
+        "config": ("show:config", "Show every setting and where it came from."),
+        "completion": ("show:completion", "Print a shell completion script."),
     },
     "Build": {
-        "backends": ("bfsql.cli.show:backends", "List the installed backends."),
+        "backends": ("show:backends", "List the installed backends."),
     },
 }
-"""Maps the name of each command to its location and its line in `bfsql --help`, by group."""
+"""Maps the name of each command to its location in this package and its line in `bfsql --help`, by group."""
 
 COMMANDS = {name: one for group in GROUPS.values() for name, one in group.items()}
 """The same, without the groups."""
@@ -104,7 +101,7 @@ class LazyGroup(click.Group):
             further = _from_plugins(ctx).get(cmd_name)
             return further.command() if further else None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
+        command: click.Command = getattr(import_module(f"bfsql.cli.{module}"), name)
         return command
 
     def resolve_command(
@@ -112,12 +109,12 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as click does, and suggest the closest command for a misspelt one."""
         name = args[0]
-        if name == "help":  # `bfsql help serve` is `bfsql serve --help`
-            args = [*args[1:2], "--help"]
+        if name == "help" and len(args) > 1:  # `bfsql help serve` is `bfsql serve --help`
+            args = [args[1], "--help"]
             name = args[0]
-            if name == "--help":
-                click.echo(ctx.get_help())
-                ctx.exit()
+        elif name == "help":
+            click.echo(ctx.get_help())
+            ctx.exit()
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             if name in KIT_COMMANDS:
                 ctx.fail(f"`bfsql {name}` comes with the conformance kit: {INSTALL_KIT}.")

@@ -80,8 +80,9 @@ class ConfiguredCommand(click.Command):
         takes_names: Whether its arguments are names and ids. These come first, so an option may be
             followed by several values (`--fields a b`), and a graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
-        sections: Titles of its own options in the help, with their names separated by blanks. Only
-            `--help-all` shows those that are in no section; without sections, all are shown.
+        sections: Titles in the help, with names of options separated by blanks, of which it may
+            have only some. Only `--help-all` shows its options that are in no section; without
+            sections, all are shown.
         examples: Command lines at the end of the help.
     """
 
@@ -232,7 +233,7 @@ class ConfiguredCommand(click.Command):
             if not isinstance(option, click.Argument)
         }
         sections = {
-            title: [own.pop(f"--{name}") for name in names.split()]
+            title: [own.pop(f"--{name}") for name in names.split() if f"--{name}" in own]
             for title, names in self._sections.items()
         }
         graph, of_help = ([own.pop(n) for n in names] for names in (_OF_THE_GRAPH, _OF_HELP))

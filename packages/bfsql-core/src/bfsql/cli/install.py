@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from bfsql.cli.clients import (
     CLIENTS,
@@ -51,24 +50,15 @@ class _InstallCommand(ConfiguredCommand):
             formatter.write_dl([(client.name, client.title) for client in CLIENTS.values()])
 
 
-class _ClientName(click.ParamType):
+class _ClientName(click.Choice[str]):
     """The name of a client; a wrong one is answered with the closest."""
 
-    name = "client"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check the name."""
         if value not in CLIENTS:
             hint = did_you_mean(value, CLIENTS) or f" The clients are: {', '.join(CLIENTS)}."
             self.fail(f"There is no client {value!r}.{hint}", param, ctx)
-        return value
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Complete a client's name."""
-        del ctx, param
-        return [CompletionItem(name) for name in CLIENTS if name.startswith(incomplete)]
+        return str(value)
 
 
 @click.command(
@@ -79,7 +69,7 @@ class _ClientName(click.ParamType):
     common=("graph_description", "answer_format", "max_tokens"),
     examples=("bfsql install claude-desktop films.db", "bfsql install cursor films.db --print"),
 )
-@click.argument("client", type=_ClientName(), metavar="CLIENT")
+@click.argument("client", type=_ClientName(list(CLIENTS)), metavar="CLIENT")
 @click.option("--name", metavar="NAME", help="Name of the server in the client.")
 @click.option("--url", metavar="URL", help="Add a server that already runs at this URL.")
 @click.option("--print", "only_print", is_flag=True, help="Show the entry and change nothing.")

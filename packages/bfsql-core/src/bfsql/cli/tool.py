@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 import click
@@ -21,7 +21,7 @@ from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.errors import ToolError
-from bfsql.tools.descriptions import TOOLS, ToolDefinition
+from bfsql.tools.descriptions import HELP, TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
 _OPTIONS = {"path": "step"}
@@ -36,58 +36,28 @@ _ARGUMENT = re.compile(
 _SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 _SECTIONS = {
-    "Where to go": ("max_hops", "path", "to", "k", "connect"),
-    "What to keep": ("where", "exclude_node_types"),
-    "What to show": ("show", "sort_by", "limit", "fields", "facets", "measure", "topology_only"),
+    "Where to go": "max-hops step to k connect",
+    "What to keep": "where exclude-node-types",
+    "What to show": "show sort-by limit fields facets measure topology-only",
+    "Output": "all json answer-format",
 }
-"""The sections of a tool's options in its help; only `--help-all` shows the other options."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The description of a tool's command, and examples of its use."""
-
-    help: str
-    examples: tuple[str, ...]
-
-
-_TEXTS = {
-    "describe_schema": _Text(
-        "Show what a graph contains: its types, relations and properties.",
-        ("bfsql describe-schema films.db", 'bfsql describe-schema films.db --seeds "Tom Hanks"'),
+"""The sections of the tools' options in their help; only `--help-all` shows the other options."""
+_EXAMPLES = {
+    "describe_schema": (
+        "bfsql describe-schema films.db",
+        'bfsql describe-schema films.db --seeds "Tom Hanks"',
     ),
-    "search_entities": _Text(
-        "Find entities by a name or a part of one, also if it is misspelt; the best come first.",
-        ('bfsql search-entities films.db "tom hnks"',),
+    "search_entities": ('bfsql search-entities films.db "tom hnks"',),
+    "bfs_query": (
+        'bfsql bfs-query films.db "Tom Hanks"',
+        'bfsql bfs-query films.db "Tom Hanks" --step "-ACTED_IN-> Movie" \\',
+        '    --step "<-DIRECTED- Person" --show ends --sort-by -paths',
+        'bfsql bfs-query films.db "Tom Hanks" --to "Kevin Bacon"',
+        'bfsql bfs-query films.db "Movie:*" --where "released>=2010" --sort-by released',
     ),
-    "bfs_query": _Text(
-        "Follow relations from entities.\n\nWithout options, shows everything one relation away. "
-        "Each --step follows one kind of relation, and --to shows how entities are connected. "
-        "SEEDS are names, ids, or patterns such as 'Movie:*'. On a terminal, the first 30 lines "
-        "are shown; a pipe gets JSON.",
-        (
-            'bfsql bfs-query films.db "Tom Hanks"',
-            'bfsql bfs-query films.db "Tom Hanks" --step "-ACTED_IN-> Movie" \\',
-            '    --step "<-DIRECTED- Person" --show ends --sort-by -paths',
-            'bfsql bfs-query films.db "Tom Hanks" --to "Kevin Bacon"',
-            'bfsql bfs-query films.db "Movie:*" --where "released>=2010" --sort-by released',
-        ),
-    ),
-    "describe_entity": _Text(
-        "Show one entity: its properties, its relations and the evidence for them.",
-        ('bfsql describe-entity films.db "Tom Hanks"',),
-    ),
-    "describe_entities": _Text(
-        "Show the properties of several entities.",
-        ('bfsql describe-entities films.db "Tom Hanks" "Meg Ryan"',),
-    ),
-    "intersect_subgraphs": _Text(
-        "Find what entities have in common: what lies near all of them.",
-        (
-            'bfsql intersect-subgraphs films.db "Tom Hanks" "Meg Ryan"',
-            'bfsql intersect-subgraphs films.db "Tom Hanks" "Meg Ryan" --connect',
-        ),
-    ),
+    "describe_entity": ('bfsql describe-entity films.db "Tom Hanks"',),
+    "describe_entities": ('bfsql describe-entities films.db "Tom Hanks" "Meg Ryan"',),
+    "intersect_subgraphs": ('bfsql intersect-subgraphs films.db "Tom Hanks" "Meg Ryan" --connect',),
 }
 
 
@@ -106,14 +76,22 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
     ) -> None:
         arguments = _arguments(parameters, first, given)
         chosen = "json" if as_json else answer_format
+        is_display = chosen is None and sys.stdout.isatty()
         if chosen is not None:
             configuration = configuration.with_server(answer_format=chosen)
+        elif is_display and "fields" in arguments:
+            arguments["fields"] = [*arguments["fields"], "name"]
         try:
             found = asyncio.run(_ask(configuration, tool, arguments))
         except ToolError as error:
             worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
             raise worded from error.__cause__
-        _show(tool, found, arguments, as_text=chosen is not None, every_line=every_line)
+        if is_display:
+            _display(tool, found, arguments, every_line=every_line)
+            return
+        click.echo(found.text.encode() + b"\n", nl=False)
+        for notes in found.blocks[1:]:
+            click.echo(notes, err=True)
 
     params: list[click.Parameter] = [_option(p) for p in parameters]
     if first is not None:
@@ -138,29 +116,16 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             help="Print what the tool returns, as JSON or as lines.",
         ),
     ]
-    text = _TEXTS[tool]
     return ConfiguredCommand(
         tool.replace("_", "-"),
         params=params,
         callback=answer,
-        help=text.help,
+        help=HELP[tool],
         graph=True,
         takes_names=True,
-        sections=_sections(parameters),
-        examples=text.examples,
+        sections=_SECTIONS,
+        examples=_EXAMPLES[tool],
     )
-
-
-def _sections(parameters: tuple[Parameter, ...]) -> dict[str, str]:
-    """The options of a tool by section; those of describe-schema and others are in one."""
-    names = {p.name: _option_flag(p.name)[2:] for p in parameters if p.is_listed}
-    if "seeds" in names and len(names) == 1:
-        return {"Options": "seeds", "Output": "all json answer-format"}
-    sections = {
-        title: " ".join(names[name] for name in section if name in names)
-        for title, section in _SECTIONS.items()
-    }
-    return {t: s for t, s in sections.items() if s} | {"Output": "all json answer-format"}
 
 
 def as_typed(sentence: str) -> str:
@@ -230,18 +195,11 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         return await graph.call(tool, arguments)
 
 
-def _show(
-    tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool, every_line: bool
-) -> None:
-    if sys.stdout.isatty() and not as_text:
-        from bfsql.cli.answer import show
+def _display(tool: str, answer: Answer, arguments: dict[str, Any], *, every_line: bool) -> None:
+    from bfsql.cli.answer import show
 
-        worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
-        show(tool, worded, arguments, every_line=every_line)
-        return
-    click.echo(answer.text.encode() + b"\n", nl=False)
-    for notes in answer.blocks[1:]:
-        click.echo(notes, err=True)
+    worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
+    show(tool, worded, arguments, every_line=every_line)
 
 
 _COMMANDS = {definition.name: tool_command(definition) for definition in TOOLS}
