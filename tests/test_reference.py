@@ -140,7 +140,8 @@ def test_every_command_is_there_with_its_own_options(name: str) -> None:
         if flag.startswith("--")
     }
     first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
-    shared = {"--backend", "--config"} | ({"--json", "--answer-format"} | first if tool else set())
+    shared = {"--backend", "--config", "--verbose", "--help-all"}
+    shared |= {"--all", "--json", "--answer-format"} | first if tool else set()
     assert [flag for flag in sorted(ours - shared) if flag not in text] == []
 
 

@@ -133,7 +133,7 @@ class Client:
             raise ConfigurationError(
                 f"{self.title} can neither ask for a secret nor read it from its environment, so "
                 f"{variable} would have to be in its file in clear text. Use the option that "
-                "takes a file with the secret (`bfsql serve --help` shows it), or add "
+                "takes a file with the secret (`bfsql serve --help-all` shows it), or add "
                 "--with-secrets."
             )
         return self.reference.format(_input(name, variable) if self._asks else variable)

@@ -61,7 +61,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "backends": ("show:backends", "List the installed backends."),
     },
 }
-"""Maps the name of each command to its location in this package and its line in `bfsql --help`, by group."""
+"""Maps the name of each command to its place in `bfsql.cli` and its line in the help, by group."""
 
 COMMANDS = {name: one for group in GROUPS.values() for name, one in group.items()}
 """The same, without the groups."""

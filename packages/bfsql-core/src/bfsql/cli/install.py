@@ -50,7 +50,7 @@ class _InstallCommand(ConfiguredCommand):
             formatter.write_dl([(client.name, client.title) for client in CLIENTS.values()])
 
 
-class _ClientName(click.Choice[str]):
+class _ClientName(click.Choice):  # type: ignore[type-arg] # generic from click 8.2 on
     """The name of a client; a wrong one is answered with the closest."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -38,7 +38,7 @@ _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 _SECTIONS = {
     "Where to go": "max-hops step to k connect",
     "What to keep": "where exclude-node-types",
-    "What to show": "show sort-by limit fields facets measure topology-only",
+    "What to show": "show sort-by limit fields facets measure node-types topology-only",
     "Output": "all json answer-format",
 }
 """The sections of the tools' options in their help; only `--help-all` shows the other options."""
