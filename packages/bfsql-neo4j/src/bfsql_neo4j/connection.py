@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import os
+import re
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -315,9 +315,10 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
         why = " With bolt:// instead of neo4j://, the error is more specific." if routed else ""
         reason = _caused_by(error, OSError)  # the texts of the driver and of asyncio are internal
         number = (reason and reason.errno) or 0
-        known = os.strerror(number) if number > 0 else str((reason and reason.strerror) or "")
+        known = os.strerror(number) if number > 0 else (reason and reason.strerror)
+        because = f" ({known})" if known else ""
         return StoreUnavailable(
-            f"{where} does not answer{known and f' ({known})'}. Start it, or correct NEO4J_URI.{why}"
+            f"{where} does not answer{because}. Start it, or correct NEO4J_URI.{why}"
         )
     return StoreError(
         f"{where} cannot be used: {_brief(str(error))}. NEO4J_URI has to look like "

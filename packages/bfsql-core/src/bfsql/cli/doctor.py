@@ -141,7 +141,7 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
                 "warning",
                 name,
                 "no setting has this environment variable",
-                "Check its spelling: `bfsql serve --help` names the variable of each setting.",
+                "Check its spelling: `bfsql serve --help-all` names the variable of each setting.",
             )
 
 
