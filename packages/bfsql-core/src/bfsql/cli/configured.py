@@ -43,7 +43,7 @@ _PATH = "--path"
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
 """The number of values that an option takes, if it is not one."""
 
-_SHARED = ("config", "backend", "help", "help-all", "json", "verbose")
+_SHARED = ("all", "config", "backend", "help", "help-all", "json", "verbose")
 
 _OF_THE_GRAPH = ("--backend", "--config")
 _OF_HELP = ("--verbose", "--help", "--help-all")
@@ -279,8 +279,8 @@ class ConfiguredCommand(click.Command):
         choice: Choice | None = ctx.meta.get(_CHOICE)
         backend = self.backend_options(choice) if choice else []
         server = [o for o in server_options() if self._server and o.field not in self._without]
-        if brief and choice:
-            files = choice.plugin.files
+        if brief:
+            files = choice.plugin.files if choice else None
             own = [option for option in backend if files and option.field == files.setting]
             backend = own or backend[:_COMMON_OF_BACKEND]
             server = [option for option in server if option.field in self._common]
