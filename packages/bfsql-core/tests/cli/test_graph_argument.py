@@ -104,6 +104,12 @@ def test_a_file_is_an_id_where_the_graph_is_an_option(loaded: Run) -> None:
         assert (wrong.exit_code, '"nodes.csv"' in wrong.stderr) == (2, True)
 
 
+def test_a_graph_that_does_not_exist_is_named(run: Run) -> None:
+    for command in ("describe-schema", "stats", "explore"):
+        assert "There is no graph at films.db. Make one with:" in run(command, "films.db").stderr
+    assert "No graph is given" in run("describe-schema").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -262,7 +262,7 @@ class ConfiguredCommand(click.Command):
         own = {name: value for name, value in ctx.params.items() if "__" not in name}
         assert self.callback is not None
         configuration = self.configuration(ctx, ctx.meta[_CHOICE])
-        if self._takes_names:
+        if self._graph and not self._server:
             _check_default_graph(ctx, configuration)
         return ctx.invoke(self.callback, configuration, **own)
 

@@ -122,7 +122,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         callback=answer,
         help=HELP[tool],
         graph=True,
-        takes_names=True,
+        takes_names=first is not None,
         sections=_SECTIONS,
         examples=_EXAMPLES[tool],
     )

@@ -259,14 +259,16 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         _MAX_TOKENS,
     ),
     "describe_entity": (
-        Parameter("id", "text", "Id or exact name.", help="Id or name.", required=True),
+        Parameter(
+            "id", "text", "Id or exact name.", help="Name or id of the entity.", required=True
+        ),
     ),
     "describe_entities": (
         Parameter(
             "ids",
             "texts",
             "Ids or exact names.",
-            help="Ids or names.",
+            help="Names or ids of the entities.",
             required=True,
             maximum=200,
         ),
