@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, Self
 
@@ -29,14 +29,15 @@ from bfsql.settings import resolve
 from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
+from bfsql_postgres.ids import known_ids, prefixes
 from bfsql_postgres.indexes import index_statements
-from bfsql_postgres.metadata import MetadataReader
+from bfsql_postgres.metadata import PartReaders
 from bfsql_postgres.node_list import NodeList
 from bfsql_postgres.rights import reason_it_may_write
 from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import known_ids, storable
+from bfsql_postgres.sql import storable
 from bfsql_postgres.topology import RingDirection
 
 CHUNK = 20_000
@@ -78,11 +79,11 @@ class PostgresBackend(BatchGraphDb):
         self._layout = layout
         self._embedder = embedder
         self._caution = caution
-        self._ring = cache(partial(topology.ring, layout))
-        self._small_ring = cache(partial(topology.small_ring, layout, SMALL + 1))
-        self._nodes = topology.nodes(layout)
+        self._ring = lru_cache(200)(partial(topology.ring, layout))
+        self._small_ring = lru_cache(200)(partial(topology.small_ring, layout, SMALL + 1))
+        self._nodes = lru_cache(200)(partial(topology.nodes, layout))
         self._has_types = topology.has_types(layout)
-        self._metadata = MetadataReader(pool, layout)
+        self._metadata = PartReaders(pool, layout)
         self._list = NodeList(pool, layout)
         self._search = Search(pool, layout, embedder)
 
@@ -173,7 +174,8 @@ class PostgresBackend(BatchGraphDb):
         known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
         for chunk in chunks(known, CHUNK):
-            rows += await self._pool.fetch(self._nodes, chunk)
+            part = self._of_ids(topology.WHOLE, chunk)
+            rows += await self._pool.fetch(self._nodes(part), chunk)
         if not rows:
             return []
         found, types, *_ = zip(*rows, strict=True)
@@ -197,7 +199,8 @@ class PostgresBackend(BatchGraphDb):
         part, some = self._part(predicates, direction)
         ring: list[Triple] = []
         for chunk in chunks(self._parameters(ids, some), CHUNK):
-            ring += await self._pool.fetch(self._ring(part), chunk, *some)
+            if statement := self._ring(self._of_ids(part, chunk)):
+                ring += await self._pool.fetch(statement, chunk, *some)
         return ring
 
     async def edges_stream(
@@ -212,13 +215,16 @@ class PostgresBackend(BatchGraphDb):
         known = self._parameters(ids, some)
         if 0 < len(known) <= FEW:
             number = [len(known)] if self._has_types else []
-            rows: Any = await self._pool.fetch(self._small_ring(part), known, *number, *some)
+            small = self._small_ring(self._of_ids(part, known))
+            rows: Any = await self._pool.fetch(small, known, *number, *some) if small else []
             if len(rows) <= SMALL:
                 yield rows
                 return
             del rows
         for chunk in chunks(known, CHUNK):
-            async with aclosing(self._pool.stream(self._ring(part), chunk, *some)) as batches:
+            if not (statement := self._ring(self._of_ids(part, chunk))):
+                continue
+            async with aclosing(self._pool.stream(statement, chunk, *some)) as batches:
                 async for batch in batches:
                     yield batch
 
@@ -244,7 +250,8 @@ class PostgresBackend(BatchGraphDb):
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
         for chunk in chunks(list(known), CHUNK):
-            found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk], keys)
+            for reader, some in self._metadata.of_nodes(chunk):
+                found |= await reader.of_nodes(some, [known[i] for i in some], keys)
         return found
 
     async def metadata_for_edges_batch(
@@ -258,10 +265,11 @@ class PostgresBackend(BatchGraphDb):
         known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
         for chunk in chunks(known, CHUNK):
-            subjects = [ends[subject] for subject, _, _ in chunk]
-            objects = [ends[obj] for _, _, obj in chunk]
-            values = (subjects, [predicate for _, predicate, _ in chunk], objects)
-            found |= await self._metadata.of_edges(chunk, values, keys)
+            for reader, some in self._metadata.of_edges(chunk):
+                subjects = [ends[subject] for subject, _, _ in some]
+                objects = [ends[obj] for _, _, obj in some]
+                values = (subjects, [predicate for _, predicate, _ in some], objects)
+                found |= await reader.of_edges(some, values, keys)
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -269,7 +277,7 @@ class PostgresBackend(BatchGraphDb):
         known = known_ids([entity_id], self._layout)
         if not known:
             return {"total": 0, "items": []}
-        return await self._metadata.provenance(entity_id, known[entity_id], limit)
+        return await self._metadata.whole.provenance(entity_id, known[entity_id], limit)
 
     async def outline(self) -> Outline:
         """Counts of the tables, or relations of some of their blocks; properties of some rows."""
@@ -301,6 +309,10 @@ class PostgresBackend(BatchGraphDb):
         codec = self._layout.codec
         known = sorted(name for name in set(predicates) if storable((name,), codec))
         return RingDirection(direction, filtered=True), [known]
+
+    def _of_ids(self, part: RingDirection, ids: Sequence[Any]) -> RingDirection:
+        """The part that certain ids have, as they are sent."""
+        return part._replace(prefixes=prefixes(ids, self._layout))
 
     def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
         """The ids in the form they are sent; none if the predicates are empty."""
@@ -334,8 +346,9 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
 
 
 def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
-    columns = [(nodes.relation, nodes.id) for nodes in layout.nodes]
-    columns += [(e.relation, end) for e in layout.edges for end in (e.subject, e.object)]
+    ids = [(nodes.relation, nodes.id) for nodes in layout.nodes]
+    ids += [(e.relation, end) for e in layout.edges for end in (e.subject, e.object)]
+    columns = [(relation, column) for relation, own in ids for column in own.columns]
     cast = dict.fromkeys(f"{r.schema}.{r.name}.{c.name}" for r, c in columns if not c.is_text)
     if cast and layout.key == "mixed":
         log.warning(

@@ -10,6 +10,8 @@ from typing import Any
 from bfsql.errors import StoreError
 from bfsql_postgres import failures, queries
 from bfsql_postgres.connection import Pool
+from bfsql_postgres.ids import encoded
+from bfsql_postgres.metadata import MOST_COLUMNS
 from bfsql_postgres.schema import (
     CATALOGUE,
     Catalogue,
@@ -17,6 +19,7 @@ from bfsql_postgres.schema import (
     Edges,
     Evidence,
     Fields,
+    Id,
     Key,
     Layout,
     Mentions,
@@ -27,11 +30,6 @@ from bfsql_postgres.schema import (
     read,
 )
 from bfsql_postgres.settings import KGRAPH_TABLES, EdgeTable, NodeTable, PostgresSettings, constant
-
-MOST_COLUMNS = 1_600
-"""Most columns that one statement fetches from all its tables: Postgres takes 1,664, some of which
-are not metadata.
-"""
 
 SECONDS = 2.0
 """Time limit of the check for shared ids, in seconds."""
@@ -104,39 +102,55 @@ class _Finder:
         edges = [self._own_edges(table) for table in self.settings.edges]
         return self._layout([n for n in nodes if n], [e for e in edges if e])
 
+    def _ends(self, path: Path) -> list[str]:
+        """The columns of a table that are ends of edges with prefixes."""
+        ends = [
+            end
+            for table in self.settings.edges
+            if self.settings.path_of(table) == path
+            for end in (table.subject, table.object)
+        ]
+        return [name for end in ends if len(end) > 1 for name in end[1:]]
+
     def _own_nodes(self, table: NodeTable) -> Nodes | None:
         relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
         have = relation.columns
         name = table.name or ("name" if "name" in have else None)
-        used, kind = [table.id, name, table.aliases], _column(table.type)
-        if not self._has(relation, [*used, *(table.metadata or ()), kind]):
+        used, kind = [*_columns(table.id), name, table.aliases], _column(table.type)
+        if not self._has(relation, [*used, *(table.metadata or ()), kind, table.properties]):
             return None
         named = [("name", have[name])] if name else []
         named += [("synonyms", have[table.aliases])] if table.aliases else []
+        used += [kind, table.properties]
+        if len(table.id) > 1:
+            used += self._ends((relation.schema, relation.name))
         return Nodes(
             relation=relation,
-            id=have[table.id],
+            id=_id(relation, table.id),
             type=_term(relation, table.type),
             name=have[name] if name else None,
             aliases=have[table.aliases] if table.aliases else None,
-            metadata=(*named, *_chosen(relation, table.metadata, [*used, kind])),
+            metadata=(*named, *_chosen(relation, table.metadata, used)),
+            properties=have[table.properties] if table.properties else None,
         )
 
     def _own_edges(self, table: EdgeTable) -> Edges | None:
         relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
-        used, predicate = [table.subject, table.object], _column(table.predicate)
-        if not self._has(relation, [*used, *(table.metadata or ()), predicate]):
+        used: list[str | None] = [*_columns(table.subject), *_columns(table.object)]
+        used += [_column(table.predicate), table.properties]
+        if not self._has(relation, [*used, *(table.metadata or ())]):
             return None
         return Edges(
             relation=relation,
-            subject=relation.columns[table.subject],
+            subject=_id(relation, table.subject),
             predicate=_term(relation, table.predicate),
-            object=relation.columns[table.object],
-            metadata=_chosen(relation, table.metadata, [*used, predicate]),
+            object=_id(relation, table.object),
+            metadata=_chosen(relation, table.metadata, used),
+            properties=relation.columns[table.properties] if table.properties else None,
         )
 
     # --- kgraph's tables ------------------------------------------------------
@@ -171,7 +185,7 @@ class _Finder:
         known = self._known_columns(relation, "entity")
         return Nodes(
             relation=relation,
-            id=known["entity_id"],
+            id=Id((known["entity_id"],)),
             type=known["entity_type"],
             name=known.get("name"),
             aliases=known.get("synonyms"),
@@ -185,9 +199,9 @@ class _Finder:
         known = self._known_columns(relation, "relationship")
         return Edges(
             relation=relation,
-            subject=known["subject_id"],
+            subject=Id((known["subject_id"],)),
             predicate=known["predicate"],
-            object=known["object_id"],
+            object=Id((known["object_id"],)),
             metadata=_metadata(relation, known, ["source_documents"]),
             row=known.get("id"),
             documents=known.get("source_documents"),
@@ -234,13 +248,13 @@ class _Finder:
     ) -> Layout | None:
         if self.missing:
             return None
-        self._check_width([(one.relation, one.metadata) for one in nodes])
-        of_edges = [(one.relation, one.metadata) for one in edges]
-        self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
         ids = [one.id for one in nodes] + [end for e in edges for end in (e.subject, e.object)]
-        return Layout(
-            self.catalogue, _key_of(ids), tuple(nodes), tuple(edges), tuple(evidence), mentions
-        )
+        key = _key_of(ids)
+        if key != "prefixed":
+            self._check_width([(one.relation, one.metadata) for one in nodes])
+            of_edges = [(one.relation, one.metadata) for one in edges]
+            self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
+        return Layout(self.catalogue, key, tuple(nodes), tuple(edges), tuple(evidence), mentions)
 
     def _check_width(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
         """Check that one result of the server can have the columns of all these tables."""
@@ -275,7 +289,10 @@ class _Finder:
         return not absent
 
 
-def _key_of(columns: list[Column]) -> Key:
+def _key_of(ids: list[Id]) -> Key:
+    if any(own.prefix is not None for own in ids):
+        return "prefixed"
+    columns = [own.columns[0] for own in ids]
     if all(column.is_text for column in columns):
         return "text"
     if all(column.is_whole for column in columns):
@@ -288,6 +305,18 @@ def _key_of(columns: list[Column]) -> Key:
 def _column(term: str | None) -> str | None:
     """The column that a term names, if it names one."""
     return term if term is not None and constant(term) is None else None
+
+
+def _columns(key: Sequence[str]) -> Sequence[str]:
+    """The columns of an id in the settings."""
+    return key[1:] if len(key) > 1 else key
+
+
+def _id(relation: Relation, key: Sequence[str]) -> Id:
+    """The source of ids that the settings describe."""
+    text = constant(key[0]) if len(key) > 1 else None
+    columns = tuple(relation.columns[name] for name in _columns(key))
+    return Id(columns, None if text is None else encoded(text))
 
 
 def _term(relation: Relation, term: str | None) -> Term:
@@ -327,7 +356,7 @@ async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
     This is not an error, since two tables may describe the same things. Checking some ids of each
     table finds tables that both count from 1.
     """
-    if len(layout.nodes) < 2:  # noqa: PLR2004 - one table shares with none
+    if len(layout.nodes) < 2 or layout.ids:  # noqa: PLR2004 - one table shares with none
         return ""
     try:
         rows = await pool.fetch(queries.shared_ids(layout), seconds=SECONDS)

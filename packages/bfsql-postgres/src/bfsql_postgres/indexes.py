@@ -13,7 +13,7 @@ from bfsql_postgres.discovery import layout_of
 from bfsql_postgres.load.writer import writer
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
-from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Nodes, Relation
+from bfsql_postgres.schema import Column, Edges, Evidence, Id, Layout, Nodes, Relation
 from bfsql_postgres.search import searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import (
@@ -115,14 +115,14 @@ def missing_indexes(
         by_name: Whether to include those for conditions on names, whatever the size of a table.
     """
     for nodes in layout.nodes:
-        if not nodes.relation.is_indexable:
+        if not _is_worth_it(nodes.relation, layout):
             continue
         yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
         table = Pushdown(layout, nodes, single=True, alias=identifier(nodes.relation.name))
         if by_name and (expression := table.folded_name()):
             yield from _missing(nodes.relation, (expression,))
     for edges in layout.edges:
-        if edges.relation.is_indexable:
+        if _is_worth_it(edges.relation, layout):
             yield from _of_edges(layout, edges)
     for evidence in layout.evidence:
         if evidence.relation.is_indexable:
@@ -130,6 +130,11 @@ def missing_indexes(
     mentions = layout.mentions
     if mentions is not None and mentions.relation.is_indexable:
         yield from _missing(mentions.relation, (_text(mentions.entity, mentions.relation),))
+
+
+def _is_worth_it(relation: Relation, layout: Layout) -> bool:
+    """Whether a table may have indexes, and gains by them: databases have many small tables."""
+    return relation.is_indexable and (layout.key != "prefixed" or relation.rows >= SCANNED)
 
 
 async def _of_properties(connection: asyncpg.Connection, layout: Layout) -> list[MissingIndex]:
@@ -155,7 +160,8 @@ async def _of_properties(connection: asyncpg.Connection, layout: Layout) -> list
 
 def _of_nodes(layout: Layout, nodes: Nodes, *, by_meaning: bool) -> Iterator[MissingIndex]:
     here, catalogue = nodes.relation, layout.catalogue
-    yield from _missing(here, (_id(layout, nodes.id, here),))
+    own = _id(layout, nodes.id, here)
+    yield from _missing(here, own, leading=len(own))
     if isinstance(nodes.type, Column):
         yield from _missing(here, (identifier(nodes.type.name),))
     if catalogue.trigrams is not None:
@@ -172,9 +178,12 @@ def _of_edges(layout: Layout, edges: Edges) -> Iterator[MissingIndex]:
     here, predicate = edges.relation, edges.predicate
     subject, obj = (_id(layout, end, here) for end in (edges.subject, edges.object))
     spelled = (_text(predicate, here),) if isinstance(predicate, Column) else ()
-    triple = (subject, *spelled, obj)
+    if layout.key == "prefixed" and here.is_unique(*edges.subject.names):
+        triple = subject  # the row of a node, which has at most one edge in each of its columns
+    else:
+        triple = (*subject, *spelled, *obj)
     yield from _missing(here, triple, leading=len(triple))
-    yield from _missing(here, (obj, *spelled, subject))
+    yield from _missing(here, (*obj, *spelled, *subject), leading=len(obj))
     if isinstance(predicate, Column):
         yield from _missing(here, (identifier(predicate.name),))
     if edges.row is not None and any(evidence.by_row for evidence in layout.evidence):
@@ -226,17 +235,21 @@ def _text(column: Column, relation: Relation) -> str:
     return f"({text(identifier(relation.name), column)})"
 
 
-def _id(layout: Layout, column: Column, relation: Relation) -> str:
-    """A column of ids as statements compare it: unchanged, or as text."""
-    return _text(column, relation) if layout.key == "mixed" else identifier(column.name)
+def _id(layout: Layout, own: Id, relation: Relation) -> tuple[str, ...]:
+    """The columns of an id as statements compare them: unchanged, or as text."""
+    if layout.key == "mixed":
+        return tuple(_text(column, relation) for column in own.columns)
+    return tuple(map(identifier, own.names))
 
 
 def _immutable(nodes: Nodes) -> list[str]:
     """The searched expressions that can be indexed."""
     alias = identifier(nodes.relation.name)
-    found = [column for column in (nodes.name, nodes.id, nodes.aliases) if column is not None]
+    found = [one for one in (nodes.name, *nodes.id.columns, nodes.aliases) if one is not None]
     changing = [c for c in found if not (c.is_text or c.is_json or c.type in _FIXED_TEXTS)]
     texts = {text(alias, column) for column in changing}
+    if any(column in changing for column in nodes.id.columns):
+        texts.add(text(alias, nodes.id))
     return [
         one
         for one in searched(nodes, alias)

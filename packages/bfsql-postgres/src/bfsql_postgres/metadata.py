@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from bfsql.models.merge import (
     evidence_items,
@@ -19,11 +20,17 @@ from bfsql.models.parts import only
 from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.schema import Layout
+from bfsql_postgres.ids import prefix
+from bfsql_postgres.schema import Column, Edges, Layout, Nodes
 from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 
+T = TypeVar("T")
 Item = dict[str, Any]
 """Metadata of one row."""
+MOST_COLUMNS = 1_600
+"""Most columns that one statement fetches from all its tables: Postgres takes 1,664, some of which
+are not metadata.
+"""
 RowsOf = Callable[[frozenset[str] | None], queries.Rows]
 """The statement for the values of some keys, or of all."""
 
@@ -120,6 +127,86 @@ class MetadataReader:
             of_edges = row[source.start - 1] < self._edge_tables
             (own if of_edges else items)[triple].append(metadata)
         return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
+
+
+class PartReaders:
+    """Readers for the tables that some ids or edges name, if the ids of a graph have prefixes.
+
+    A statement with all tables of a large database would have more columns than the server allows.
+    """
+
+    def __init__(self, pool: Pool, layout: Layout) -> None:
+        self.whole = MetadataReader(pool, layout)
+        self._layout = layout
+        self._nodes = lru_cache(100)(
+            lambda own: MetadataReader(
+                pool, replace(layout, nodes=tuple(layout.nodes[place] for place in own), edges=())
+            )
+        )
+        self._edges = lru_cache(100)(
+            lambda own: MetadataReader(
+                pool, replace(layout, nodes=(), edges=tuple(layout.edges[place] for place in own))
+            )
+        )
+
+    def of_nodes(self, ids: Sequence[str]) -> Iterator[tuple[MetadataReader, Sequence[str]]]:
+        """Readers, each with the ids that it reads."""
+        if self._layout.key != "prefixed":
+            yield self.whole, ids
+            return
+        tables = self._layout.nodes
+        places = _grouped((one.id.prefix, place) for place, one in enumerate(tables))
+        for own, some in _in_width(_grouped((prefix(one), one) for one in ids), places, tables):
+            yield self._nodes(own), some
+
+    def of_edges(
+        self, edges: Sequence[Triple]
+    ) -> Iterator[tuple[MetadataReader, Sequence[Triple]]]:
+        """Readers, each with the edges that it reads."""
+        if self._layout.key != "prefixed":
+            yield self.whole, edges
+            return
+        tables = self._layout.edges
+        asked = _grouped(((prefix(t[0]), t[1], prefix(t[2])), t) for t in edges)
+        of_ends = _grouped(
+            ((one.subject.prefix, one.object.prefix), place) for place, one in enumerate(tables)
+        )
+        places = {
+            (subject, predicate, obj): [
+                place
+                for place in of_ends.get((subject, obj), ())
+                if tables[place].predicate == predicate
+                or isinstance(tables[place].predicate, Column)
+            ]
+            for subject, predicate, obj in asked
+        }
+        for own, some in _in_width(asked, places, tables):
+            yield self._edges(own), some
+
+
+def _grouped(pairs: Iterable[tuple[Any, T]]) -> dict[Any, list[T]]:
+    found: dict[Any, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found
+
+
+def _in_width(
+    asked: Mapping[Any, list[T]],
+    places: Mapping[Any, Sequence[int]],
+    tables: Sequence[Nodes] | Sequence[Edges],
+) -> Iterator[tuple[tuple[int, ...], list[T]]]:
+    """Places of tables whose columns fit into one statement, with what is read from them."""
+    own, some, width = set[int](), list[T](), 0
+    for key in sorted(asked):
+        more = set(places.get(key, ())) - own
+        wider = sum(len(tables[place].metadata) for place in more)
+        if own and width + wider > MOST_COLUMNS:
+            yield tuple(sorted(own)), some
+            own, some, width = set(), [], 0
+        own, some, width = own | more, some + asked[key], width + wider
+    if own:
+        yield tuple(sorted(own)), some
 
 
 # --- from rows to metadata ---------------------------------------------------

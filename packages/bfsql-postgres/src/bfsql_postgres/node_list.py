@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -38,13 +38,15 @@ class NodeList:
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool, self._layout = pool, layout
-        self._single = _is_single(layout)
+        self._single = layout.is_disjoint or _is_single(layout)
         self._tables = [Pushdown(layout, nodes, self._single) for nodes in layout.nodes]
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every listed node meets a condition, without another comparison."""
-        test = self._tables[0].test(condition, Parameters())
-        return self._single and test is not None and test.decided is not None
+        if not self._single:
+            return False
+        tests = [table.test(condition, Parameters()) for table in self._tables]
+        return all(test is not None and test.decided is not None for test in tests)
 
     async def stream(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
@@ -54,26 +56,31 @@ class NodeList:
         A node has the properties that the conditions name if it is one row, and if any of the
         conditions has to be compared again.
         """
-        wanted, values = self._selection(entity_types, conditions)
-        async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
-            async for batch in batches:
-                yield wanted.nodes(batch)
+        for wanted, values in self._selections(entity_types, conditions):
+            async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
+                async for batch in batches:
+                    yield wanted.nodes(batch)
 
     def statement(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
     ) -> tuple[str, list[object]]:
-        """The statement of `stream`, with its values."""
-        wanted, values = self._selection(entity_types, conditions)
+        """The first statement of `stream`, with its values."""
+        wanted, values = next(self._selections(entity_types, conditions))
         return wanted.rows.statement, values
 
-    def _selection(
+    def _selections(
         self, types: Collection[str] | None, conditions: Sequence[PropertyCondition]
-    ) -> tuple[_Selection, list[object]]:
+    ) -> Iterator[tuple[_Selection, list[object]]]:
+        """One statement, or one for each table of one type."""
         sent = Parameters()
-        if self._single:
-            return _of_one(self._tables[0], types, conditions, sent), sent.values
-        statement = _of_several(self._tables, types, conditions, sent)
-        return _Selection(queries.Rows(statement, (), 3)), sent.values
+        if not self._single:
+            statement = _of_several(self._tables, types, conditions, sent)
+            yield _Selection(queries.Rows(statement, (), 3)), sent.values
+            return
+        for table in self._tables:
+            if types is None or len(self._tables) == 1 or table.nodes.type in types:
+                sent = Parameters()
+                yield _of_one(table, types, conditions, sent), sent.values
 
 
 _UNDECIDED, _DECIDED = 0, -1
@@ -118,7 +125,7 @@ def _nodes(rows: Sequence[Any], metadata: Iterable[Metadata]) -> list[Node]:
 def _is_single(layout: Layout) -> bool:
     """Whether every node is a single row."""
     first = layout.nodes[0]
-    return len(layout.nodes) == 1 and first.relation.is_unique(first.id.name)
+    return len(layout.nodes) == 1 and first.relation.is_unique(*first.id.names)
 
 
 def _of_one(
@@ -171,7 +178,8 @@ def _of_several(
     first one.
     """
     layout = tables[0].layout
-    one_collation = len({table.nodes.id.collation for table in tables}) == 1
+    own = [column.collation for table in tables for column in table.nodes.id.columns]
+    one_collation = len(set(own)) == 1 and layout.key != "prefixed"
     spelled = "" if one_collation else ' COLLATE pg_catalog."C"'
     ids = [f"{comparable('n', table.nodes.id, layout.key)}{spelled}" for table in tables]
     rows, tests = [], [list[str]() for _ in conditions]

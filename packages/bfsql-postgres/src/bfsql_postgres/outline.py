@@ -13,12 +13,12 @@ from typing import Any
 from bfsql.models.merge import UNTYPED
 from bfsql.schema_statistics import counted_in_time
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
+from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     comparable,
     literal,
     live,
-    named,
+    present,
     relation_name,
     text,
     union,
@@ -127,8 +127,7 @@ def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
 
 def _edges(edges: Edges, layout: Layout, *, drawn: bool) -> str:
     terms = (edges.subject, edges.predicate, edges.object)
-    gaps = [term for term in terms if isinstance(term, Column) and not term.required]
-    condition = " AND ".join(f"{named('e', term)} IS NOT NULL" for term in gaps) or "TRUE"
+    condition = " AND ".join(present("e", terms)) or "TRUE"
     subject, obj = (_id("e", end, layout) for end in (edges.subject, edges.object))
     predicate = f'{text("e", edges.predicate)} COLLATE pg_catalog."C"'
     return (
@@ -137,9 +136,9 @@ def _edges(edges: Edges, layout: Layout, *, drawn: bool) -> str:
     )
 
 
-def _id(alias: str, column: Column, layout: Layout) -> str:
-    """A column of ids in the form that is comparable across all tables."""
-    value = comparable(alias, column, layout.key)
+def _id(alias: str, own: Id, layout: Layout) -> str:
+    """The id of a row in the form that is comparable across all tables."""
+    value = comparable(alias, own, layout.key)
     return value if layout.key in {"whole", "uuid"} else f'({value} COLLATE pg_catalog."C")'
 
 

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Mentions, Nodes, Relation, Term
+from bfsql_postgres.ids import equals
+from bfsql_postgres.schema import (
+    Column,
+    Edges,
+    Evidence,
+    Id,
+    Layout,
+    Mentions,
+    Nodes,
+    Relation,
+    Term,
+)
 from bfsql_postgres.sql import (
     ID_TYPES,
     Fetched,
@@ -94,7 +105,7 @@ def shared_ids(layout: Layout) -> str:
     for number, nodes in enumerate(layout.nodes):
         value = comparable("n", nodes.id, layout.key)
         source, condition = f"{relation_name(nodes.relation)} AS n", live("n", nodes)
-        walked = nodes.relation.leads(nodes.id.name) and layout.key != "mixed"
+        walked = nodes.relation.leads(*nodes.id.names) and layout.key != "mixed"
         samples.append(
             f"(SELECT {number}, {value} FROM {source} "
             f"WHERE {condition}{' ORDER BY 2' if walked else ''} LIMIT {SAMPLED})"
@@ -147,7 +158,7 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
         arms.append(
             f"SELECT {', '.join(shown)}\nFROM {requested} "
             f"JOIN {relation_name(nodes.relation)} AS n "
-            f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
+            f"ON {equals('n', nodes.id, 'a.id', layout.key)} WHERE {live('n', nodes)}"
         )
     return _rows(union(arms), fields, 3, wanted)
 
@@ -209,9 +220,9 @@ def _same_triple(edges: Edges, layout: Layout) -> str:
     """Joins the triples in `a` with their rows of edges."""
     return (
         f"a JOIN {relation_name(edges.relation)} AS e "
-        f"ON {comparable('e', edges.subject, layout.key)} = a.s "
+        f"ON {equals('e', edges.subject, 'a.s', layout.key)} "
         f"AND {text('e', edges.predicate)} = a.p "
-        f"AND {comparable('e', edges.object, layout.key)} = a.o"
+        f"AND {equals('e', edges.object, 'a.o', layout.key)}"
     )
 
 
@@ -339,11 +350,11 @@ def _triple(edges: Edges, layout: Layout) -> str:
     return f"{ends[0]}, {text('e', edges.predicate)}, {ends[1]}"
 
 
-def _touching(edges: Edges, end: Column, layout: Layout) -> str:
+def _touching(edges: Edges, end: Id, layout: Layout) -> str:
     """Edges with the entity at one of their ends."""
     return (
         f"SELECT {_triple(edges, layout)}, TRUE FROM {relation_name(edges.relation)} AS e "
-        f"WHERE {comparable('e', end, layout.key)} = $1::{ID_TYPES[layout.key]}"
+        f"WHERE {equals('e', end, f'$1::{ID_TYPES[layout.key]}', layout.key)}"
     )
 
 

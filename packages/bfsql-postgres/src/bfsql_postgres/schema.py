@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic_core import from_json
@@ -116,21 +117,22 @@ class Relation:
         """Whether it can have indexes."""
         return self.kind in "rpm"
 
-    def leads(self, column: str) -> bool:
-        """Whether a complete, valid index begins with the column, in sort order."""
+    def leads(self, *columns: str) -> bool:
+        """Whether a complete, valid index begins with the columns, in sort order."""
+        first = len(columns)
         return any(
             index.method == "btree"
             and index.valid
             and not index.partial
-            and index.keys[0] == column
-            and not index.opclasses[0].endswith("_pattern_ops")
+            and set(index.keys[:first]) == set(columns)
+            and not any(one.endswith("_pattern_ops") for one in index.opclasses[:first])
             for index in self.indexes
         )
 
-    def is_unique(self, column: str) -> bool:
-        """Whether no two rows have the same value in this column."""
+    def is_unique(self, *columns: str) -> bool:
+        """Whether no two rows have the same values in these columns."""
         return any(
-            index.unique and index.valid and not index.partial and list(index.keys) == [column]
+            index.unique and index.valid and not index.partial and set(index.keys) == set(columns)
             for index in self.indexes
         )
 
@@ -262,12 +264,29 @@ def _relation(found: dict[str, Any]) -> Relation:
 
 # --- which part of it is the graph -------------------------------------------
 
-Key = Literal["text", "whole", "uuid", "mixed"]
-"""How ids compare: as text, integers or UUIDs; `mixed`: several or other types, cast to text."""
+Key = Literal["text", "whole", "uuid", "mixed", "prefixed"]
+"""How ids compare: as text, integers or UUIDs; `mixed`: several or other types, cast to text;
+`prefixed`: by the key of the table that their prefix names.
+"""
 
 
 Term = Column | str
 """The source of a type or a predicate: a column, or a constant for all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """The source of an id: one column, or a prefix and the columns of a key."""
+
+    columns: tuple[Column, ...]
+    prefix: str | None = None
+    """What precedes the first colon of an id, as `ids.encoded` writes it; None for a column."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
 
 Fields = tuple[tuple[str, Column], ...]
 """Metadata keys with their columns."""
@@ -278,7 +297,7 @@ class Nodes:
     """A table of nodes."""
 
     relation: Relation
-    id: Column
+    id: Id
     type: Term
     name: Column | None
     aliases: Column | None
@@ -297,9 +316,9 @@ class Edges:
     """A table of edges."""
 
     relation: Relation
-    subject: Column
+    subject: Id
     predicate: Term
-    object: Column
+    object: Id
     metadata: Fields
     row: Column | None = None
     """The row's own id, which evidence refers to."""
@@ -334,7 +353,7 @@ class Mentions:
     document: Column | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The location of the graph in a database."""
 
@@ -346,7 +365,20 @@ class Layout:
     evidence: tuple[Evidence, ...] = ()
     mentions: Mentions | None = None
 
-    @property
+    @cached_property
+    def ids(self) -> Mapping[str, Id]:
+        """The sources of the ids of nodes, by prefix."""
+        return {nodes.id.prefix: nodes.id for nodes in self.nodes if nodes.id.prefix is not None}
+
+    @cached_property
+    def is_disjoint(self) -> bool:
+        """Whether every node is a single row, and its table has one type."""
+        return len(self.ids) == len(self.nodes) and all(
+            one.relation.is_unique(*one.id.names) and isinstance(one.type, str)
+            for one in self.nodes
+        )
+
+    @cached_property
     def codec(self) -> str:
         """Python's name of the database's encoding; UTF-8 if Python does not have it."""
         name = self.catalogue.encoding.replace("WIN", "cp").replace("KOI8", "koi8_")

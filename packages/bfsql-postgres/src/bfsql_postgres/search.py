@@ -22,15 +22,14 @@ from bfsql.models.matching import MOST_SHARING, NameQuery
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EntityStub
 from bfsql_postgres.connection import Pool
+from bfsql_postgres.ids import equals, known_ids
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
     ID_TYPES,
     Parameters,
     collated,
-    comparable,
     identifier,
     json_patterns,
-    known_ids,
     literal,
     live,
     named,
@@ -176,7 +175,7 @@ def by_name(
     kept = sent.types(types)
     arms = []
     for nodes in layout.nodes:
-        wide = [f"{comparable('n', nodes.id, layout.key)} = {one}" for one in exact]
+        wide = [f"({equals('n', nodes.id, one, layout.key)})" for one in exact]
         ranks = [(0, test) for test in wide]
         if query:
             more_ranks, more = _name_tests(nodes, tests)

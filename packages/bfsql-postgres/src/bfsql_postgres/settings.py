@@ -59,7 +59,9 @@ def _checked_names(given: dict[str, str]) -> dict[str, str]:
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
 _NAME_PART = rf"{_NAME}|[^.]+"
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$")
+_CONSTANT = r"'(?:[^']|'')*'"
+_VALUE = rf"(?:{_CONSTANT}|{_NAME})"
+_ITEM = re.compile(rf"([a-z]+)\s*=\s*({_VALUE}(?:\s*\|\s*{_VALUE})*|)$")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
     "{!r} cannot be read; write a table, a colon and the meaning of its columns, such as people: "
@@ -112,6 +114,25 @@ def _listed(value: Any) -> Any:
     return value
 
 
+def _key(value: Any) -> Any:
+    """The parts of an id: a constant and columns, or one column."""
+    if not isinstance(value, str):
+        return value
+    if not value.startswith("'"):
+        return [value]
+    return [part if part.startswith("'") else _unquoted(part) for part in re.findall(_VALUE, value)]
+
+
+def _checked_key(key: tuple[str, ...]) -> tuple[str, ...]:
+    first, *others = [constant(part) for part in key] or [None]
+    if (len(key) == 1 and first is None) or (first and others and not any(others)):
+        return key
+    raise ValueError(
+        "an id is one column, or a constant in quotes that begins the ids of the table, and the "
+        "columns of its key, such as 'orders'|order_id"
+    )
+
+
 def _unquoted(name: str) -> str:
     """A name without its double quotes."""
     return name[1:-1].replace('""', '"') if name[:1] == name[-1:] == '"' else name
@@ -139,6 +160,10 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text separated by vertical bars."""
 
 
+IdColumns = Annotated[tuple[str, ...], BeforeValidator(_key), AfterValidator(_checked_key)]
+"""Source of an id: a column, or a constant and columns, in a list or separated by vertical bars."""
+
+
 class Table(BaseModel, frozen=True, extra="forbid"):
     """A table, a view or a materialized view, by name."""
 
@@ -146,6 +171,9 @@ class Table(BaseModel, frozen=True, extra="forbid"):
     metadata: Columns | None = Field(
         default=None,
         description="Columns of the metadata; by default all columns that have no other meaning.",
+    )
+    properties: str | None = Field(
+        default=None, description="Column of JSON whose fields are added to the metadata."
     )
 
     @property
@@ -158,7 +186,11 @@ class Table(BaseModel, frozen=True, extra="forbid"):
 class NodeTable(Table, frozen=True):
     """A table whose rows are nodes."""
 
-    id: str = Field(default="id", description="Column that holds the id.")
+    id: IdColumns = Field(
+        default=("id",),
+        description="Column that holds the id; or a constant and the columns of the key, so that "
+        "tables that count from 1 have different ids: `'orders'|order_id` is `orders:17`.",
+    )
     type: str | None = Field(
         default=None,
         description="Column that holds the type, or a constant; the table's name by default.",
@@ -175,15 +207,18 @@ class NodeTable(Table, frozen=True):
 class EdgeTable(Table, frozen=True):
     """A table whose rows are edges."""
 
-    subject: str = Field(
-        default="subject", description="Column that holds the id of the node that the edge leaves."
+    subject: IdColumns = Field(
+        default=("subject",),
+        description="Column that holds the id of the node that the edge leaves; or a constant and "
+        "columns, as for nodes.",
     )
     predicate: str | None = Field(
         default=None,
         description="Column that holds the predicate, or a constant; the table's name by default.",
     )
-    object: str = Field(
-        default="object", description="Column that holds the id of the node that the edge enters."
+    object: IdColumns = Field(
+        default=("object",),
+        description="Column that holds the id of the node that the edge enters, likewise.",
     )
 
 

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
-from uuid import UUID
 
 from pydantic_core import from_json
 
-from bfsql.models.json_values import INT64
-from bfsql_postgres.schema import Column, Key, Layout, Nodes, Relation, Term
+from bfsql_postgres.schema import Column, Id, Key, Nodes, Relation, Term
 
 # --- quoting ----------------------------------------------------------------
 
@@ -81,7 +79,13 @@ def json_patterns(text: str) -> tuple[str, ...]:
 
 # --- columns in expressions --------------------------------------------------
 
-ID_TYPES: dict[Key, str] = {"text": "text", "whole": "bigint", "uuid": "uuid", "mixed": "text"}
+ID_TYPES: dict[Key, str] = {
+    "text": "text",
+    "whole": "bigint",
+    "uuid": "uuid",
+    "mixed": "text",
+    "prefixed": "text",
+}
 """Type of the ids that statements take, by the way ids compare."""
 
 
@@ -90,8 +94,10 @@ def named(alias: str, column: Column) -> str:
     return f"{alias}.{identifier(column.name)}"
 
 
-def text(alias: str, term: Term) -> str:
-    """A column's value as text, or a constant."""
+def text(alias: str, term: Term | Id) -> str:
+    """A column's value as text, a constant, or an id."""
+    if isinstance(term, Id):
+        return _id_text(alias, term)
     if not isinstance(term, Column):
         return f"{literal(term)}::text"
     if term.is_text:
@@ -99,19 +105,40 @@ def text(alias: str, term: Term) -> str:
     return collated(f"{named(alias, term)}::text", term)
 
 
+def _id_text(alias: str, own: Id) -> str:
+    """An id as `bfsql_postgres.ids` describes it."""
+    if own.prefix is None:
+        return text(alias, own.columns[0])
+    parts = [text(alias, column) for column in own.columns]
+    if len(parts) > 1:
+        parts = [
+            part if column.is_whole else f"replace(replace({part}, '%', '%25'), ':', '%3A')"
+            for part, column in zip(parts, own.columns, strict=True)
+        ]
+    after = " || ':' || ".join(parts)
+    return f"({literal(f'{own.prefix}:')} || {after})"
+
+
 def collated(expression: str, column: Column) -> str:
     """A text in a deterministic collation, required by patterns and for exact comparison."""
     return f'({expression} COLLATE pg_catalog."default")' if column.folded else expression
 
 
-def comparable(alias: str, column: Column, key: Key) -> str:
-    """A column of ids, converted to the type in `ID_TYPES`."""
-    return text(alias, column) if key == "mixed" else named(alias, column)
+def comparable(alias: str, own: Id, key: Key) -> str:
+    """The id of a row, converted to the type in `ID_TYPES`."""
+    return text(alias, own) if key in ("mixed", "prefixed") else named(alias, own.columns[0])
+
+
+def present(alias: str, terms: Iterable[Term | Id]) -> list[str]:
+    """The conditions that none of some columns is null."""
+    columns = [column for term in terms if isinstance(term, Id) for column in term.columns]
+    columns += [term for term in terms if isinstance(term, Column)]
+    return [f"{named(alias, column)} IS NOT NULL" for column in columns if not column.required]
 
 
 def live(alias: str, nodes: Nodes) -> str:
     """The condition that a row is a node: it has an id, and is not a merged entity."""
-    tests = [] if nodes.id.required else [f"{named(alias, nodes.id)} IS NOT NULL"]
+    tests = present(alias, [nodes.id])
     if nodes.status is not None:
         tests.append(f"{text(alias, nodes.status)} IS DISTINCT FROM 'merged'")
     return " AND ".join(tests) or "TRUE"
@@ -247,9 +274,7 @@ def bare_expression(expression: str) -> str:
     return re.sub(r'::text\b|[\s()"]', "", unqualified).lower()
 
 
-# --- ids that can be sent ------------------------------------------------------
-
-_WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
+# --- texts that can be sent ----------------------------------------------------
 
 
 def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
@@ -270,22 +295,3 @@ def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
-    """Ids that the store can contain, without duplicates, with the values that represent them."""
-    distinct = dict.fromkeys(ids)
-    if layout.key == "whole":
-        return {i: int(i) for i in distinct if _WHOLE.fullmatch(i) and -INT64 <= int(i) < INT64}
-    if layout.key == "uuid":
-        return {i: i for i in distinct if _is_uuid(i)}
-    if storable(list(distinct), layout.codec):
-        return dict(zip(distinct, distinct, strict=True))
-    return {i: i for i in distinct if storable((i,), layout.codec)}
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False

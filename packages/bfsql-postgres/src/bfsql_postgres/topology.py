@@ -8,17 +8,19 @@ indexes, whereas `= ANY` scans the table (a ring of 1,000 ids among 200,000 rows
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeDirection
-from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
+from bfsql_postgres.ids import equals
+from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     ID_TYPES,
     comparable,
     literal,
     live,
-    named,
+    present,
     relation_name,
     text,
     union,
@@ -34,21 +36,35 @@ class RingDirection(NamedTuple):
     """Direction of the edges, as seen from the ids; None for both."""
     filtered: bool = False
     """Whether it takes an array of predicates, as its last value."""
+    prefixes: frozenset[str] | None = None
+    """The prefixes of the ids, which tell their tables; None if ids have none."""
 
     @property
     def sides(self) -> tuple[EdgeDirection, ...]:
         """The sides of the ids at which the edges are."""
         return _SIDES if self.direction is None else (self.direction,)
 
+    def nodes(self, layout: Layout) -> Sequence[Nodes]:
+        """The tables that may have the ids."""
+        return [one for one in layout.nodes if self._has(one.id)]
+
+    def ends(self, layout: Layout) -> list[tuple[Edges, EdgeDirection]]:
+        """The tables of edges that may have the ids at an end, with the side of that end."""
+        found = [(edges, side) for edges in layout.edges for side in self.sides]
+        return [(e, side) for e, side in found if self._has(_at(e, side)[0])]
+
+    def _has(self, own: Id) -> bool:
+        return self.prefixes is None or own.prefix in self.prefixes
+
 
 WHOLE = RingDirection()
 
 
 def ring(layout: Layout, part: RingDirection = WHOLE) -> str:
-    """Every edge with one of the ids at either end, or a part of them."""
+    """Every edge with one of the ids at either end, or a part of them; empty if there are none."""
     predicates = "$2" if part.filtered else None
-    arms = [_ends(e, s, layout, predicates) for e in layout.edges for s in part.sides]
-    return _of_live(layout, arms)
+    arms = [_ends(e, side, layout, predicates) for e, side in part.ends(layout)]
+    return _of_live(layout, part, arms) if arms else ""
 
 
 def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
@@ -59,15 +75,16 @@ def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
     after five of those, and planning takes longer than reading a few rows. The type of an end is
     looked up for each edge: for few edges this is faster than sending all ends back.
     """
+    if not (ends := part.ends(layout)):
+        return ""
     if not has_types(layout):
         return f"{ring(layout, part)}\nLIMIT {rows}"
     asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
     predicates = "$3" if part.filtered else None
-    arms = union(
-        _ends(e, s, layout, predicates, typed=True) for e in layout.edges for s in part.sides
-    )
+    arms = union(_ends(e, side, layout, predicates, typed=True) for e, side in ends)
+    kind = _type_of("a.id", part.nodes(layout), layout)
     return (
-        f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {_type_of('a.id', layout)}\n"
+        f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {kind}\n"
         f"FROM ({asked}) AS a\n)\n{arms}\nLIMIT {rows}"
     )
 
@@ -79,60 +96,67 @@ def has_types(layout: Layout) -> bool:
     ]
     columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
     # Columns with different collations can be compared only with a parameter.
-    same = len({column.collation for _, column in columns}) == 1
-    return same and all(_is_found(relation, column, layout) for relation, column in columns)
+    collations = {column.collation for _, own in columns for column in own.columns}
+    same = len(collations - {"0"}) <= 1
+    return same and all(_is_found(relation, own, layout) for relation, own in columns)
 
 
-def _type_of(node_id: str, layout: Layout) -> str:
+def _type_of(node_id: str, tables: Sequence[Nodes], layout: Layout) -> str:
     """The type of a node as `get_node` returns it, null for an id that is not a node.
 
     The first table that has the id determines the type, and within it the first of its types.
     """
     found = []
-    for nodes in layout.nodes:
+    for nodes in tables:
         kind = text("n", nodes.type)
         first = f"coalesce({kind}, '') COLLATE pg_catalog.\"C\""
-        order = "" if nodes.relation.is_unique(nodes.id.name) else f" ORDER BY {first}"
+        order = "" if nodes.relation.is_unique(*nodes.id.names) else f" ORDER BY {first}"
         found.append(
             f"(SELECT coalesce(nullif({kind}, ''), {literal(UNTYPED)}) "
             f"FROM {relation_name(nodes.relation)} AS n "
-            f"WHERE {comparable('n', nodes.id, layout.key)} = {node_id} AND {live('n', nodes)}"
+            f"WHERE {equals('n', nodes.id, node_id, layout.key)} AND {live('n', nodes)}"
             f"{order} LIMIT 1)"
         )
-    return found[0] if len(found) == 1 else f"coalesce({', '.join(found)})"
+    return found[0] if len(found) == 1 else f"coalesce({', '.join(found) or 'NULL::text'})"
 
 
-def nodes(layout: Layout) -> str:
+def nodes(layout: Layout, part: RingDirection = WHOLE) -> str:
     """Id and type, and the number of the table if there are several."""
     several = len(layout.nodes) > 1
     return union(
         f"SELECT {text('n', one.id)}, {text('n', one.type)}{f', {number}' if several else ''}"
         f"{_requested(one, layout)}"
-        for number, one in enumerate(layout.nodes)
+        for number, one in enumerate(part.nodes(layout))
     )
 
 
-def _is_found(relation: Relation, column: Column, layout: Layout) -> bool:
-    """Whether an index finds the rows with an id in this column."""
-    return layout.key != "mixed" and relation.is_indexable and relation.leads(column.name)
+def _is_found(relation: Relation, own: Id, layout: Layout) -> bool:
+    """Whether an index finds the rows with an id."""
+    return layout.key != "mixed" and relation.is_indexable and relation.leads(*own.names)
 
 
 def _requested(nodes: Nodes, layout: Layout) -> str:
     return (
         f"\nFROM unnest($1::{ID_TYPES[layout.key]}[]) AS a (id) "
         f"JOIN {relation_name(nodes.relation)} AS n "
-        f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
+        f"ON {equals('n', nodes.id, 'a.id', layout.key)} WHERE {live('n', nodes)}"
     )
 
 
-def _of_live(layout: Layout, arms: list[str]) -> str:
-    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in layout.nodes)
+def _of_live(layout: Layout, part: RingDirection, arms: list[str]) -> str:
+    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in part.nodes(layout))
     return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}"
+
+
+def _at(edges: Edges, side: EdgeDirection) -> tuple[Id, Id]:
+    """The end of an edge at a side, and the other end."""
+    ends = edges.subject, edges.object
+    return ends if side == "out" else (ends[1], ends[0])
 
 
 def _ends(
     edges: Edges,
-    side: str,
+    side: EdgeDirection,
     layout: Layout,
     predicates: str | None = None,
     *,
@@ -142,22 +166,20 @@ def _ends(
 
     With `predicates`, the placeholder of an array, only edges with these predicates.
     """
-    end, other = edges.subject, edges.object
-    if side == "in":
-        end, other = other, end
+    end, other = _at(edges, side)
     terms = (edges.subject, edges.predicate, edges.object)
     shown = [text("e", term) for term in terms]
     # Views and outer joins can have nulls, and such a row is not an edge.
-    gaps = [term for term in terms if isinstance(term, Column) and not term.required]
-    tests = [f"{named('e', term)} IS NOT NULL" for term in gaps]
+    tests = present("e", terms)
     if predicates is not None:
         tests.append(f"{text('e', edges.predicate)} = ANY ({predicates}::text[])")
     if typed:
-        types = ["live.type", _type_of(comparable("e", other, layout.key), layout)]
+        may_have = [one for one in layout.nodes if one.id.prefix == other.prefix]
+        types = ["live.type", _type_of(comparable("e", other, layout.key), may_have, layout)]
         shown += types if side == "out" else reversed(types)
         tests.append("live.type IS NOT NULL")
     return (
         f"SELECT {', '.join(shown)}\nFROM live JOIN {relation_name(edges.relation)} AS e "
-        f"ON {comparable('e', end, layout.key)} = live.id"
+        f"ON {equals('e', end, 'live.id', layout.key)}"
         f"{' WHERE ' if tests else ''}{' AND '.join(tests)}"
     )
