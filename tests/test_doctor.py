@@ -2,8 +2,10 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,6 +146,93 @@ def test_a_setting_that_cannot_be_used_is_a_sentence(doctor: Doctor, films_db: P
     result = doctor(films_db, "--deadline", "soon")
     assert result.exit_code == 2
     assert result.stderr.startswith("Option --deadline is 'soon'")
+
+
+ODD = """
+from bfsql import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.plugins import BackendPlugin, Proposal, ProposedSetting
+from bfsql.settings import BackendSettings
+from pydantic import SecretStr
+
+class Settings(BackendSettings):
+    place: str = "here"
+    password: SecretStr | None = None
+    ids: list[str] = []
+    sharp: bool = False
+
+async def open_(settings):
+    return MemoryBackend(
+        [
+            NodeRecord("a", "T", {"name": "A"}),
+            NodeRecord("b", "T", {"name": "B"}),
+            EdgeRecord("a", "p", "b"),
+        ]
+    )
+
+async def propose(settings):
+    chosen = [
+        ProposedSetting("ids", ["A B=x", "C,D=y"], "unique constraints"),
+        ProposedSetting("sharp", True, "an index"),
+    ]
+    chosen = [one for one in chosen if one.field not in settings.model_fields_set]
+    return Proposal(tuple(chosen), ("Nodes of E have no id.",))
+
+plugin = BackendPlugin("odd", Settings, open_, propose=propose)
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend `odd` that chooses settings."""
+    site = tmp_path / "site"
+    install(site, "bfsql-odd", odd="odd_store:plugin")
+    (site / "odd_store.py").write_text(ODD)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("BFSQL_ODD_PASSWORD", "hidden-word")
+
+
+@pytest.mark.usefixtures("odd")
+def test_what_a_backend_chose_is_a_line_that_can_be_run(doctor: Doctor) -> None:
+    result = doctor("--backend", "odd", "--place", "over there", "--json")
+    assert result.exit_code == 0, result.output
+    found = {finding["subject"]: finding for finding in json.loads(result.stdout)}
+    assert found["left out"]["text"] == "Nodes of E have no id."
+    assert found["ids"]["text"] == "A B=x, C,D=y (chosen: unique constraints)"
+    line = found["bfsql serve"]["cure"]
+    assert found["bfsql install CLIENT"]["cure"] == line.replace("serve", "install CLIENT", 1)
+    program, command, *options = shlex.split(line)
+    assert (program, command) == ("bfsql", "serve")
+    again = json.loads(doctor(*options, "--json").stdout)
+    assert {"ids", "sharp", "place"} <= {finding["subject"] for finding in again}
+    assert not any("chosen" in finding["text"] for finding in again)
+    assert "hidden-word" not in result.output
+
+
+@pytest.mark.usefixtures("odd")
+def test_what_a_backend_chose_is_written_to_the_file(doctor: Doctor) -> None:
+    result = doctor("--backend", "odd", "--place", "over there", "--write")
+    assert result.exit_code == 0, result.output
+    file = Path("bfsql.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(file)["backend"] == {
+        "name": "odd",
+        "place": "over there",
+        "ids": ["A B=x", "C,D=y"],
+        "sharp": True,
+    }
+    assert "hidden-word" not in file
+    shown = CliRunner().invoke(bfsql, ["config"]).output
+    assert 'ids = ["A B=x", "C,D=y"]  # ids in [backend] of bfsql.toml' in shown
+    again = doctor("--write")
+    assert again.exit_code == 2
+    assert "bfsql.toml exists and was not changed" in again.output
+    assert Path("bfsql.toml").read_text(encoding="utf-8") == file
+
+
+def test_nothing_is_written_if_something_is_wrong(doctor: Doctor) -> None:
+    assert doctor("nowhere.db", "--write").exit_code == 1
+    assert not Path("bfsql.toml").exists()
 
 
 def entry(client: str, command: str, *args: str) -> None:

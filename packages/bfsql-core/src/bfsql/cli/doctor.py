@@ -26,12 +26,13 @@ from bfsql.cli.command import escape, innermost
 from bfsql.cli.configuration import BACKEND_VARIABLE, Configuration, server_options
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
+from bfsql.cli.proposal import command_line, new_config, proposal_of, write_config
 from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
 from bfsql.cli.stats import degrees_of, size_text
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.models import Outline
-from bfsql.plugins import hook_states, states
+from bfsql.plugins import Proposal, hook_states, states
 from bfsql.settings import UnreadableFile, spelled
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 
@@ -69,15 +70,23 @@ class Finding:
     examples=("bfsql doctor films.db",),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def doctor(configuration: Configuration, *, as_json: bool) -> None:
+@click.option("--write", is_flag=True, help="Write bfsql.toml, unless something is wrong.")
+def doctor(configuration: Configuration, *, as_json: bool, write: bool) -> None:
     """Find out why clients cannot use a graph, and how to fix it.
 
     Examines the installation, the settings, the store, the graph, its search, a call through
     an MCP session over stdio, and the client files that start bfsql. Takes the graph and the
     options of `bfsql serve`. The exit code is 1 if something is wrong.
+
+    If a backend chooses settings that were not given, these are shown with the reasons, and in the
+    complete lines of `bfsql serve` and `bfsql install`. --write writes them into bfsql.toml.
     """
+    path = new_config(configuration) if write else None
     server = launch(configuration)
-    findings = asyncio.run(_findings(configuration, server))
+    findings, proposal = asyncio.run(_findings(configuration, server))
+    if path is not None and all(finding.state != "wrong" for finding in findings):
+        write_config(path, configuration, proposal)
+        findings.append(Finding("ok", str(path), "it was written", "Start it with: bfsql serve"))
     order: list[State] = ["wrong", "warning", "ok"]
     findings.sort(key=lambda finding: order.index(finding.state))
     if as_json:
@@ -102,13 +111,16 @@ def _show(findings: list[Finding]) -> None:
     )
 
 
-async def _findings(configuration: Configuration, server: Launch) -> list[Finding]:
+async def _findings(configuration: Configuration, server: Launch) -> tuple[list[Finding], Proposal]:
     found = [*_installation(), *_settings(configuration)]
     store = [finding async for finding in _store(configuration)]
     found += store
+    proposal = Proposal()
     if all(finding.state != "wrong" for finding in store):
+        proposal = await proposal_of(configuration)
         found.append(await _session(server))
-    return found + [finding async for finding in _clients()]
+        found += _proposed(configuration, server, proposal)
+    return found + [finding async for finding in _clients()], proposal
 
 
 # --- the installation and the settings ----------------------------------------------
@@ -143,6 +155,19 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
                 "no setting has this environment variable",
                 "Check its spelling: `bfsql serve --help-all` names the variable of each setting.",
             )
+
+
+def _proposed(
+    configuration: Configuration, server: Launch, proposal: Proposal
+) -> Iterator[Finding]:
+    for one in proposal.settings:
+        key = one.field.rstrip("_")
+        yield Finding("ok", key, f"{spelled(one.value)} (chosen: {one.reason})")
+    for sentence in proposal.left_out:
+        yield Finding("warning", "left out", sentence)
+    for command in ("serve", "install CLIENT"):
+        line = command_line(configuration, server, proposal, *command.split())
+        yield Finding("ok", f"bfsql {command}", "the complete line", line)
 
 
 # --- the store and the graph ----------------------------------------------------------

@@ -132,7 +132,7 @@ def _literal(value: Any) -> str:
             )
             return f"{{{', '.join(pairs)}}}"
         case _:
-            return json.dumps(spelled(value))
+            return json.dumps(spelled(value), ensure_ascii=False)
 
 
 def _print_settings(server: list[Line], backend: list[Line]) -> None:

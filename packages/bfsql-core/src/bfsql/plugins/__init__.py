@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         CommandDeclaration,
         GraphFiles,
         Outcome,
+        Proposal,
+        ProposedSetting,
     )
     from bfsql.plugins.distributions import Installed
     from bfsql.plugins.hooks import NO_HOOKS, Hooks, HookState, hook_states, load_hooks
@@ -36,6 +38,8 @@ __all__ = [
     "Hooks",
     "Installed",
     "Outcome",
+    "Proposal",
+    "ProposedSetting",
     "backend_of",
     "hook_states",
     "hookimpl",
@@ -55,6 +59,8 @@ __getattr__, __dir__ = lazy_names(
             "CommandDeclaration",
             "GraphFiles",
             "Outcome",
+            "Proposal",
+            "ProposedSetting",
         ),
         "bfsql.plugins.distributions": ("Installed",),
         "bfsql.plugins.hooks": ("NO_HOOKS", "HookState", "Hooks", "hook_states", "load_hooks"),

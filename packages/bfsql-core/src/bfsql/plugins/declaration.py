@@ -1,12 +1,13 @@
 """The objects that entry points of plugins name: a backend's functions, a hook's declarations.
 
-A backend has the functions open, load and prepare, which share one settings model;
-only `open` is required. The functions import their driver when they are called, so
+A backend has the functions open, load, prepare and propose, which share one settings
+model; only `open` is required. The functions import their driver when they are called, so
 listing the installed backends imports no driver.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 from bfsql.abc import GraphDbInterface
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql.settings import BackendSettings
+from bfsql.settings import BackendSettings, spelled
+
+log = logging.getLogger("bfsql")
 
 Open = Callable[[Any], Awaitable[GraphDbInterface]]
 """Takes settings and returns an open backend. Runs in the event loop that will use the backend."""
@@ -32,6 +35,42 @@ RDF_ENDINGS = (
     *(".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld"),
 )
 """Endings of RDF files: those of `bfsql.sources`, which imports every reader, except `.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSetting:
+    """A setting that was not given, and what the store suggests for it."""
+
+    field: str
+    """The field of the settings model."""
+    value: Any
+    """Its value, as in a configuration file: text, a number, a list of texts or a mapping."""
+    reason: str
+    """Why, in a few words that follow the value: `unique constraints`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """How a backend reads a store as it is, spelled out as settings.
+
+    With these settings, `open` reads the store in the same way as without them.
+    """
+
+    settings: tuple[ProposedSetting, ...] = ()
+    """The settings that were not given, at most one for each field."""
+    left_out: tuple[str, ...] = ()
+    """What they do not cover, and what to do about it, a sentence each."""
+
+    def log(self) -> None:
+        """Log each choice in one line; `open` calls it if it used the proposal."""
+        for one in self.settings:
+            log.info("Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason)
+        for sentence in self.left_out:
+            log.warning("%s", sentence)
+
+
+Propose = Callable[[Any], Awaitable[Proposal]]
+"""Takes settings and returns those that `open` would choose for the ones not given; only reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +114,8 @@ class BackendPlugin:
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
     "1.1"; a plugin that states no number was written for the first.
     """
+    propose: Propose | None = None
+    """Proposes the settings that were not given; None if the backend never derives any."""
     appends: bool = True
     """Whether `load` supports `LoadMode.APPEND`, with or without `LoadOptions.remove`. If not,
     `bfsql load` refuses `--append` and `--remove`.
