@@ -28,7 +28,7 @@ from bfsql.models.records import (
 from bfsql.settings import resolve
 from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
+from bfsql_postgres.discovery import proposed_layout, warning_of_shared_ids
 from bfsql_postgres.ids import known_ids, prefixes
 from bfsql_postgres.indexes import index_statements
 from bfsql_postgres.metadata import PartReaders
@@ -122,7 +122,7 @@ class PostgresBackend(BatchGraphDb):
         embedder = embedder or open_embedder(settings)
         pool = await Pool.open(settings)
         try:
-            layout = await layout_of(pool, settings)
+            layout, proposal = await proposed_layout(pool, settings)
             fitting = await _fitting(embedder, pool, layout)
             caution = await warning_of_shared_ids(pool, layout)
         except BaseException:
@@ -130,6 +130,7 @@ class PostgresBackend(BatchGraphDb):
             if embedder is not None:
                 await embedder.close()
             raise
+        proposal.log()
         if caution:
             log.warning("%s", caution)
         _warn_of_slowness(layout, by_meaning=fitting is not None)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.errors import StoreError
+from bfsql.plugins import Proposal
 from bfsql_postgres import failures, queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.ids import encoded
 from bfsql_postgres.metadata import MOST_COLUMNS
+from bfsql_postgres.proposal import proposed
 from bfsql_postgres.schema import (
     CATALOGUE,
     Catalogue,
@@ -29,7 +31,14 @@ from bfsql_postgres.schema import (
     Term,
     read,
 )
-from bfsql_postgres.settings import KGRAPH_TABLES, EdgeTable, NodeTable, PostgresSettings, constant
+from bfsql_postgres.settings import (
+    KGRAPH_TABLES,
+    EdgeTable,
+    NodeTable,
+    PostgresSettings,
+    constant,
+    id_parts,
+)
 
 SECONDS = 2.0
 """Time limit of the check for shared ids, in seconds."""
@@ -54,14 +63,48 @@ log = logging.getLogger("bfsql.postgres")
 
 
 async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
-    """The location of the graph in the database (a `Pool` or a connection), read in one statement.
+    """The location of the graph in the database (a `Pool` or a connection).
 
     Raises:
         StoreError: As `find_layout`.
     """
+    return (await proposed_layout(database, settings))[0]
+
+
+async def proposed_layout(database: Any, settings: PostgresSettings) -> tuple[Layout, Proposal]:
+    """As `layout_of`, with the mapping that was chosen if there is no other.
+
+    One is chosen if the settings have none and the database has none of kgraph's tables.
+    """
     schemas, names = zip(*expected_tables(settings), strict=True)
     [[text]] = await database.fetch(CATALOGUE, list(schemas), list(names))
-    return find_layout(settings, read(text))
+    catalogue = read(text)
+    if settings.nodes or settings.names or _has_kgraph(settings, catalogue):
+        return find_layout(settings, catalogue), Proposal()
+    found = await proposed(database, settings)
+    if found is None:
+        return find_layout(settings, catalogue), Proposal()
+    mapped, whole, proposal = found
+    return find_layout(mapped, whole), proposal
+
+
+async def propose(settings: PostgresSettings) -> Proposal:
+    """The mapping for a database without kgraph's tables, if the settings have none."""
+    pool = await Pool.open(settings)
+    try:
+        return (await proposed_layout(pool, settings))[1]
+    finally:
+        await pool.close()
+
+
+def _has_kgraph(settings: PostgresSettings, catalogue: Catalogue) -> bool:
+    """Whether one of kgraph's required tables is there, so that errors are about those."""
+    found = {
+        table: {*relation.columns, *relation.unreadable}
+        for table in _NEEDED
+        if (relation := catalogue.relations.get((settings.schema_, table))) is not None
+    }
+    return any(found[table].issuperset(_NEEDED[table]) for table in found)
 
 
 def expected_tables(settings: PostgresSettings) -> list[Path]:
@@ -110,7 +153,7 @@ class _Finder:
             if self.settings.path_of(table) == path
             for end in (table.subject, table.object)
         ]
-        return [name for end in ends if len(end) > 1 for name in end[1:]]
+        return [name for prefix, own in map(id_parts, ends) if prefix for name in own]
 
     def _own_nodes(self, table: NodeTable) -> Nodes | None:
         relation = self._relation(self.settings.path_of(table))
@@ -118,13 +161,13 @@ class _Finder:
             return None
         have = relation.columns
         name = table.name or ("name" if "name" in have else None)
-        used, kind = [*_columns(table.id), name, table.aliases], _column(table.type)
+        used, kind = [*id_parts(table.id)[1], name, table.aliases], _column(table.type)
         if not self._has(relation, [*used, *(table.metadata or ()), kind, table.properties]):
             return None
         named = [("name", have[name])] if name else []
         named += [("synonyms", have[table.aliases])] if table.aliases else []
         used += [kind, table.properties]
-        if len(table.id) > 1:
+        if id_parts(table.id)[0] is not None:
             used += self._ends((relation.schema, relation.name))
         return Nodes(
             relation=relation,
@@ -140,7 +183,7 @@ class _Finder:
         relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
-        used: list[str | None] = [*_columns(table.subject), *_columns(table.object)]
+        used: list[str | None] = [*id_parts(table.subject)[1], *id_parts(table.object)[1]]
         used += [_column(table.predicate), table.properties]
         if not self._has(relation, [*used, *(table.metadata or ())]):
             return None
@@ -250,11 +293,24 @@ class _Finder:
             return None
         ids = [one.id for one in nodes] + [end for e in edges for end in (e.subject, e.object)]
         key = _key_of(ids)
-        if key != "prefixed":
+        if key == "prefixed":
+            self._check_prefixes(nodes, edges)
+        else:
             self._check_width([(one.relation, one.metadata) for one in nodes])
             of_edges = [(one.relation, one.metadata) for one in edges]
             self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
+        if self.missing:
+            return None
         return Layout(self.catalogue, key, tuple(nodes), tuple(edges), tuple(evidence), mentions)
+
+    def _check_prefixes(self, nodes: Sequence[Nodes], edges: Sequence[Edges]) -> None:
+        """Check that every id has a prefix, and every end of an edge that of a table of nodes."""
+        known = {one.id.prefix for one in nodes}
+        ids = [(one.relation, one.id) for one in nodes]
+        ids += [(one.relation, end) for one in edges for end in (one.subject, one.object)]
+        for relation, own in ids:
+            if own.prefix is None or own.prefix not in known:
+                self.missing[failures.no_prefix(relation, own, known)] = None
 
     def _check_width(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
         """Check that one result of the server can have the columns of all these tables."""
@@ -307,16 +363,11 @@ def _column(term: str | None) -> str | None:
     return term if term is not None and constant(term) is None else None
 
 
-def _columns(key: Sequence[str]) -> Sequence[str]:
-    """The columns of an id in the settings."""
-    return key[1:] if len(key) > 1 else key
-
-
-def _id(relation: Relation, key: Sequence[str]) -> Id:
+def _id(relation: Relation, described: str) -> Id:
     """The source of ids that the settings describe."""
-    text = constant(key[0]) if len(key) > 1 else None
-    columns = tuple(relation.columns[name] for name in _columns(key))
-    return Id(columns, None if text is None else encoded(text))
+    prefix, names = id_parts(described)
+    columns = tuple(relation.columns[name] for name in names)
+    return Id(columns, None if prefix is None else encoded(prefix))
 
 
 def _term(relation: Relation, term: str | None) -> Term:

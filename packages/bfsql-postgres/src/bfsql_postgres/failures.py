@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import asyncpg
 
 from bfsql.errors import StoreError, StoreUnavailable, listing
-from bfsql_postgres.schema import Catalogue, Path, Relation
+from bfsql_postgres.schema import Catalogue, Id, Path, Relation
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name
 
@@ -207,6 +207,20 @@ def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
     return (
         f"The schema {schema!r} of the database {catalogue.database!r} has no table "
         f"{name!r}{with_columns}; {have}."
+    )
+
+
+def no_prefix(relation: Relation, own: Id, known: Iterable[str | None]) -> str:
+    """An id without the constant that tells its table, or with one that no table of nodes has."""
+    name = f"{relation.schema}.{relation.name}"
+    if own.prefix is None:
+        return (
+            f"The ids of other tables begin with a constant, and {own.columns[0].name} of {name} "
+            f"does not. Write it as '{relation.name}'|{own.columns[0].name}."
+        )
+    return (
+        f"An edge of {name} ends at ids that begin with '{own.prefix}', and no table of nodes has "
+        f"such ids; there are {listing(sorted(filter(None, known)), 10)}."
     )
 
 

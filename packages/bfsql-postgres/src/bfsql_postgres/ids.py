@@ -109,6 +109,17 @@ def equals(alias: str, own: Id, value: str, key: Key) -> str:
     return " AND ".join(tests)
 
 
+def joined(alias: str, own: Id, other_alias: str, other: Id) -> str:
+    """The condition that two rows have the same id, if both have the same prefix."""
+    pairs = zip(own.columns, other.columns, strict=True)
+    return " AND ".join(
+        f"{named(alias, one)} = {named(other_alias, two)}"
+        if one.type == two.type or (one.is_whole and two.is_whole)
+        else f"{text(alias, one)} = {text(other_alias, two)}"
+        for one, two in pairs
+    )
+
+
 def _is_plain(column: Column) -> bool:
     """Whether no value of a column has a character that `encoded` replaces."""
     return column.is_whole or column.type == "uuid"

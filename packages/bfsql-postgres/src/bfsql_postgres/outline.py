@@ -13,11 +13,13 @@ from typing import Any
 from bfsql.models.merge import UNTYPED
 from bfsql.schema_statistics import counted_in_time
 from bfsql_postgres.connection import Pool
+from bfsql_postgres.ids import joined
 from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     comparable,
     literal,
     live,
+    named,
     present,
     relation_name,
     text,
@@ -47,7 +49,7 @@ async def counts(
         Nodes by type, empty if counting them took too long; edges by type, predicate and type;
         and whether these are the edges of a sample.
     """
-    nodes = f"{_with_nodes(layout)}\nSELECT type, count(*) FROM typed GROUP BY 1"
+    nodes = _types(layout)
     if not _is_large(layout):
         of_nodes, relations = await pool.fetch(nodes), await pool.fetch(_relations(layout))
         return dict(of_nodes), _by_relation(relations), False
@@ -66,14 +68,34 @@ def _by_relation(rows: Iterable[Any]) -> dict[tuple[str, str, str], int]:
 _ENDS = "FROM edge AS e JOIN typed AS s ON s.id = e.s JOIN typed AS o ON o.id = e.o"
 
 
+def _types(layout: Layout) -> str:
+    """Rows of type and the number of nodes."""
+    if not _is_by_table(layout):
+        return f"{_with_nodes(layout)}\nSELECT type, count(*) FROM typed GROUP BY 1"
+    arms = union(
+        f"SELECT {_kind(nodes)}, count(*) FROM {_source(nodes, 'n')} WHERE {live('n', nodes)}"
+        for nodes in layout.nodes
+    )
+    counted = f"SELECT type, sum(number)::bigint FROM (\n{arms}\n) AS n (type, number)"
+    return f"{counted} GROUP BY 1 HAVING sum(number) > 0"
+
+
 def _relations(layout: Layout, *, drawn: bool = False) -> str:
     """Rows of type, predicate, type and the number of edges, of all edges or of a share."""
+    if _is_by_table(layout):
+        return _relations_by_table(layout, drawn=drawn)
     edges = _with_edges(layout, drawn=drawn)
     return f"{edges}\nSELECT s.type, e.p, o.type, count(*)\n{_ENDS}\nGROUP BY 1, 2, 3"
 
 
 def some_nodes(layout: Layout) -> str:
     """Ids of some nodes of each type, with the type."""
+    if _is_by_table(layout):
+        return union(
+            f"(SELECT {text('n', one.id)}, {_kind(one)} FROM {_source(one, 'n')} "
+            f"WHERE {live('n', one)} ORDER BY {_order('n', one.id)} LIMIT 500)"
+            for one in layout.nodes
+        )
     return (
         f"{_with_nodes(layout, drawn=_is_large(layout))}\nSELECT id::text, type FROM (SELECT id, "
         "type, row_number() OVER (PARTITION BY type ORDER BY id) AS number FROM typed) AS x "
@@ -83,11 +105,82 @@ def some_nodes(layout: Layout) -> str:
 
 def some_edges(layout: Layout) -> str:
     """Triples of some edges of each predicate."""
+    if _is_by_table(layout):
+        return union(
+            f"(SELECT {text('e', one.subject)}, {text('e', one.predicate)}, "
+            f"{text('e', one.object)} FROM {_source(one, 'e')} WHERE {_present(one)} "
+            f"{_order_by(one)}LIMIT 200)"
+            for one in layout.edges
+        )
     return (
         f"{_with_edges(layout, drawn=_is_large(layout))}\nSELECT s::text, p, o::text FROM (SELECT "
         "e.s, e.p, e.o, row_number() OVER (PARTITION BY e.p ORDER BY e.s, e.o) AS number\n"
         f"{_ENDS}) AS x WHERE number <= 200"
     )
+
+
+def _is_by_table(layout: Layout) -> bool:
+    """Whether each table has one type or one predicate, so that counts are those of tables."""
+    return layout.is_disjoint and all(isinstance(one.predicate, str) for one in layout.edges)
+
+
+def _relations_by_table(layout: Layout, *, drawn: bool) -> str:
+    """As `_relations`, by joins of keys instead of ids; edges of several rows count once."""
+    of_prefix = {one.id.prefix: one for one in layout.nodes}
+    groups: dict[tuple[Any, ...], list[Edges]] = {}
+    for one in layout.edges:
+        key = (one.subject.prefix, one.predicate, one.object.prefix)
+        groups.setdefault(key, []).append(one)
+    arms = []
+    for (subject, predicate, obj), tables in groups.items():
+        ends = of_prefix[subject], of_prefix[obj]
+        shown = f"{_kind(ends[0], '')}, {literal(predicate)}::text, {_kind(ends[1], '')}"
+        rows = [f"FROM {_joined(one, *ends, drawn=drawn)}" for one in tables]
+        if len(tables) > 1 or not _are_edges(tables[0]):
+            distinct = "\nUNION\n".join(
+                f"SELECT {text('e', one.subject)}, {text('e', one.object)} {source}"
+                for one, source in zip(tables, rows, strict=True)
+            )
+            rows = [f"FROM (\nSELECT DISTINCT * FROM (\n{distinct}\n) AS x\n) AS y"]
+        arms.append(f"SELECT {shown}, count(*) {rows[0]} HAVING count(*) > 0")
+    return union(arms)
+
+
+def _joined(edges: Edges, subject: Nodes, obj: Nodes, *, drawn: bool) -> str:
+    """The rows of edges whose ends are nodes."""
+    source = _source(edges, "e", drawn=drawn)
+    for alias, end, nodes in (("s", edges.subject, subject), ("o", edges.object, obj)):
+        if nodes.relation != edges.relation or nodes.id != end:  # otherwise it is the same row
+            at = f"{joined(alias, nodes.id, 'e', end)} AND {live(alias, nodes)}"
+            source += f"\nJOIN {relation_name(nodes.relation)} AS {alias} ON {at}"
+    return f"{source}\nWHERE {_present(edges)}"
+
+
+def _are_edges(edges: Edges) -> bool:
+    """Whether no two rows are the same edge."""
+    here, ends = edges.relation, {*edges.subject.names, *edges.object.names}
+    return here.is_unique(*ends) or here.is_unique(*edges.subject.names)
+
+
+def _kind(nodes: Nodes, alias: str = "n") -> str:
+    return f"coalesce(nullif({text(alias, nodes.type)}, ''), {literal(UNTYPED)})"
+
+
+def _present(edges: Edges) -> str:
+    terms = (edges.subject, edges.predicate, edges.object)
+    return " AND ".join(present("e", terms)) or "TRUE"
+
+
+def _order(alias: str, own: Id) -> str:
+    return ", ".join(named(alias, column) for column in own.columns)
+
+
+def _order_by(edges: Edges) -> str:
+    """The order of an index, so that the same rows are read each time."""
+    for own in (edges.subject, edges.object):
+        if edges.relation.leads(*own.names):
+            return f"ORDER BY {_order('e', own)} "
+    return ""
 
 
 def _with_nodes(layout: Layout, *, drawn: bool = False) -> str:
@@ -111,7 +204,7 @@ def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
     """
     arms = []
     for number, nodes in enumerate(layout.nodes):
-        kind = f"coalesce(nullif({text('n', nodes.type)}, ''), {literal(UNTYPED)})"
+        kind = _kind(nodes)
         value, condition = _id("n", nodes.id, layout), live("n", nodes)
         source = _source(nodes, "n", drawn=drawn)
         if of_edges:
@@ -126,8 +219,7 @@ def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
 
 
 def _edges(edges: Edges, layout: Layout, *, drawn: bool) -> str:
-    terms = (edges.subject, edges.predicate, edges.object)
-    condition = " AND ".join(present("e", terms)) or "TRUE"
+    condition = _present(edges)
     subject, obj = (_id("e", end, layout) for end in (edges.subject, edges.object))
     predicate = f'{text("e", edges.predicate)} COLLATE pg_catalog."C"'
     return (
@@ -142,7 +234,7 @@ def _id(alias: str, own: Id, layout: Layout) -> str:
     return value if layout.key in {"whole", "uuid"} else f'({value} COLLATE pg_catalog."C")'
 
 
-def _source(table: Nodes | Edges, alias: str, *, drawn: bool) -> str:
+def _source(table: Nodes | Edges, alias: str, *, drawn: bool = False) -> str:
     """A table, or its drawn blocks if it is large."""
     share = _share(table.relation) if drawn else 0
     # The same blocks are drawn each time.

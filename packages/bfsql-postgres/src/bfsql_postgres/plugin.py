@@ -6,6 +6,7 @@ from bfsql_postgres.settings import PostgresSettings
 
 plugin = BackendPlugin(
     summary="a graph in Postgres: kgraph's schema, or tables of your own",
+    propose=lazy_call("bfsql_postgres.discovery:propose"),
     settings=PostgresSettings,
     open=lazy_call("bfsql_postgres.backend:PostgresBackend.open"),
     load=lazy_call("bfsql_postgres.load.loader:load_graph"),

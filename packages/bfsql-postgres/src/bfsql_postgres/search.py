@@ -12,6 +12,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -43,6 +44,11 @@ LIMIT = 20
 """Most candidates of a search."""
 LONGEST = 1_000
 """Most characters of a text that is searched as a name; no name is longer."""
+
+SCANNED = 1_000_000
+"""Rows of a table in a proposed mapping up to which a search without an index compares all names,
+and the number of rows that it compares in a larger one: one million take about a second.
+"""
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'"
 """Characters at the edges of words that do not belong to them."""
@@ -79,6 +85,12 @@ class Search:
         ids = [one for name, one in known_ids((query, text), self.layout).items() if name]
         statement, values = by_name(self.layout, text, ids, types)
         rows = await self.pool.fetch(statement, *values)
+        for nodes in filter(partial(_is_cut, self.layout), _of_types(self.layout, types)):
+            reason = (
+                f"of {nodes.relation.name} with about {nodes.relation.rows:,.0f} rows, {SCANNED:,} "
+                "were compared; `bfsql index --backend postgres --apply` adds the missing index"
+            )
+            call.omitted(call.Omission(text, "search", reason=reason))
         last_exact, enough, shortest = 2, 5, 3  # rank of an alias; matches; letters
         exact = [row[0] for row in rows if row[3] <= last_exact]
         if not exact and len(rows) < enough and shortest <= len(text) <= LONGEST:
@@ -174,9 +186,11 @@ def by_name(
     tests = _TextTests(sent, query)
     kept = sent.types(types)
     arms = []
-    for nodes in layout.nodes:
+    for nodes in _of_types(layout, types):
         wide = [f"({equals('n', nodes.id, one, layout.key)})" for one in exact]
         ranks = [(0, test) for test in wide]
+        if _is_cut(layout, nodes):
+            arms += _by_indexes(nodes, wide, sent.text(query), kept)
         if query:
             more_ranks, more = _name_tests(nodes, tests)
             ranks += more_ranks
@@ -185,8 +199,39 @@ def by_name(
             ranks, wide = [(0, "FALSE")], ["FALSE"]
         cases = " ".join(f"WHEN {test} THEN {rank}" for rank, test in sorted(ranks))
         condition = f"({' OR '.join(wide)})"
-        arms.append(_stubs(nodes, f"CASE {cases} ELSE 6 END AS rank", condition, kept))
+        rank = f"CASE {cases} ELSE 6 END AS rank"
+        arms.append(_stubs(nodes, rank, condition, kept, _source(layout, nodes)))
     return _best(arms, "rank"), sent.values
+
+
+def _of_types(layout: Layout, types: Sequence[str] | None) -> Sequence[Nodes]:
+    """The tables that may have nodes of some types, at least one."""
+    some = [
+        nodes
+        for nodes in layout.nodes
+        if types is None or isinstance(nodes.type, Column) or (nodes.type or UNTYPED) in types
+    ]
+    return some or layout.nodes[:1]
+
+
+def _is_cut(layout: Layout, nodes: Nodes) -> bool:
+    """Whether a table is too large for comparing all of its names, and lacks an index for that."""
+    here = nodes.relation
+    trigrams = [one for one in here.indexes if one.valid and one.opclasses[0].endswith("_trgm_ops")]
+    return layout.key == "prefixed" and here.rows > SCANNED and len(trigrams) < len(searched(nodes))
+
+
+def _source(layout: Layout, nodes: Nodes) -> str:
+    name = relation_name(nodes.relation)
+    return f"(SELECT * FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
+
+
+def _by_indexes(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:
+    """Selects of the nodes of a table that indexes find: by id, and by the exact name."""
+    found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", kept)] if ids else []
+    if nodes.name is not None and nodes.relation.leads(nodes.name.name):
+        found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", kept))
+    return found
 
 
 def _name_tests(nodes: Nodes, tests: _TextTests) -> tuple[list[tuple[int, str]], list[str]]:
@@ -216,7 +261,7 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
     sent = Parameters()
     kept = sent.types(types)
     arms = []
-    for nodes in layout.nodes:
+    for nodes in _of_types(layout, types):
         names = [text("n", nodes.name)] if nodes.name is not None else []
         aliases = [expression for expression, _ in _aliases(nodes, "n")]
         names += aliases
@@ -230,7 +275,8 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
                 f"1 - greatest({', '.join(measures)}) AS distance, "
                 f"concat_ws(E'\\n', {', '.join(aliases) or 'NULL'}) AS aliases"
             )
-            arms.append(_stubs(nodes, nearest, f"({' OR '.join(tests)})", kept))
+            test = f"({' OR '.join(tests)})"
+            arms.append(_stubs(nodes, nearest, test, kept, _source(layout, nodes)))
     return (_best(arms, "distance", "aliases"), sent.values) if arms else None
 
 
@@ -287,7 +333,9 @@ def vector_size(nodes: Nodes) -> str:
 _STUB = "id, type, name"
 
 
-def _stubs(nodes: Nodes, measure: str, condition: str, kept: str | None) -> str:
+def _stubs(
+    nodes: Nodes, measure: str, condition: str, kept: str | None, source: str | None = None
+) -> str:
     kind = text("n", nodes.type)
     name = text("n", nodes.name) if nodes.name is not None else "NULL::text"
     typed = ""
@@ -295,7 +343,7 @@ def _stubs(nodes: Nodes, measure: str, condition: str, kept: str | None) -> str:
         typed = f" AND coalesce(nullif({kind}, ''), {literal(UNTYPED)}) = ANY ({kept})"
     return (
         f"SELECT {text('n', nodes.id)} AS id, {kind} AS type, {name} AS name, {measure}\n"
-        f"FROM {relation_name(nodes.relation)} AS n\n"
+        f"FROM {source or relation_name(nodes.relation)} AS n\n"
         f"WHERE {live('n', nodes)} AND {condition}{typed}"
     )
 

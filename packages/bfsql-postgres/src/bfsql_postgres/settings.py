@@ -114,21 +114,20 @@ def _listed(value: Any) -> Any:
     return value
 
 
-def _key(value: Any) -> Any:
-    """The parts of an id: a constant and columns, or one column."""
-    if not isinstance(value, str):
-        return value
+def id_parts(value: str) -> tuple[str | None, tuple[str, ...]]:
+    """The constant that begins ids, None if there is none, and the columns."""
     if not value.startswith("'"):
-        return [value]
-    return [part if part.startswith("'") else _unquoted(part) for part in re.findall(_VALUE, value)]
+        return None, (value,)
+    first, *columns = re.findall(_VALUE, value)
+    return constant(first), tuple(map(_unquoted, columns))
 
 
-def _checked_key(key: tuple[str, ...]) -> tuple[str, ...]:
-    first, *others = [constant(part) for part in key] or [None]
-    if (len(key) == 1 and first is None) or (first and others and not any(others)):
-        return key
+def _checked_id(value: str) -> str:
+    prefix, columns = id_parts(value)
+    if prefix != "" and columns and not any(map(constant, columns)):
+        return value
     raise ValueError(
-        "an id is one column, or a constant in quotes that begins the ids of the table, and the "
+        "an id is one column, or a constant in quotes that begins the ids of the table and the "
         "columns of its key, such as 'orders'|order_id"
     )
 
@@ -160,8 +159,8 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text separated by vertical bars."""
 
 
-IdColumns = Annotated[tuple[str, ...], BeforeValidator(_key), AfterValidator(_checked_key)]
-"""Source of an id: a column, or a constant and columns, in a list or separated by vertical bars."""
+IdColumns = Annotated[str, AfterValidator(_checked_id)]
+"""Source of an id: a column, or a constant and columns, separated by vertical bars."""
 
 
 class Table(BaseModel, frozen=True, extra="forbid"):
@@ -187,7 +186,7 @@ class NodeTable(Table, frozen=True):
     """A table whose rows are nodes."""
 
     id: IdColumns = Field(
-        default=("id",),
+        default="id",
         description="Column that holds the id; or a constant and the columns of the key, so that "
         "tables that count from 1 have different ids: `'orders'|order_id` is `orders:17`.",
     )
@@ -208,7 +207,7 @@ class EdgeTable(Table, frozen=True):
     """A table whose rows are edges."""
 
     subject: IdColumns = Field(
-        default=("subject",),
+        default="subject",
         description="Column that holds the id of the node that the edge leaves; or a constant and "
         "columns, as for nodes.",
     )
@@ -217,7 +216,7 @@ class EdgeTable(Table, frozen=True):
         description="Column that holds the predicate, or a constant; the table's name by default.",
     )
     object: IdColumns = Field(
-        default=("object",),
+        default="object",
         description="Column that holds the id of the node that the edge enters, likewise.",
     )
 
