@@ -1,101 +1,336 @@
 """Databases as they are: the mapping that keys and foreign keys propose."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import asyncpg
+import hypothesis
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
 
+from bfsql import call
+from bfsql.errors import ConfigurationError, StoreError
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
-from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
-from bfsql_test_support.northwind import Table, northwind
+from bfsql.models import Edge, EdgeRecord, NodeRecord
+from bfsql.plugins import Proposal
+from bfsql.settings import resolve
+from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries, search, topology
+from bfsql_postgres.indexes import missing_indexes
 from bfsql_test_support.servers.database import Database
+from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.suites.agreement import assert_agreed
 
+IDS = st.text(st.sampled_from("aA:%3\\'\" ä\U0001f701"), min_size=1, max_size=4)
 Open = Callable[..., Awaitable[PostgresBackend]]
 
-# --- a company's tables, as SQL and as records -------------------------------------
+# --- unusual tables ----------------------------------------------------------------
 
-NAMES = {
-    "Region": "regionDescription",
-    "Territory": "territoryDescription",
-    "State": "stateName",
-    "Employee": "lastName",
-    "Category": "categoryName",
-    "Supplier": "companyName",
-    "Product": "productName",
-    "Segment": "segmentDescription",
-    "Customer": "companyName",
-    "Shipper": "companyName",
-}
-
-
-def create_statements(tables: Mapping[str, Table]) -> str:
-    """The statements that make and fill the tables."""
-    return ";\n".join(
-        f'CREATE TABLE "{name}" ({_columns(table)});\nINSERT INTO "{name}" VALUES {_rows(table)}'
-        for name, table in tables.items()
-    )
-
-
-def _columns(table: Table) -> str:
-    kinds = {int: "int", str: "text", bool: "boolean", float: "float8"}
-    values = {c: next(r[c] for r in table.rows if r[c] is not None) for c in table.rows[0]}
-    found = [
-        f'"{column}" {"date" if column.endswith("Date") else kinds[type(value)]}'
-        for column, value in values.items()
-    ]
-    found.append("PRIMARY KEY ({})".format(", ".join(f'"{one}"' for one in table.key)))
-    found += [f'FOREIGN KEY ("{c}") REFERENCES "{t}"' for c, (t, _) in table.references.items()]
-    return ", ".join(found)
-
-
-def _rows(table: Table) -> str:
-    return ", ".join(f"({', '.join(map(_literal, row.values()))})" for row in table.rows)
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, str):
-        return f"""'{value.replace("'", "''")}'"""
-    return "NULL" if value is None else str(value)
-
-
-def records_of(tables: Mapping[str, Table]) -> list[GraphRecord]:
-    """The graph that the tables are."""
-    found: list[GraphRecord] = []
-    for name, table in tables.items():
-        for row in table.rows:
-            ends = {
-                column: f"{target}:{row[column]}"
-                for column, (target, _) in table.references.items()
-                if row[column] is not None
-            }
-            others = {
-                "name" if column == NAMES.get(name) else column: value
-                for column, value in row.items()
-                if column not in (*table.key, *table.references) and value is not None
-            }
-            if set(table.key) == set(table.references):
-                found.append(EdgeRecord(ends[table.key[0]], name, ends[table.key[1]], others))
-                continue
-            node = f"{name}:{row[table.key[0]]}"
-            found.append(NodeRecord(node, name, others))
-            found += [
-                EdgeRecord(node, column.removesuffix("ID"), end) for column, end in ends.items()
-            ]
-    return found
+ODD = """
+CREATE SCHEMA sales; CREATE SCHEMA "hr team";
+CREATE TABLE sales.person (id int PRIMARY KEY, name text);
+CREATE TABLE "hr team".person (id int PRIMARY KEY, boss int REFERENCES "hr team".person,
+    label text, title text, seller_id int REFERENCES sales.person);
+CREATE TABLE "select" ("group" text PRIMARY KEY, "1" int NOT NULL, "from" text);
+CREATE TABLE "a:b%c" (id int PRIMARY KEY, "selectId" text REFERENCES "select");
+CREATE TABLE a (b text PRIMARY KEY, c_id int UNIQUE);
+CREATE TABLE c (id int PRIMARY KEY, a_id text REFERENCES a, again_id text REFERENCES a,
+    again text REFERENCES a);
+ALTER TABLE a ADD FOREIGN KEY (c_id) REFERENCES c DEFERRABLE INITIALLY DEFERRED;
+CREATE TABLE lines (doc int, line text, day date, words text, PRIMARY KEY (doc, line, day));
+CREATE TABLE marks (id int PRIMARY KEY, doc int, line text, day date,
+    FOREIGN KEY (day, doc, line) REFERENCES lines (day, doc, line));
+CREATE TABLE follows (one int REFERENCES sales.person, other int REFERENCES sales.person,
+    since int);
+CREATE TABLE keyless (x int); CREATE TABLE empty (id int PRIMARY KEY, a_b text REFERENCES a);
+CREATE TABLE other_key (id int PRIMARY KEY, c int REFERENCES a (c_id));
+CREATE TABLE days (id int, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE days_2 PARTITION OF days FOR VALUES FROM ('2021-01-01') TO ('2022-01-01');
+CREATE TABLE secret (id int PRIMARY KEY, name text);
+CREATE VIEW seen AS SELECT 1 AS id;
+INSERT INTO sales.person VALUES (1, '7'), (2, NULL);
+INSERT INTO "hr team".person VALUES (1, 1, 'x', 'Clerk', 2), (2, 1, 'y', 'Clerk', NULL),
+    (3, NULL, 'z', 'Clerk', NULL);
+INSERT INTO "select" VALUES ('k:1', 3, 'Où'), ('%', 4, 'là');
+INSERT INTO "a:b%c" VALUES (1, 'k:1'), (2, '%');
+BEGIN; INSERT INTO a VALUES ('x', 1); INSERT INTO c VALUES (1, 'x', 'x', NULL); COMMIT;
+INSERT INTO lines VALUES (1, 'a:b', '2020-02-03', 'w'), (1, 'a%3Ab', '2020-02-03', 'v');
+INSERT INTO marks VALUES (1, 1, 'a%3Ab', '2020-02-03');
+INSERT INTO follows VALUES (1, 2, 1999), (1, 2, 2001), (2, NULL, 3), (2, 2, NULL);
+INSERT INTO days VALUES (1, '2020-05-06'), (1, '2021-05-06');
+INSERT INTO other_key VALUES (1, 1);
+"""
+ODD_RECORDS = [
+    NodeRecord("sales.person:1", "sales.person", {"name": "7"}),
+    NodeRecord("sales.person:2", "sales.person", {}),
+    NodeRecord("hr team.person:1", "hr team.person", {"name": "x", "title": "Clerk"}),
+    NodeRecord("hr team.person:2", "hr team.person", {"name": "y", "title": "Clerk"}),
+    NodeRecord("hr team.person:3", "hr team.person", {"name": "z", "title": "Clerk"}),
+    EdgeRecord("hr team.person:1", "boss", "hr team.person:1"),
+    EdgeRecord("hr team.person:2", "boss", "hr team.person:1"),
+    EdgeRecord("hr team.person:1", "seller", "sales.person:2"),
+    NodeRecord("select:k:1", "select", {"name": "Où", "1": 3}),
+    NodeRecord("select:%", "select", {"name": "là", "1": 4}),
+    NodeRecord("a%3Ab%25c:1", "a:b%c"),
+    NodeRecord("a%3Ab%25c:2", "a:b%c"),
+    EdgeRecord("a%3Ab%25c:1", "select", "select:k:1"),
+    EdgeRecord("a%3Ab%25c:2", "select", "select:%"),
+    NodeRecord("a:x", "a"),
+    NodeRecord("c:1", "c"),
+    EdgeRecord("a:x", "c", "c:1"),
+    EdgeRecord("c:1", "a", "a:x"),
+    EdgeRecord("c:1", "again_id", "a:x"),
+    NodeRecord("lines:1:a%3Ab:2020-02-03", "lines", {"name": "w"}),
+    NodeRecord("lines:1:a%253Ab:2020-02-03", "lines", {"name": "v"}),
+    NodeRecord("marks:1", "marks"),
+    EdgeRecord("marks:1", "lines", "lines:1:a%253Ab:2020-02-03"),
+    EdgeRecord("sales.person:1", "follows", "sales.person:2", {"since": 1999}),
+    EdgeRecord("sales.person:1", "follows", "sales.person:2", {"since": 2001}),
+    EdgeRecord("sales.person:2", "follows", "sales.person:2"),
+    NodeRecord("days:1:2020-05-06", "days"),
+    NodeRecord("days:1:2021-05-06", "days"),
+    NodeRecord("other_key:1", "other_key", {"c": 1}),
+]
+LEFT_OUT = """
+This role may not read secret; have the owner run: GRANT SELECT ON "public"."secret" TO "ROLE";
+Tables without a readable primary key are left out: keyless. Give them one, or add a line to \
+nodes, as in "keyless: id=keyless:COLUMN".
+Foreign keys are left out: other_key.c. They refer to tables that are left out, or to other \
+columns than the primary key.
+Tables without rows: empty.
+Views and foreign tables are left out: seen. To add one, give its key in a line of nodes, as in \
+"seen: id=seen:COLUMN".
+"""
 
 
 @pytest.fixture
-async def company(owner: asyncpg.Connection, opened: Open) -> PostgresBackend:
-    await owner.execute(create_statements(northwind()))
-    return await opened()
+async def odd(postgres: PostgresServer) -> AsyncIterator[Database]:
+    """A database with tables of unusual names, keys and rights."""
+    async with postgres.database() as database:
+        yield database
 
 
-async def test_a_company_is_the_graph_of_its_keys(company: PostgresBackend) -> None:
-    records = records_of(northwind())
-    await assert_agreed(company, records, evidence=False)
-    counts, wanted = await company.outline(), await MemoryBackend(records).outline()
-    assert counts.node_counts == wanted.node_counts
-    assert counts.relations == wanted.relations
+async def test_unusual_tables_are_read_or_named(odd: Database) -> None:
+    connection = await asyncpg.connect(odd.superuser_url)
+    await connection.execute(ODD)
+    await connection.close()
+    await odd.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {odd.reader}")
+    for schema in ("sales", "hr team"):
+        await odd.grant_schema(schema)
+    await odd.run(f"REVOKE ALL ON secret FROM {odd.reader}")
+    settings = PostgresSettings(dsn=odd.reader_url)
+    proposal = await discovery.propose(settings)
+    assert "\n".join(proposal.left_out) == LEFT_OUT.strip().replace("ROLE", odd.reader)
+    backend = await PostgresBackend.open(settings)
+    try:
+        await assert_agreed(backend, ODD_RECORDS, evidence=False)
+        counts, wanted = await backend.outline(), await MemoryBackend(ODD_RECORDS).outline()
+        assert (counts.node_counts, counts.relations) == (wanted.node_counts, wanted.relations)
+        never = ["sales.person:01", "person:1", "sales.person:", "sales.person", "c:x", "days:1"]
+        assert await backend.get_nodes_batch([*never, "lines:1:a:b:2020-02-03", "a:b%c:1"]) == []
+        assert await backend.edges_batch([*never, "lines:1:a%3ab:2020-02-03"]) == []
+    finally:
+        await backend.close()
+    given = {one.field: one.value for one in proposal.settings}
+    printed = resolve(PostgresSettings, options={**given, "dsn": odd.reader_url}).settings
+    assert await discovery.propose(printed) == Proposal()
+    connection = await asyncpg.connect(odd.reader_url)
+    try:
+        layouts = [await discovery.layout_of(connection, one) for one in (settings, printed)]
+    finally:
+        await connection.close()
+    assert layouts[0].nodes == layouts[1].nodes
+    assert layouts[0].edges == layouts[1].edges
+
+
+async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("CREATE TABLE parts (id int PRIMARY KEY, parent_id int)")
+    with pytest.raises(StoreError, match="1 tables with a key and no foreign key") as refused:
+        await opened()
+    nodes, edges = re.findall(r'"([^"]+)"', str(refused.value))
+    await owner.execute("INSERT INTO parts VALUES (1, NULL), (2, 1)")
+    backend = await opened(nodes=nodes, edges=edges)
+    assert await backend.edges_from("parts:2") == [Edge("parts:2", "parent", "parts:1")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "said"),
+    [
+        ("n: id=n:", "e: subject=n:a, object=n:b", "cannot be read"),
+        ({"table": "n", "id": "n:"}, "e: subject=n:a, object=n:b", "is not an id"),
+        ({"table": "n", "id": ":id"}, "e: subject=n:a, object=n:b", "is not an id"),
+        ("n: id=n:id", "e: subject=a, object=n:b", "Write it as e:a"),
+        ("n: id=n:id", "e: subject=n:a, object=m:b", "begin with 'm'"),
+        ("n: id=n:key", "e: subject=n:a, object=n:b", "no column 'key'"),
+    ],
+)
+async def test_ids_with_constants_that_do_not_fit_are_named(
+    owner: asyncpg.Connection, opened: Open, nodes: Any, edges: str, said: str
+) -> None:
+    await owner.execute("CREATE TABLE n (id int PRIMARY KEY); CREATE TABLE e (a int, b int)")
+    with pytest.raises((ConfigurationError, StoreError), match=said):
+        await opened(nodes=[nodes], edges=edges)
+
+
+# --- ids ---------------------------------------------------------------------------
+
+KEYS = {
+    "whole": (("bigint",), st.tuples(st.integers(-(2**63), 2**63 - 1))),
+    "small": (("smallint",), st.tuples(st.integers(-(2**15), 2**15 - 1))),
+    "texts": (("text",), st.tuples(IDS)),
+    "short": (("varchar(9)",), st.tuples(IDS)),
+    "fixed": (("char(9)",), st.tuples(IDS.filter(lambda text: not text.endswith(" ")))),
+    "uuids": (("uuid",), st.tuples(st.uuids())),
+    "dates": (("int", "date"), st.tuples(st.integers(0, 9), st.dates())),
+    "pairs": (("text", "varchar(9)"), st.tuples(IDS, IDS)),
+    "trios": (("int", "text", "uuid"), st.tuples(st.integers(0, 9), IDS, st.uuids())),
+    "other": (("numeric", "bool"), st.tuples(st.decimals(0, 9, places=2), st.booleans())),
+}
+"""Types of keys, with strategies for their values."""
+
+
+@given(rows=st.fixed_dictionaries({n: st.sets(key, max_size=9) for n, (_, key) in KEYS.items()}))
+@hypothesis.settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
+async def test_ids_are_unique_and_lead_back_to_their_rows(
+    database: Database, rows: dict[str, set[tuple[Any, ...]]]
+) -> None:
+    async def fill(schema: str) -> None:
+        await database.run(
+            f"SET ROLE {database.owner}", f"SET search_path = {schema}", *map(_keyed, KEYS)
+        )
+
+    schema = await database.schema_with("keys of all kinds", fill)
+    owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
+    for name, some in rows.items():
+        marks = ", ".join(f"${place + 1}" for place in range(len(KEYS[name][0])))
+        await owner.execute(f"TRUNCATE {name} CASCADE")
+        await owner.executemany(f"INSERT INTO {name} VALUES ({marks})", list(some))
+        await owner.execute(f"INSERT INTO of_{name} SELECT row_number() OVER (), * FROM {name}")
+    await owner.close()
+    backend = await PostgresBackend.create(database.reader_url, schema=schema, pool_size=1)
+    try:
+        listed = [node async for nodes in backend.nodes_stream() for node in nodes]
+        ids = [node.id for node in listed]
+        assert len(ids) == len(set(ids)) == 2 * sum(map(len, rows.values()))
+        assert sorted(await backend.get_nodes_batch(ids)) == sorted(listed)
+        edges = {tuple(edge) for edge in await backend.edges_batch(ids)}
+        assert {s for s, _, _ in edges} | {o for _, _, o in edges} == set(ids)
+        assert len(edges) == len(ids) / 2
+        for node in listed:
+            assert (await backend.get_node(node.id)).entity_type == node.entity_type
+        wrong = (
+            [f"{one} " for one in ids] + [one.upper() for one in ids] + [one[:-1] for one in ids]
+        )
+        assert {one.id for one in await backend.get_nodes_batch(wrong)} <= set(ids)
+    finally:
+        await backend.close()
+
+
+def _keyed(name: str) -> str:
+    kinds, _ = KEYS[name]
+    columns = [f"k{place}" for place in range(len(kinds))]
+    typed = ", ".join(f"{c} {kind}" for c, kind in zip(columns, kinds, strict=True))
+    listed = ", ".join(columns)
+    return (
+        f"CREATE TABLE {name} ({typed}, PRIMARY KEY ({listed}));"
+        f"CREATE TABLE of_{name} (id int PRIMARY KEY, {typed}, "
+        f"FOREIGN KEY ({listed}) REFERENCES {name})"
+    )
+
+
+# --- cost --------------------------------------------------------------------------
+
+
+MANY = """
+DO $$ BEGIN
+    CREATE TABLE t0 (id int PRIMARY KEY, name text);
+    FOR i IN 1..499 LOOP
+        EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY, before_id int REFERENCES t%s, '
+            'half int REFERENCES t%s, a text, b text, c text, d text)', i, i - 1, i / 2);
+    END LOOP;
+    INSERT INTO t6 VALUES (1, NULL, NULL, 'x');
+    INSERT INTO t7 VALUES (1, 1, NULL, 'y'), (2, 1, NULL, 'z');
+END $$;
+"""
+
+
+async def test_five_hundred_tables_are_proposed_in_two_seconds(odd: Database, opened: Open) -> None:
+    await odd.run(MANY)
+    await odd.grant_schema("public")
+    settings = PostgresSettings(dsn=odd.reader_url)
+    begun = time.process_time()
+    proposal = await discovery.propose(settings)
+    assert time.process_time() - begun < 2
+    assert [len(one.value) for one in proposal.settings] == [500, 998]
+    backend = await opened(odd.reader_url, schema="public")
+    assert [one.id for one in await backend.search_entities("z", ["t7"])] == ["t7:2"]
+    ids = [f"t{number}:1" for number in range(500)]
+    edges = {tuple(edge) for edge in await backend.edges_batch(ids)}
+    assert edges == {("t7:1", "before", "t6:1"), ("t7:2", "before", "t6:1")}
+    assert len(await backend.metadata_for_nodes_batch(ids)) == 2
+
+
+BIG = """
+CREATE TABLE customers (id int PRIMARY KEY, name text);
+CREATE TABLE orders (id int PRIMARY KEY, customer_id int REFERENCES customers, note text);
+CREATE TABLE items (order_id int REFERENCES orders, customer_id int REFERENCES customers,
+    number int, PRIMARY KEY (order_id, customer_id));
+INSERT INTO customers SELECT i, 'Customer ' || i FROM generate_series(1, 20000) AS i;
+INSERT INTO orders SELECT i, i, 'Note ' || i FROM generate_series(1, 20000) AS i;
+INSERT INTO items SELECT i, i, 1 FROM generate_series(1, 20000) AS i;
+CREATE INDEX ON orders (customer_id); CREATE INDEX ON items (customer_id);
+ANALYZE customers, orders, items;
+"""
+
+
+async def test_lookups_use_the_indexes_of_keys(
+    owner: asyncpg.Connection, settings: PostgresSettings
+) -> None:
+    await owner.execute(BIG)
+    layout = await discovery.layout_of(owner, settings)
+    part = topology.WHOLE._replace(prefixes=frozenset({"orders", "customers"}))
+    ids = ["orders:7", "customers:9"]
+    for statement, values in (
+        (topology.ring(layout, part), [ids]),
+        (topology.small_ring(layout, 100, part), [ids, 2]),
+        (topology.nodes(layout, part), [ids]),
+        (queries.node_metadata(layout).statement, [ids]),
+        (queries.edge_metadata(layout).statement, [ids[:1], ["items"], ids[1:]]),
+    ):
+        plan = "\n".join(row[0] for row in await owner.fetch(f"EXPLAIN {statement}", *values))
+        assert "Seq Scan" not in plan, plan
+    assert [one.relation.name for one in missing_indexes(layout)] == []
+
+
+async def test_a_search_of_a_large_table_without_an_index_is_bounded_and_says_so(
+    owner: asyncpg.Connection, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await owner.execute(BIG)
+    monkeypatch.setattr(search, "SCANNED", 1_000)
+    backend = await opened()
+    for query, found in (
+        ("Customer 20000", ["customers:20000"]),
+        ("customers:15000", ["customers:15000"]),
+        ("customer 700", ["customers:700"]),
+        ("stomer 19999", []),
+    ):
+        with call.scope() as scope:
+            assert [one.id for one in await backend.search_entities(query)][:1] == found
+        reasons = sorted(one.reason or "" for one in scope.omissions)
+        assert len(reasons) == 2
+        assert reasons[0].startswith("1,000 of about 20,000 rows of customers were compared")
+    with call.scope() as scope:
+        assert await backend.search_entities("stomer 19999", ["items"]) == []
+    await owner.execute("""
+        CREATE INDEX ON customers USING gin (name public.gin_trgm_ops);
+        CREATE INDEX ON customers USING gin (('customers:' || id::text) public.gin_trgm_ops);
+    """)
+    backend = await opened()
+    with call.scope() as scope:
+        found = await backend.search_entities("stomer 19999", ["customers"])
+    assert ([one.id for one in found], scope.omissions) == (["customers:19999"], ())

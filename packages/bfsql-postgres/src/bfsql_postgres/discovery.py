@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ from bfsql_postgres.settings import (
     PostgresSettings,
     constant,
     id_parts,
+    predicate_of,
+    quoted,
 )
 
 SECONDS = 2.0
@@ -141,21 +143,22 @@ class _Finder:
     # --- tables of the user's own ---------------------------------------------
 
     def own_tables(self) -> Layout | None:
-        nodes = [self._own_nodes(table) for table in self.settings.nodes]
-        edges = [self._own_edges(table) for table in self.settings.edges]
+        ends = self._columns_of_ends()
+        nodes = [self._own_nodes(table, ends) for table in self.settings.nodes]
+        own_ids = {(self.settings.path_of(table), table.id) for table in self.settings.nodes}
+        edges = [self._own_edges(table, own_ids) for table in self.settings.edges]
         return self._layout([n for n in nodes if n], [e for e in edges if e])
 
-    def _ends(self, path: Path) -> list[str]:
-        """The columns of a table that are ends of edges with prefixes."""
-        ends = [
-            end
-            for table in self.settings.edges
-            if self.settings.path_of(table) == path
-            for end in (table.subject, table.object)
-        ]
-        return [name for prefix, own in map(id_parts, ends) if prefix for name in own]
+    def _columns_of_ends(self) -> dict[Path, list[str]]:
+        """The columns of each table that are ends of edges with prefixes."""
+        found: dict[Path, list[str]] = {}
+        for table in self.settings.edges:
+            for prefix, columns in map(id_parts, (table.subject, table.object)):
+                if prefix is not None:
+                    found.setdefault(self.settings.path_of(table), []).extend(columns)
+        return found
 
-    def _own_nodes(self, table: NodeTable) -> Nodes | None:
+    def _own_nodes(self, table: NodeTable, ends: Mapping[Path, list[str]]) -> Nodes | None:
         relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
@@ -168,7 +171,7 @@ class _Finder:
         named += [("synonyms", have[table.aliases])] if table.aliases else []
         used += [kind, table.properties]
         if id_parts(table.id)[0] is not None:
-            used += self._ends((relation.schema, relation.name))
+            used += ends.get((relation.schema, relation.name), [])
         return Nodes(
             relation=relation,
             id=_id(relation, table.id),
@@ -179,20 +182,25 @@ class _Finder:
             properties=have[table.properties] if table.properties else None,
         )
 
-    def _own_edges(self, table: EdgeTable) -> Edges | None:
+    def _own_edges(self, table: EdgeTable, own_ids: Collection[tuple[Path, str]]) -> Edges | None:
         relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
-        used: list[str | None] = [*id_parts(table.subject)[1], *id_parts(table.object)[1]]
+        prefix, columns = id_parts(table.object)
+        used: list[str | None] = [*id_parts(table.subject)[1], *columns]
         used += [_column(table.predicate), table.properties]
+        term, metadata = table.predicate, table.metadata
+        if prefix and (self.settings.path_of(table), table.subject) in own_ids:
+            term = term or quoted(predicate_of(columns, prefix))
+            metadata = metadata or ()
         if not self._has(relation, [*used, *(table.metadata or ())]):
             return None
         return Edges(
             relation=relation,
             subject=_id(relation, table.subject),
-            predicate=_term(relation, table.predicate),
+            predicate=_term(relation, term),
             object=_id(relation, table.object),
-            metadata=_chosen(relation, table.metadata, used),
+            metadata=_chosen(relation, metadata, used),
             properties=relation.columns[table.properties] if table.properties else None,
         )
 

@@ -216,7 +216,7 @@ def no_prefix(relation: Relation, own: Id, known: Iterable[str | None]) -> str:
     if own.prefix is None:
         return (
             f"The ids of other tables begin with a constant, and {own.columns[0].name} of {name} "
-            f"does not. Write it as '{relation.name}'|{own.columns[0].name}."
+            f"does not. Write it as {relation.name}:{own.columns[0].name}."
         )
     return (
         f"An edge of {name} ends at ids that begin with '{own.prefix}', and no table of nodes has "

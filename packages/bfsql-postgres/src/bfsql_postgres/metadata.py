@@ -31,6 +31,10 @@ MOST_COLUMNS = 1_600
 """Most columns that one statement fetches from all its tables: Postgres takes 1,664, some of which
 are not metadata.
 """
+FEW_COLUMNS = 300
+"""Columns of all tables of a statement if they can be read by several: each row has a null for all
+those of other tables.
+"""
 RowsOf = Callable[[frozenset[str] | None], queries.Rows]
 """The statement for the values of some keys, or of all."""
 
@@ -201,7 +205,7 @@ def _in_width(
     for key in sorted(asked):
         more = set(places.get(key, ())) - own
         wider = sum(len(tables[place].metadata) for place in more)
-        if own and width + wider > MOST_COLUMNS:
+        if own and width + wider > FEW_COLUMNS:
             yield tuple(sorted(own)), some
             own, some, width = set(), [], 0
         own, some, width = own | more, some + asked[key], width + wider

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting
 from bfsql_postgres.schema import CATALOGUE, Catalogue, Column, Path, Relation, read
-from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
 from bfsql_postgres.sql import identifier, qualified, union
 
 SAMPLED = 500
@@ -30,7 +30,6 @@ SHOWN = 8
 """Tables that a sentence names."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
-_ID_SUFFIX = re.compile(r"(?<=.)(?:_id|(?<=[a-z])I[dD])$", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 TABLES = """
@@ -303,15 +302,17 @@ class _Mapping:
             f"The database has {len(self.keys)} tables with a key and no foreign key, so nothing "
             "says which rows belong together. Describe the edges too, as in --nodes "
             f'"{self._place(table)}: id={own}" --edges "{self._place(table)}: subject={own}, '
-            f"predicate='parent', object={_literal(self.labels[table])}|parent_id, metadata=\""
+            f'object={_name(self.labels[table])}:parent_id"'
         )
 
     def _nodes(self, path: Path) -> str:
         parts = [f"id={_id(self.labels[path], self.keys[path])}"]
         if self.labels[path] != path[1]:
-            parts.append(f"type={_literal(self.labels[path])}")
+            parts.append(f"type={quoted(self.labels[path])}")
         if (name := self.names[path]) is not None and name != "name":
             parts.append(f"name={_name(name)}")
+        columns = self.catalogue.relations[path].columns
+        parts += [f"aliases={one}" for one in ("aliases", "synonyms") if one in columns][:1]
         return f"{self._place(path)}: {', '.join(parts)}"
 
     def _edges(self, table: KeyedTable) -> Iterator[str]:
@@ -320,16 +321,13 @@ class _Mapping:
             yield f"{self._place(table.path)}: subject={subject}, object={obj}"
         elif table.path in self.keys:
             known = [one for one in table.references if self._end(one) and self._has(table, one)]
-            short = Counter(map(_predicate, known))
-            for one in known:
-                name = _predicate(one)
-                if short[name] > 1:
-                    name = "_".join(one.columns)
-                subject = _id(self.labels[table.path], self.keys[table.path])
-                yield (
-                    f"{self._place(table.path)}: subject={subject}, predicate={_literal(name)}, "
-                    f"object={self._end(one)}, metadata="
-                )
+            names = [predicate_of(one.columns, self.labels[one.target]) for one in known]
+            subject = _id(self.labels[table.path], self.keys[table.path])
+            for one, name in zip(known, names, strict=True):
+                longer = names.count(name) > 1
+                shown = f", predicate={quoted('_'.join(one.columns))}" if longer else ""
+                ends = f"subject={subject}, object={self._end(one)}"
+                yield f"{self._place(table.path)}: {ends}{shown}"
 
     def _has(self, table: KeyedTable, reference: Reference) -> bool:
         return self.catalogue.relations[table.path].columns.keys() >= set(reference.columns)
@@ -357,7 +355,7 @@ class _Mapping:
             own = self._place(others[0].path)
             yield (
                 f"Tables without a readable primary key are left out: {self._listed(others)}. Give "
-                f'them one, or add a line to nodes, as in "{own}: id={_literal(own)}|COLUMN".'
+                f'them one, or add a line to nodes, as in "{own}: id={own}:COLUMN".'
             )
         refused = [
             f"{self._place(one.path)}.{', '.join(reference.columns)}"
@@ -378,7 +376,7 @@ class _Mapping:
             own = self._place(views[0].path)
             yield (
                 f"Views and foreign tables are left out: {self._listed(views)}. To add one, give "
-                f'its key in a line of nodes, as in "{own}: id={_literal(own)}|COLUMN".'
+                f'its key in a line of nodes, as in "{own}: id={own}:COLUMN".'
             )
 
     def _role(self) -> str:
@@ -393,20 +391,8 @@ def _full(schema: str, name: str) -> str:
     return ".".join(one.replace("%", "%25").replace(".", "%2E") for one in (schema, name))
 
 
-def _predicate(reference: Reference) -> str:
-    """The name of the only column without a suffix for ids, or that of the target."""
-    if len(reference.columns) > 1:
-        return reference.target[1]
-    return _ID_SUFFIX.sub("", reference.columns[0])
-
-
 def _id(label: str, columns: Sequence[str]) -> str:
-    return "|".join([_literal(label), *map(_name, columns)])
-
-
-def _literal(value: str) -> str:
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
+    return ":".join(map(_name, (label, *columns)))
 
 
 def _name(name: str) -> str:

@@ -31,6 +31,7 @@ from bfsql_postgres.sql import (
     literal,
     live,
     named,
+    present,
     relation_name,
     text,
     type_name,
@@ -63,7 +64,12 @@ def types(layout: Layout) -> str:
 
 def predicates(layout: Layout) -> str:
     """The predicates of all edges."""
-    return "\nUNION\n".join(_distinct(e.relation, e.predicate, "TRUE") for e in layout.edges)
+    return "\nUNION\n".join(
+        _distinct(
+            e.relation, e.predicate, " AND ".join(present("x", (e.subject, e.object))) or "TRUE"
+        )
+        for e in layout.edges
+    )
 
 
 def _distinct(relation: Relation, term: Term, condition: str) -> str:

@@ -45,9 +45,9 @@ LIMIT = 20
 LONGEST = 1_000
 """Most characters of a text that is searched as a name; no name is longer."""
 
-SCANNED = 1_000_000
-"""Rows of a table in a proposed mapping up to which a search without an index compares all names,
-and the number of rows that it compares in a larger one: one million take about a second.
+SCANNED = 100_000
+"""Rows of a table that are compared in one of several tables without an index for names; whole
+names are compared in a hundred times as many, which takes as long.
 """
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'"
@@ -87,8 +87,8 @@ class Search:
         rows = await self.pool.fetch(statement, *values)
         for nodes in filter(partial(_is_cut, self.layout), _of_types(self.layout, types)):
             reason = (
-                f"of {nodes.relation.name} with about {nodes.relation.rows:,.0f} rows, {SCANNED:,} "
-                "were compared; `bfsql index --backend postgres --apply` adds the missing index"
+                f"{SCANNED:,} of about {nodes.relation.rows:,.0f} rows of {nodes.relation.name} "
+                "were compared; `bfsql index --apply` adds an index"
             )
             call.omitted(call.Omission(text, "search", reason=reason))
         last_exact, enough, shortest = 2, 5, 3  # rank of an alias; matches; letters
@@ -190,7 +190,7 @@ def by_name(
         wide = [f"({equals('n', nodes.id, one, layout.key)})" for one in exact]
         ranks = [(0, test) for test in wide]
         if _is_cut(layout, nodes):
-            arms += _by_indexes(nodes, wide, sent.text(query), kept)
+            arms += _exact(nodes, wide, sent.text(query), kept)
         if query:
             more_ranks, more = _name_tests(nodes, tests)
             ranks += more_ranks
@@ -226,10 +226,12 @@ def _source(layout: Layout, nodes: Nodes) -> str:
     return f"(SELECT * FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
 
 
-def _by_indexes(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:
-    """Selects of the nodes of a table that indexes find: by id, and by the exact name."""
+def _exact(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:
+    """Selects of the nodes of a large table by id, and by the exact name."""
     found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", kept)] if ids else []
-    if nodes.name is not None and nodes.relation.leads(nodes.name.name):
+    if nodes.name is not None and (
+        nodes.relation.leads(nodes.name.name) or nodes.relation.rows <= 100 * SCANNED
+    ):
         found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", kept))
     return found
 
@@ -262,6 +264,8 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
     kept = sent.types(types)
     arms = []
     for nodes in _of_types(layout, types):
+        if _is_cut(layout, nodes):
+            continue
         names = [text("n", nodes.name)] if nodes.name is not None else []
         aliases = [expression for expression, _ in _aliases(nodes, "n")]
         names += aliases
@@ -275,8 +279,7 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
                 f"1 - greatest({', '.join(measures)}) AS distance, "
                 f"concat_ws(E'\\n', {', '.join(aliases) or 'NULL'}) AS aliases"
             )
-            test = f"({' OR '.join(tests)})"
-            arms.append(_stubs(nodes, nearest, test, kept, _source(layout, nodes)))
+            arms.append(_stubs(nodes, nearest, f"({' OR '.join(tests)})", kept))
     return (_best(arms, "distance", "aliases"), sent.values) if arms else None
 
 

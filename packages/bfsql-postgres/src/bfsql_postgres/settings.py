@@ -59,9 +59,9 @@ def _checked_names(given: dict[str, str]) -> dict[str, str]:
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
 _NAME_PART = rf"{_NAME}|[^.]+"
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_CONSTANT = r"'(?:[^']|'')*'"
-_VALUE = rf"(?:{_CONSTANT}|{_NAME})"
-_ITEM = re.compile(rf"([a-z]+)\s*=\s*({_VALUE}(?:\s*\|\s*{_VALUE})*|)$")
+_ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
+_ID_SUFFIX = re.compile(r"(?<=.)(?:_(?i:id)|(?<=[a-z])I[dD])$")
+_IDS = ("id", "subject", "object")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
     "{!r} cannot be read; write a table, a colon and the meaning of its columns, such as people: "
@@ -102,7 +102,7 @@ def _parsed(text: str) -> Iterator[dict[str, Any]]:
         if table is None or (rest and item is None):
             raise ValueError(_UNREADABLE.format(piece))
         if item:
-            raw = item[1] == "metadata" or item[2].startswith("'")
+            raw = item[1] in {"metadata", *_IDS} or item[2].startswith("'")
             table[item[1]] = item[2] if raw else _unquoted(item[2])
     if table is not None:
         yield table
@@ -115,20 +115,17 @@ def _listed(value: Any) -> Any:
 
 
 def id_parts(value: str) -> tuple[str | None, tuple[str, ...]]:
-    """The constant that begins ids, None if there is none, and the columns."""
-    if not value.startswith("'"):
-        return None, (value,)
-    first, *columns = re.findall(_VALUE, value)
-    return constant(first), tuple(map(_unquoted, columns))
+    """What begins ids, None if they are a column unchanged, and the columns."""
+    first, *columns = map(_unquoted, re.findall(_NAME, value))
+    return (first, tuple(columns)) if ":" in value and columns else (None, (_unquoted(value),))
 
 
 def _checked_id(value: str) -> str:
-    prefix, columns = id_parts(value)
-    if prefix != "" and columns and not any(map(constant, columns)):
+    if re.fullmatch(rf"{_NAME}(?::{_NAME})+|[^:]*", value):
         return value
     raise ValueError(
-        "an id is one column, or a constant in quotes that begins the ids of the table and the "
-        "columns of its key, such as 'orders'|order_id"
+        f"{value!r} is not an id: write one column, or what begins the ids of the table and the "
+        "columns of its key, as in orders:order_id"
     )
 
 
@@ -141,6 +138,16 @@ def _printable(name: str) -> str:
     if "\0" in name or not name.isprintable():
         raise ValueError(f"{name!r} is not a valid name in Postgres")
     return name
+
+
+def predicate_of(columns: tuple[str, ...], target: str) -> str:
+    """The predicate of a foreign key: its only column without a suffix for ids, or its target."""
+    return _ID_SUFFIX.sub("", columns[0]) if len(columns) == 1 else target
+
+
+def quoted(text: str) -> str:
+    """A text as a constant."""
+    return "'{}'".format(text.replace("'", "''"))
 
 
 def constant(value: str) -> str | None:
@@ -160,7 +167,7 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 IdColumns = Annotated[str, AfterValidator(_checked_id)]
-"""Source of an id: a column, or a constant and columns, separated by vertical bars."""
+"""Source of an id: a column, or what begins the ids and columns, separated by colons."""
 
 
 class Table(BaseModel, frozen=True, extra="forbid"):
@@ -187,8 +194,8 @@ class NodeTable(Table, frozen=True):
 
     id: IdColumns = Field(
         default="id",
-        description="Column that holds the id; or a constant and the columns of the key, so that "
-        "tables that count from 1 have different ids: `'orders'|order_id` is `orders:17`.",
+        description="Column that holds the id; or what begins the ids and the columns of the key, "
+        "so that tables that count from 1 have different ids: `orders:order_id` for `orders:17`.",
     )
     type: str | None = Field(
         default=None,
@@ -208,12 +215,14 @@ class EdgeTable(Table, frozen=True):
 
     subject: IdColumns = Field(
         default="subject",
-        description="Column that holds the id of the node that the edge leaves; or a constant and "
-        "columns, as for nodes.",
+        description="Column that holds the id of the node that the edge leaves, or columns as for "
+        "`id` of nodes.",
     )
     predicate: str | None = Field(
         default=None,
-        description="Column that holds the predicate, or a constant; the table's name by default.",
+        description="Column that holds the predicate, or a constant; the table's name by default. "
+        "If each row is a node that is the subject, the default is the column of the object "
+        "without `_id`, and the edge has no metadata.",
     )
     object: IdColumns = Field(
         default="object",

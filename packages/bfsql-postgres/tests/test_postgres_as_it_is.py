@@ -1,0 +1,197 @@
+"""Databases as they are, in two commands: a company's tables, and the demo's films."""
+
+import csv
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bfsql.cli.demo import films_paths
+from bfsql.graph import open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
+from bfsql_test_support.northwind import Table, northwind
+from bfsql_test_support.servers.database import Database
+from bfsql_test_support.suites.agreement import assert_agreed
+from bfsql_test_support.tool_calls import asked
+
+Open = Callable[..., Awaitable[PostgresBackend]]
+FILMS = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"
+
+# --- a company's tables, as SQL and as records -------------------------------------
+
+NAMES = {
+    "Region": "regionDescription",
+    "Territory": "territoryDescription",
+    "State": "stateName",
+    "Employee": "lastName",
+    "Category": "categoryName",
+    "Supplier": "companyName",
+    "Product": "productName",
+    "Segment": "segmentDescription",
+    "Customer": "companyName",
+    "Shipper": "companyName",
+}
+
+
+def create_statements(tables: Mapping[str, Table]) -> str:
+    """The statements that make and fill the tables."""
+    return ";\n".join(
+        f'CREATE TABLE "{name}" ({_columns(table)});\nINSERT INTO "{name}" VALUES {_rows(table)}'
+        for name, table in tables.items()
+    )
+
+
+def _columns(table: Table) -> str:
+    kinds = {int: "int", str: "text", bool: "boolean", float: "float8"}
+    values = {c: next(r[c] for r in table.rows if r[c] is not None) for c in table.rows[0]}
+    found = [
+        f'"{column}" {"date" if column.endswith("Date") else kinds[type(value)]}'
+        for column, value in values.items()
+    ]
+    found.append("PRIMARY KEY ({})".format(", ".join(f'"{one}"' for one in table.key)))
+    found += [f'FOREIGN KEY ("{c}") REFERENCES "{t}"' for c, (t, _) in table.references.items()]
+    return ", ".join(found)
+
+
+def _rows(table: Table) -> str:
+    return ", ".join(f"({', '.join(map(_literal, row.values()))})" for row in table.rows)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return f"""'{value.replace("'", "''")}'"""
+    return "NULL" if value is None else str(value)
+
+
+def records_of(tables: Mapping[str, Table]) -> list[GraphRecord]:
+    """The graph that the tables are."""
+    found: list[GraphRecord] = []
+    for name, table in tables.items():
+        for row in table.rows:
+            ends = {
+                column: f"{target}:{row[column]}"
+                for column, (target, _) in table.references.items()
+                if row[column] is not None
+            }
+            others = {
+                "name" if column == NAMES.get(name) else column: value
+                for column, value in row.items()
+                if column not in (*table.key, *table.references) and value is not None
+            }
+            if set(table.key) == set(table.references):
+                found.append(EdgeRecord(ends[table.key[0]], name, ends[table.key[1]], others))
+                continue
+            node = f"{name}:{row[table.key[0]]}"
+            found.append(NodeRecord(node, name, others))
+            found += [
+                EdgeRecord(node, column.removesuffix("ID"), end) for column, end in ends.items()
+            ]
+    return found
+
+
+@pytest.fixture
+async def company(owner: asyncpg.Connection, opened: Open) -> PostgresBackend:
+    await owner.execute(create_statements(northwind()))
+    return await opened()
+
+
+async def test_a_company_is_the_graph_of_its_keys(company: PostgresBackend) -> None:
+    records = records_of(northwind())
+    await assert_agreed(company, records, evidence=False)
+    counts, wanted = await company.outline(), await MemoryBackend(records).outline()
+    assert counts.node_counts == wanted.node_counts
+    assert counts.relations == wanted.relations
+
+
+QUESTIONS = [
+    (
+        "Which products does a supplier supply?",
+        {"seeds": ["Supplier: Supplier House 3"], "path": ["<-supplier- Product"]},
+        """SELECT 'Product:' || "productID" FROM "Product" AS p JOIN "Supplier" AS s USING
+            ("supplierID") WHERE s."companyName" = 'Supplier House 3'""",
+    ),
+    (
+        "Which employees report to somebody who reports to Fuller?",
+        {"seeds": ["Employee:2"], "path": ["<-reportsTo- Employee", "<-reportsTo- Employee"]},
+        """SELECT 'Employee:' || e."employeeID" FROM "Employee" AS e JOIN "Employee" AS m
+            ON m."employeeID" = e."reportsTo" WHERE m."reportsTo" = 2""",
+    ),
+    (
+        "Which products cost more than 30, by a supplier in Lyon?",
+        {
+            "seeds": ["Supplier[city=Lyon]"],
+            "path": ["<-supplier- Product"],
+            "where": ["unitPrice>30"],
+        },
+        """SELECT 'Product:' || "productID" FROM "Product" AS p JOIN "Supplier" AS s USING
+            ("supplierID") WHERE s.city = 'Lyon' AND p."unitPrice" > 30""",
+    ),
+    (
+        "Which customers bought one of the first two products?",
+        {
+            "seeds": ["Product:1", "Product:2"],
+            "path": ["<-OrderDetail- Order", "-customer-> Customer"],
+        },
+        """SELECT DISTINCT 'Customer:' || o."customerID" FROM "Order" AS o JOIN "OrderDetail" AS d
+            USING ("orderID") WHERE d."productID" IN (1, 2)""",
+    ),
+    (
+        "Which orders have a line of more than 55 pieces?",
+        {
+            "seeds": ["Product:*"],
+            "path": ["<-OrderDetail- Order"],
+            "where": ["OrderDetail.quantity>55"],
+        },
+        """SELECT DISTINCT 'Order:' || "orderID" FROM "OrderDetail" WHERE quantity > 55""",
+    ),
+]
+
+
+@pytest.mark.parametrize("printed", [False, True])
+async def test_questions_are_answered_as_sql_does_without_a_choice(
+    owner: asyncpg.Connection, database: Database, schema: str, printed: bool
+) -> None:
+    await owner.execute(create_statements(northwind()))
+    settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
+    given = {"schema": schema}
+    if printed:
+        proposal = await discovery.propose(settings)
+        given |= {one.field: json.dumps(one.value) for one in proposal.settings}
+        assert "'" not in "".join(given.values())  # which a shell would need to quote
+    async with open_graph("postgres", dsn=database.reader_url, **given) as graph:
+        for question, arguments, sql in QUESTIONS:
+            shown = {"show": str(len(arguments["path"])), "limit": 500}
+            answer = (await asked(graph, "bfs_query", **arguments, **shown)).content
+            right = {row[0] for row in await owner.fetch(sql)}
+            assert right, question
+            assert {node["id"] for node in answer["nodes"]} == right, question
+
+
+def film_records() -> Iterator[GraphRecord]:
+    """The films of `bfsql demo`."""
+    with films_paths() as paths:
+        for path in paths:
+            with path.open(encoding="utf-8", newline="") as lines:
+                for row in csv.DictReader(lines):
+                    yield _film_record({key: value for key, value in row.items() if value})
+
+
+def _film_record(row: dict[str, str]) -> GraphRecord:
+    if "subject" in row:
+        role = {"role": row["role"]} if "role" in row else {}
+        return EdgeRecord(row["subject"], row["predicate"], row["object"], role)
+    years = {key: int(row[key]) for key in ("released", "born") if key in row}
+    also = {"synonyms": row["aliases"].split(";")} if "aliases" in row else {}
+    return NodeRecord(row["id"], row["type"], {"name": row["name"], **also, **years})
+
+
+async def test_the_films_of_the_documentation_are_those_of_the_demo(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute(FILMS.read_text(encoding="utf-8"))
+    await assert_agreed(await opened(), list(film_records()), evidence=False, singly=20)
