@@ -1,3 +1,4 @@
 bfsql bfs-query author:1 --max-hops 1 --backend postgres \
-    --nodes "author_nodes: type='Author'" --nodes "book_nodes: type='Book', name=title" \
-    --edges "wrote_edges: predicate='wrote'"
+    --nodes "authors: id=author:id, type='Author'" \
+    --nodes "books: id=book:id, type='Book', name=title" \
+    --edges "wrote: subject=author:author_id, object=book:book_id"

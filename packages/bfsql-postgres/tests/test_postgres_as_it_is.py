@@ -16,7 +16,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
 from bfsql_test_support.servers.database import Database
-from bfsql_test_support.suites.agreement import assert_agreed
+from bfsql_test_support.suites.agreement import assert_agreed, assert_same_answers
 from bfsql_test_support.tool_calls import asked
 
 Open = Callable[..., Awaitable[PostgresBackend]]
@@ -106,6 +106,29 @@ async def test_a_company_is_the_graph_of_its_keys(company: PostgresBackend) -> N
     counts, wanted = await company.outline(), await MemoryBackend(records).outline()
     assert counts.node_counts == wanted.node_counts
     assert counts.relations == wanted.relations
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("describe_schema", {}),
+    ("bfs_query", {"seeds": ["Product[unitPrice>30]", "*[city=Lyon]"], "max_hops": 2}),
+    ("bfs_query", {"seeds": ["Order[orderDate>=1997-06-01]"], "facets": ["shipCity"]}),
+    ("bfs_query", {"seeds": ["Employee[title!=Sales Manager]"], "along": ["-reportsTo-"]}),
+    ("bfs_query", {"seeds": ["Customer:3"], "to": ["Region:1"], "max_hops": 5}),
+    (
+        "bfs_query",
+        {"seeds": ["Order:*"], "path": ["-OrderDetail-> Product"], "max_tokens": 900},
+    ),
+    ("describe_entity", {"id": "Order:7"}),
+    ("intersect_subgraphs", {"seeds": ["Order:1", "Order:2"], "k": 2}),
+    ("search_entities", {"query": "Supplier House 3"}),
+]
+
+
+async def test_answers_are_those_of_the_reference(company: PostgresBackend) -> None:
+    reference = MemoryBackend(records_of(northwind()))
+    async with open_graph(company) as own, open_graph(reference) as other:
+        for tool, arguments in CALLS:
+            await assert_same_answers([own, other], tool, **arguments)
 
 
 QUESTIONS = [

@@ -21,7 +21,7 @@ from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.ids import prefix
-from bfsql_postgres.schema import Column, Edges, Layout, Nodes
+from bfsql_postgres.schema import Layout
 from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 
 T = TypeVar("T")
@@ -141,76 +141,62 @@ class PartReaders:
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self.whole = MetadataReader(pool, layout)
-        self._layout = layout
-        self._nodes = lru_cache(100)(
-            lambda own: MetadataReader(
-                pool, replace(layout, nodes=tuple(layout.nodes[place] for place in own), edges=())
-            )
-        )
-        self._edges = lru_cache(100)(
-            lambda own: MetadataReader(
-                pool, replace(layout, nodes=(), edges=tuple(layout.edges[place] for place in own))
-            )
-        )
+        self._is_prefixed = layout.key == "prefixed"
+        of_nodes = [(one.id.prefix, len(one.metadata)) for one in layout.nodes]
+        of_edges = [
+            ((one.subject.prefix, one.object.prefix), len(one.metadata)) for one in layout.edges
+        ]
+        self._nodes, self._edges = _Tables(of_nodes), _Tables(of_edges)
+
+        @lru_cache(200)
+        def reader(nodes: tuple[int, ...], edges: tuple[int, ...]) -> MetadataReader:
+            some_nodes = tuple(layout.nodes[place] for place in nodes)
+            some_edges = tuple(layout.edges[place] for place in edges)
+            return MetadataReader(pool, replace(layout, nodes=some_nodes, edges=some_edges))
+
+        self._reader = reader
 
     def of_nodes(self, ids: Sequence[str]) -> Iterator[tuple[MetadataReader, Sequence[str]]]:
         """Readers, each with the ids that it reads."""
-        if self._layout.key != "prefixed":
+        if self._is_prefixed:
+            keyed = ((prefix(one), one) for one in ids)
+            yield from ((self._reader(own, ()), some) for own, some in self._nodes.parts(keyed))
+        else:
             yield self.whole, ids
-            return
-        tables = self._layout.nodes
-        places = _grouped((one.id.prefix, place) for place, one in enumerate(tables))
-        for own, some in _in_width(_grouped((prefix(one), one) for one in ids), places, tables):
-            yield self._nodes(own), some
 
     def of_edges(
         self, edges: Sequence[Triple]
     ) -> Iterator[tuple[MetadataReader, Sequence[Triple]]]:
         """Readers, each with the edges that it reads."""
-        if self._layout.key != "prefixed":
+        if self._is_prefixed:
+            keyed = (((prefix(t[0]), prefix(t[2])), t) for t in edges)
+            yield from ((self._reader((), own), some) for own, some in self._edges.parts(keyed))
+        else:
             yield self.whole, edges
-            return
-        tables = self._layout.edges
-        asked = _grouped(((prefix(t[0]), t[1], prefix(t[2])), t) for t in edges)
-        of_ends = _grouped(
-            ((one.subject.prefix, one.object.prefix), place) for place, one in enumerate(tables)
-        )
-        places = {
-            (subject, predicate, obj): [
-                place
-                for place in of_ends.get((subject, obj), ())
-                if tables[place].predicate == predicate
-                or isinstance(tables[place].predicate, Column)
-            ]
-            for subject, predicate, obj in asked
-        }
-        for own, some in _in_width(asked, places, tables):
-            yield self._edges(own), some
 
 
-def _grouped(pairs: Iterable[tuple[Any, T]]) -> dict[Any, list[T]]:
-    found: dict[Any, list[T]] = defaultdict(list)
-    for key, value in pairs:
-        found[key].append(value)
-    return found
+class _Tables:
+    """The places of tables by the prefixes of their ids, and their numbers of columns."""
 
+    def __init__(self, tables: Iterable[tuple[Any, int]]) -> None:
+        self._places: dict[Any, dict[int, int]] = defaultdict(dict)
+        for place, (key, width) in enumerate(tables):
+            self._places[key][place] = width
 
-def _in_width(
-    asked: Mapping[Any, list[T]],
-    places: Mapping[Any, Sequence[int]],
-    tables: Sequence[Nodes] | Sequence[Edges],
-) -> Iterator[tuple[tuple[int, ...], list[T]]]:
-    """Places of tables whose columns fit into one statement, with what is read from them."""
-    own, some, width = set[int](), list[T](), 0
-    for key in sorted(asked):
-        more = set(places.get(key, ())) - own
-        wider = sum(len(tables[place].metadata) for place in more)
-        if own and width + wider > FEW_COLUMNS:
-            yield tuple(sorted(own)), some
-            own, some, width = set(), [], 0
-        own, some, width = own | more, some + asked[key], width + wider
-    if own:
-        yield tuple(sorted(own)), some
+    def parts(self, keyed: Iterable[tuple[Any, T]]) -> Iterator[tuple[tuple[int, ...], list[T]]]:
+        """Tables whose columns fit into one statement, with what is read from them."""
+        asked: dict[Any, list[T]] = defaultdict(list)
+        for key, item in keyed:
+            asked[key].append(item)
+        own, some = dict[int, int](), list[T]()
+        for key in sorted(asked.keys() & self._places.keys()):
+            more = self._places[key]
+            if own and sum(own.values()) + sum(more.values()) > FEW_COLUMNS:
+                yield tuple(own), some
+                own, some = {}, []
+            own, some = own | more, some + asked[key]
+        if own:
+            yield tuple(own), some
 
 
 # --- from rows to metadata ---------------------------------------------------

@@ -134,15 +134,16 @@ def _relations_by_table(layout: Layout, *, drawn: bool) -> str:
     arms = []
     for (subject, predicate, obj), tables in groups.items():
         ends = of_prefix[subject], of_prefix[obj]
-        shown = f"{_kind(ends[0], '')}, {literal(predicate)}::text, {_kind(ends[1], '')}"
-        rows = [f"FROM {_joined(one, *ends, drawn=drawn)}" for one in tables]
+        rows = f"FROM {_joined(tables[0], *ends, drawn=drawn)}"
         if len(tables) > 1 or not _are_edges(tables[0]):
-            distinct = "\nUNION\n".join(
-                f"SELECT {text('e', one.subject)}, {text('e', one.object)} {source}"
-                for one, source in zip(tables, rows, strict=True)
+            distinct = (
+                f"SELECT DISTINCT {text('e', one.subject)}, {text('e', one.object)} "
+                f"FROM {_joined(one, *ends, drawn=drawn)}"
+                for one in tables
             )
-            rows = [f"FROM (\nSELECT DISTINCT * FROM (\n{distinct}\n) AS x\n) AS y"]
-        arms.append(f"SELECT {shown}, count(*) {rows[0]} HAVING count(*) > 0")
+            rows = "FROM (\n" + "\nUNION\n".join(distinct) + "\n) AS x"
+        shown = f"{_kind(ends[0])}, {literal(predicate)}::text, {_kind(ends[1])}"
+        arms.append(f"SELECT {shown}, count(*) {rows} HAVING count(*) > 0")
     return union(arms)
 
 
@@ -162,8 +163,8 @@ def _are_edges(edges: Edges) -> bool:
     return here.is_unique(*ends) or here.is_unique(*edges.subject.names)
 
 
-def _kind(nodes: Nodes, alias: str = "n") -> str:
-    return f"coalesce(nullif({text(alias, nodes.type)}, ''), {literal(UNTYPED)})"
+def _kind(nodes: Nodes) -> str:
+    return f"coalesce(nullif({text('n', nodes.type)}, ''), {literal(UNTYPED)})"
 
 
 def _present(edges: Edges) -> str:
@@ -177,10 +178,8 @@ def _order(alias: str, own: Id) -> str:
 
 def _order_by(edges: Edges) -> str:
     """The order of an index, so that the same rows are read each time."""
-    for own in (edges.subject, edges.object):
-        if edges.relation.leads(*own.names):
-            return f"ORDER BY {_order('e', own)} "
-    return ""
+    ends = [own for own in (edges.subject, edges.object) if edges.relation.leads(*own.names)]
+    return f"ORDER BY {_order('e', ends[0])} " if ends else ""
 
 
 def _with_nodes(layout: Layout, *, drawn: bool = False) -> str:

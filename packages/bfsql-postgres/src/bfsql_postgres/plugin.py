@@ -5,7 +5,7 @@ from bfsql.plugins import BackendPlugin
 from bfsql_postgres.settings import PostgresSettings
 
 plugin = BackendPlugin(
-    summary="a graph in Postgres: kgraph's schema, or tables of your own",
+    summary="a database in Postgres by its keys, kgraph's schema, or tables of your own",
     propose=lazy_call("bfsql_postgres.discovery:propose"),
     settings=PostgresSettings,
     open=lazy_call("bfsql_postgres.backend:PostgresBackend.open"),

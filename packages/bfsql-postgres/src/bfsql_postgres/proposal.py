@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic import TypeAdapter
 
 from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting
-from bfsql_postgres.schema import CATALOGUE, Catalogue, Column, Path, Relation, read
+from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
 from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
-from bfsql_postgres.sql import identifier, qualified, union
+from bfsql_postgres.sql import identifier, literal, qualified, union
 
 SAMPLED = 500
 """First rows of a table by which the column of names is chosen."""
@@ -30,16 +30,16 @@ SHOWN = 8
 """Tables that a sentence names."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
+_NAMES = ("name", "title", "label")
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 TABLES = """
 SELECT coalesce(json_agg(json_build_object(
-    'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
+    'path', json_build_array(n.nspname, c.relname), 'kind', c.relkind,
     'readable', has_schema_privilege(n.oid, 'USAGE')
         AND has_any_column_privilege(c.oid, 'SELECT'),
-    'keys', (
-        SELECT json_agg(own.columns ORDER BY NOT own.indisprimary, own.indnkeyatts, own.relname)
-        FROM (
+    'keys', ARRAY(
+        SELECT own.columns FROM (
             SELECT i.indisprimary, i.indnkeyatts, ic.relname, (
                 SELECT json_agg(a.attname ORDER BY p)
                 FROM generate_series(1, i.indnkeyatts) AS p
@@ -54,11 +54,11 @@ SELECT coalesce(json_agg(json_build_object(
                     SELECT FROM pg_catalog.pg_attribute AS a
                     WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND NOT a.attnotnull
                 )
-        ) AS own
+        ) AS own ORDER BY NOT own.indisprimary, own.indnkeyatts, own.relname
     ),
-    'references', (
-        SELECT json_agg(json_build_object(
-            'schema', tn.nspname, 'name', t.relname,
+    'references', ARRAY(
+        SELECT json_build_object(
+            'target', json_build_array(tn.nspname, t.relname),
             'pairs', (
                 SELECT json_agg(json_build_array(a.attname, b.attname) ORDER BY p)
                 FROM generate_subscripts(k.conkey, 1) AS p
@@ -67,11 +67,12 @@ SELECT coalesce(json_agg(json_build_object(
                 JOIN pg_catalog.pg_attribute AS b
                     ON b.attrelid = k.confrelid AND b.attnum = k.confkey[p]
             )
-        ) ORDER BY k.conkey, k.conname)
+        )
         FROM pg_catalog.pg_constraint AS k
         JOIN pg_catalog.pg_class AS t ON t.oid = k.confrelid
         JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.relnamespace
         WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conparentid = 0
+        ORDER BY k.conkey, k.conname
     )
 ) ORDER BY n.nspname, c.relname), '[]')::text
 FROM pg_catalog.pg_class AS c
@@ -102,10 +103,10 @@ class Reference:
         """The columns of the table that has it."""
         return tuple(own for own, _ in self.pairs)
 
-    def in_order(self, key: Sequence[str]) -> list[str] | None:
-        """Its columns in the order of the target's key; None if it refers to other columns."""
+    def in_order(self, key: Sequence[str]) -> list[str]:
+        """Its columns in the order of the target's key; empty if it refers to other columns."""
         by_target = {target: own for own, target in self.pairs}
-        return [by_target[one] for one in key] if set(key) == set(by_target) else None
+        return [by_target[one] for one in key] if set(key) == set(by_target) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,275 +125,227 @@ async def proposed(
 ) -> tuple[PostgresSettings, Catalogue, Proposal] | None:
     """The settings with a mapping for the tables of a database, and what was read for it.
 
-    None if the database has no tables, or none that the role may read.
+    None if the database has no tables with a key that the role may read.
 
     Args:
         database: A `Pool` or a connection.
         settings: Settings without `nodes` and `edges`; a schema that is set is the only one read.
 
     Raises:
-        StoreError: No table has a key, or none refers to another.
+        StoreError: No table refers to another.
     """
     given = settings.schema_ if "schema_" in settings.model_fields_set else None
     [[text]] = await database.fetch(TABLES, given)
-    tables = [_table(one) for one in from_json(text)]
-    usable = [one.path for one in tables if one.readable and one.kind in "rp"]
-    if not usable:
+    tables = TypeAdapter(list[KeyedTable]).validate_json(text)
+    paths = [one.path for one in tables if one.readable and one.kind in "rp"]
+    if not paths:
         return None
-    schemas, names = [schema for schema, _ in usable], [name for _, name in usable]
-    [[text]] = await database.fetch(CATALOGUE, schemas, names)
-    catalogue = read(text)
-    mapping = _Mapping(tables, catalogue, settings)
-    samples = mapping.samples()
-    rows = await database.fetch(union(samples.values())) if samples else []
-    mapping.choose_names({list(samples)[place]: (count, values) for place, count, values in rows})
+    [[text]] = await database.fetch(CATALOGUE, [one for one, _ in paths], [one for _, one in paths])
+    mapping = _Mapping(tables, read(text), settings)
+    if not mapping.keys:
+        return None
+    mapping.choose_names(await database.fetch(mapping.samples()))
     proposal = mapping.proposal()
-    update = {one.field: one.value for one in proposal.settings}
-    whole = PostgresSettings.model_validate({**settings.model_dump(by_alias=False), **update})
-    return whole, catalogue, proposal
+    found = {one.field: one.value for one in proposal.settings}
+    whole = PostgresSettings.model_validate({**settings.model_dump(by_alias=False), **found})
+    return whole, mapping.catalogue, proposal
 
 
-def _table(found: dict[str, Any]) -> KeyedTable:
-    references = (
-        Reference((one["schema"], one["name"]), tuple((own, to) for own, to in one["pairs"]))
-        for one in found["references"] or ()
-    )
-    return KeyedTable(
-        (found["schema"], found["name"]),
-        found["kind"],
-        found["readable"],
-        tuple(map(tuple, found["keys"] or ())),
-        tuple({(one.target, one.columns): one for one in references}.values()),
-    )
-
-
-@dataclass(slots=True)
 class _Mapping:
     """The types and predicates of some tables."""
 
-    tables: Sequence[KeyedTable]
-    catalogue: Catalogue
-    settings: PostgresSettings
-    keys: dict[Path, tuple[str, ...]] = field(init=False)
-    """The keys of the tables of nodes."""
-    links: dict[Path, KeyedTable] = field(init=False)
-    """The tables of edges."""
-    labels: dict[Path, str] = field(init=False)
-    """The type of each table: its name, with its schema if there are several."""
-    names: dict[Path, str | None] = field(default_factory=dict)
-    empty: list[Path] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        keyed = {
-            one.path: key
-            for one in self.tables
-            if (relation := self._relation(one)) is not None
-            for key in one.keys[:1]
-            if relation.columns.keys() >= set(key)
+    def __init__(
+        self, tables: Sequence[KeyedTable], catalogue: Catalogue, settings: PostgresSettings
+    ) -> None:
+        self.catalogue, self._schema, self._all = catalogue, settings.schema_, tables
+        self._tables = {one.path: one for one in tables if one.kind in "rp"}
+        self._columns = {path: one.columns for path, one in catalogue.relations.items()}
+        self.keys = {
+            path: one.keys[0]
+            for path, one in self._tables.items()
+            if one.keys and self._has(path, one.keys[0])
         }
-        used = {reference.target for one in self.tables for reference in one.references}
-        self.links = {
-            one.path: one
-            for one in self.tables
-            if one.path not in used and self._is_link(one, keyed)
+        used = {reference.target for one in tables for reference in one.references}
+        self._links = {
+            path for path, one in self._tables.items() if path not in used and self._is_link(one)
         }
-        self.keys = {path: key for path, key in keyed.items() if path not in self.links}
+        self.keys = {path: key for path, key in self.keys.items() if path not in self._links}
         times = Counter(name for _, name in self.keys)
-        self.labels = {
+        self._labels = {
             (schema, name): name if times[name] == 1 and "." not in name else _full(schema, name)
             for schema, name in self.keys
         }
+        self._names: dict[Path, str | None] = {}
+        self._empty: list[Path] = []
 
-    def _relation(self, table: KeyedTable) -> Relation | None:
-        found = self.catalogue.relations.get(table.path)
-        return found if found is not None and table.kind in "rp" else None
+    def _has(self, path: Path, columns: Sequence[str]) -> bool:
+        """Whether the role may read some columns."""
+        return self._columns.get(path, {}).keys() >= set(columns)
 
-    def _is_link(self, table: KeyedTable, keyed: Mapping[Path, Sequence[str]]) -> bool:
+    def _is_link(self, table: KeyedTable) -> bool:
         """Whether a table is little more than two foreign keys.
 
         They identify a row, or nothing does, or it has no other columns than a number.
         """
-        relation = self._relation(table)
-        if relation is None or len(table.references) != 2:  # noqa: PLR2004 - the ends of an edge
-            return False
-        if any(one.in_order(keyed.get(one.target, ())) is None for one in table.references):
-            return False
         ends = {name for one in table.references for name in one.columns}
-        others = relation.columns.keys() - ends
-        return ends <= relation.columns.keys() and (
-            not table.keys
-            or any(set(key) == ends for key in table.keys)
-            or others <= set(table.keys[0])
+        return (
+            len(table.references) == 2  # noqa: PLR2004 - the ends of an edge
+            and all(self._end_columns(table.path, one) for one in table.references)
+            and (
+                not table.keys
+                or any(set(key) == ends for key in table.keys)
+                or self._columns[table.path].keys() <= {*ends, *table.keys[0]}
+            )
         )
+
+    def _end_columns(self, path: Path, reference: Reference) -> list[str]:
+        """The columns of an edge's end, empty if it is no key of a table of nodes."""
+        columns = reference.in_order(self.keys.get(reference.target, ()))
+        return columns if self._has(path, columns) else []
 
     # --- names ----------------------------------------------------------------
 
-    def samples(self) -> dict[Path, str]:
-        """The statements that count the values in the texts of a table's first rows.
+    def samples(self) -> str:
+        """The statement that counts the values in the texts of the first rows of each table.
 
-        A row: place of the table, number of rows, number of different values of each text.
+        A row: schema and name of the table, number of rows, number of values of each text.
         """
-        found: dict[Path, str] = {}
-        for place, (path, key) in enumerate(self.keys.items()):
-            texts = [identifier(column.name) for column in self._texts(path)]
-            counts = "".join(
-                f", count(DISTINCT left(x.{one}::text, {COMPARED}))" for one in texts
-            ).lstrip(", ")
-            order = ", ".join(map(identifier, key))
-            found[path] = (
-                f"SELECT {place}, count(*)::int, ARRAY[{counts}]::bigint[] FROM (SELECT "
-                f"{', '.join(texts)} FROM {qualified(*path)} ORDER BY {order} LIMIT {SAMPLED}) AS x"
+        arms = []
+        for path, key in self.keys.items():
+            texts = [identifier(name) for name in self._texts(path)]
+            counts = ", ".join(f"count(DISTINCT left(x.{one}::text, {COMPARED}))" for one in texts)
+            arms.append(
+                f"SELECT {literal(path[0])}, {literal(path[1])}, count(*), "
+                f"ARRAY[{counts}]::bigint[] FROM (SELECT {', '.join(texts)} FROM "
+                f"{qualified(*path)} ORDER BY {', '.join(map(identifier, key))} LIMIT {SAMPLED}) "
+                "AS x"
             )
-        return found
+        return union(arms)
 
-    def choose_names(self, samples: Mapping[Path, tuple[int, Sequence[int]]]) -> None:
-        """Choose the column of names of each table, by `samples`."""
-        for path in self.keys:
-            rows, counts = samples[path]
-            if not rows:
-                self.empty.append(path)
+    def choose_names(self, samples: Sequence[Any]) -> None:
+        """Choose the column of names of each table, by the rows of `samples`."""
+        for schema, name, rows, counts in samples:
             different = {
-                column.name: number
-                for column, number in zip(self._texts(path), counts, strict=True)
-                if 2 * number >= rows
+                column: number
+                for column, number in zip(self._texts((schema, name)), counts, strict=True)
+                if 2 * number >= rows or column == "name"
             }
-            by_name = {name.lower(): name for name in reversed([*different])}
-            usual = [by_name[one] for one in ("name", "title", "label") if one in by_name]
-            most = max(different, key=lambda name: different[name], default=None)
-            self.names[path] = usual[0] if usual else most
+            usual = [c for one in _NAMES for c in different if c.lower() == one]
+            usual += sorted(different, key=lambda column: -different[column])
+            self._names[schema, name] = usual[0] if usual else None
+            self._empty += [] if rows else [(schema, name)]
 
-    def _texts(self, path: Path) -> list[Column]:
+    def _texts(self, path: Path) -> list[str]:
         """The columns of text that are no keys."""
-        own = next(one for one in self.tables if one.path == path)
-        keys = {*self.keys[path], *(name for one in own.references for name in one.columns)}
-        columns = self.catalogue.relations[path].columns.values()
-        return [one for one in columns if one.type in _TEXTS and one.name not in keys]
+        keys = {name for one in self._tables[path].references for name in one.columns}
+        keys.update(self.keys[path])
+        columns = self._columns[path].values()
+        return [one.name for one in columns if one.type in _TEXTS and one.name not in keys]
 
     # --- settings ---------------------------------------------------------------
 
     def proposal(self) -> Proposal:
         """The mapping as settings, with what it leaves out."""
         nodes = [self._nodes(path) for path in self.keys]
-        edges = [line for one in self.tables for line in self._edges(one)]
-        links = f", {len(self.links)} tables of two foreign keys" if self.links else ""
+        links = [self._link(path) for path in self._tables if path in self._links]
+        edges = [line for path in self.keys for line in self._edges(path)]
         left_out = tuple(self._left_out())
-        if not edges:
+        if not (links or edges):
             raise StoreError(" ".join([self._nothing(), *left_out]))
-        return Proposal(
-            (
-                ProposedSetting(
-                    "nodes",
-                    nodes,
-                    "tables with a primary or unique key; names from name, title, label or the "
-                    "text that differs most",
-                ),
-                ProposedSetting(
-                    "edges", edges, f"{len(edges) - len(self.links)} foreign keys{links}"
-                ),
-            ),
-            left_out,
+        why = "primary or unique keys; names from name, title, label or the text that differs most"
+        numbers = {"foreign keys": len(edges), "tables of two foreign keys": len(links)}
+        shown = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
+        chosen = (
+            ProposedSetting("nodes", nodes, why),
+            ProposedSetting("edges", links + edges, shown),
         )
+        return Proposal(chosen, left_out)
 
     def _nothing(self) -> str:
-        if not self.keys:
-            return "The database has no tables with a primary key that this role may read."
-        *_, (table, key) = self.keys.items()
-        own = _id(self.labels[table], key)
+        *_, path = self.keys
+        place, own = self._place(path), self._id(path)
         return (
             f"The database has {len(self.keys)} tables with a key and no foreign key, so nothing "
             "says which rows belong together. Describe the edges too, as in --nodes "
-            f'"{self._place(table)}: id={own}" --edges "{self._place(table)}: subject={own}, '
-            f'object={_name(self.labels[table])}:parent_id"'
+            f'"{place}: id={own}" --edges "{place}: subject={own}, '
+            f'object={_name(self._labels[path])}:parent_id"'
         )
 
     def _nodes(self, path: Path) -> str:
-        parts = [f"id={_id(self.labels[path], self.keys[path])}"]
-        if self.labels[path] != path[1]:
-            parts.append(f"type={quoted(self.labels[path])}")
-        if (name := self.names[path]) is not None and name != "name":
-            parts.append(f"name={_name(name)}")
-        columns = self.catalogue.relations[path].columns
+        name, columns = self._names[path], self._columns[path]
+        parts = [f"id={self._id(path)}"]
+        parts += [f"type={quoted(self._labels[path])}"] if self._labels[path] != path[1] else []
+        parts += [f"name={_name(name)}"] if name not in (None, "name") else []
         parts += [f"aliases={one}" for one in ("aliases", "synonyms") if one in columns][:1]
         return f"{self._place(path)}: {', '.join(parts)}"
 
-    def _edges(self, table: KeyedTable) -> Iterator[str]:
-        if table.path in self.links:
-            subject, obj = (self._end(one) for one in table.references)
-            yield f"{self._place(table.path)}: subject={subject}, object={obj}"
-        elif table.path in self.keys:
-            known = [one for one in table.references if self._end(one) and self._has(table, one)]
-            names = [predicate_of(one.columns, self.labels[one.target]) for one in known]
-            subject = _id(self.labels[table.path], self.keys[table.path])
-            for one, name in zip(known, names, strict=True):
-                longer = names.count(name) > 1
-                shown = f", predicate={quoted('_'.join(one.columns))}" if longer else ""
-                ends = f"subject={subject}, object={self._end(one)}"
-                yield f"{self._place(table.path)}: {ends}{shown}"
+    def _link(self, path: Path) -> str:
+        subject, obj = (self._end(path, one) for one in self._tables[path].references)
+        return f"{self._place(path)}: subject={subject}, object={obj}"
 
-    def _has(self, table: KeyedTable, reference: Reference) -> bool:
-        return self.catalogue.relations[table.path].columns.keys() >= set(reference.columns)
+    def _edges(self, path: Path) -> Iterator[str]:
+        known = [one for one in self._tables[path].references if self._end_columns(path, one)]
+        names = [predicate_of(one.columns, self._labels[one.target]) for one in known]
+        for one, name in zip(known, names, strict=True):
+            ends = f"subject={self._id(path)}, object={self._end(path, one)}"
+            longer = f", predicate={quoted('_'.join(one.columns))}" if names.count(name) > 1 else ""
+            yield f"{self._place(path)}: {ends}{longer}"
 
-    def _end(self, reference: Reference) -> str | None:
-        """The end of an edge at the target of a foreign key; None if it is not its key."""
-        columns = reference.in_order(self.keys.get(reference.target, ()))
-        return _id(self.labels[reference.target], columns) if columns else None
+    def _end(self, path: Path, reference: Reference) -> str:
+        return self._id(reference.target, self._end_columns(path, reference))
+
+    def _id(self, path: Path, columns: Sequence[str] = ()) -> str:
+        """The ids of a table of nodes, in its own columns or in others."""
+        return ":".join(map(_name, (self._labels[path], *(columns or self.keys[path]))))
 
     def _place(self, path: Path) -> str:
         own = _name(path[1])
-        return own if path[0] == self.settings.schema_ else f"{_name(path[0])}.{own}"
+        return own if path[0] == self._schema else f"{_name(path[0])}.{own}"
 
     # --- what is left out ---------------------------------------------------------
 
     def _left_out(self) -> Iterator[str]:
-        tables = [one for one in self.tables if one.kind in "rp"]
-        denied = [one for one in tables if not one.readable]
-        if denied:
-            grant = f"GRANT SELECT ON {qualified(*denied[0].path)} TO {self._role()};"
-            yield f"This role may not read {self._listed(denied)}; have the owner run: {grant}"
-        covered = self.keys.keys() | self.links.keys()
-        others = [one for one in tables if one.readable and one.path not in covered]
-        if others:
-            own = self._place(others[0].path)
+        if denied := [path for path, one in self._tables.items() if not one.readable]:
+            role = identifier(self.catalogue.role)
+            yield (
+                f"This role may not read {self._listed(denied)}; have the owner run: GRANT SELECT "
+                f"ON {qualified(*denied[0])} TO {role};"
+            )
+        if others := self._tables.keys() - self.keys.keys() - self._links - {*denied}:
             yield (
                 f"Tables without a readable primary key are left out: {self._listed(others)}. Give "
-                f'them one, or add a line to nodes, as in "{own}: id={own}:COLUMN".'
+                f"them one, or add a line to nodes, as in {self._line(others)}."
             )
         refused = [
-            f"{self._place(one.path)}.{', '.join(reference.columns)}"
-            for one in self.tables
-            if one.path in self.keys
-            for reference in one.references
-            if not (self._end(reference) and self._has(one, reference))
+            f"{self._place(path)}.{', '.join(one.columns)}"
+            for path in self.keys
+            for one in self._tables[path].references
+            if not self._end_columns(path, one)
         ]
         if refused:
             yield (
                 f"Foreign keys are left out: {listing(refused, SHOWN)}. They refer to tables that "
                 "are left out, or to other columns than the primary key."
             )
-        if self.empty:
-            yield f"Tables without rows: {listing([self._place(p) for p in self.empty], SHOWN)}."
-        views = [one for one in self.tables if one.kind not in "rp"]
-        if views:
-            own = self._place(views[0].path)
+        if self._empty:
+            yield f"Tables without rows: {self._listed(self._empty)}."
+        if views := [one.path for one in self._all if one.kind not in "rp"]:
             yield (
                 f"Views and foreign tables are left out: {self._listed(views)}. To add one, give "
-                f'its key in a line of nodes, as in "{own}: id={own}:COLUMN".'
+                f"its key in a line of nodes, as in {self._line(views)}."
             )
 
-    def _role(self) -> str:
-        return identifier(self.catalogue.role)
+    def _listed(self, paths: Collection[Path]) -> str:
+        return listing([self._place(path) for path in sorted(paths)], SHOWN)
 
-    def _listed(self, tables: Sequence[KeyedTable]) -> str:
-        return listing([self._place(one.path) for one in tables], SHOWN)
+    def _line(self, paths: Collection[Path]) -> str:
+        own = self._place(min(paths))
+        return f'"{own}: id={own}:COLUMN"'
 
 
 def _full(schema: str, name: str) -> str:
     """A table with its schema, in one way: only the point between them is a point."""
     return ".".join(one.replace("%", "%25").replace(".", "%2E") for one in (schema, name))
-
-
-def _id(label: str, columns: Sequence[str]) -> str:
-    return ":".join(map(_name, (label, *columns)))
 
 
 def _name(name: str) -> str:

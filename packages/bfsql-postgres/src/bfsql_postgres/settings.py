@@ -4,10 +4,12 @@ Tables that are not kgraph's are described one by one, in a short form:
 
     people: id=person_id, name=full_name, type='Person', aliases=nicknames, metadata=born|died
     employment: subject=person_id, predicate='works for', object=company_id
+    orders: id=orders:order_id
 
 A description is a table, a colon, and the roles of its columns, separated by commas; a semicolon
-ends it. A value in single quotes is a constant; any other value is a column. Names with spaces
-or signs are in double quotes. In a configuration file the same description is a table:
+ends it. A value in single quotes is a constant; any other value is a column; ids may begin with a
+word, before a colon. Names with spaces or signs are in double quotes. In a configuration file the
+same description is a table:
 `{table = "people", id = "person_id", type = "'Person'", metadata = ["born"]}`.
 """
 
@@ -238,7 +240,7 @@ class PostgresSettings(EmbeddingSettings):
     PGDATABASE, PGUSER, PGPASSWORD and so on apply.
     """
     schema_: Annotated[Name, Env("BFSQL_POSTGRES_SCHEMA")] = "public"
-    """Schema of all tables that do not name one."""
+    """Schema of all tables that do not name one; if set, only its tables are proposed."""
     names: Annotated[
         dict[str, str], AfterValidator(_checked_names), Env("BFSQL_POSTGRES_NAMES")
     ] = Field(default_factory=dict)
@@ -249,7 +251,8 @@ class PostgresSettings(EmbeddingSettings):
         Field(default_factory=list)
     )
     """Tables of nodes, for a graph that is not kgraph's: "people: id=person_id, name=full_name,
-    type='Person', aliases=nicknames, metadata=born|died". Can be repeated.
+    type='Person', aliases=nicknames, metadata=born|died". Can be repeated. If neither these nor
+    kgraph's tables exist, they are proposed from keys.
     """
     edges: Annotated[list[EdgeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_EDGES")] = (
         Field(default_factory=list)

@@ -1,0 +1,1 @@
+bfsql doctor --backend postgres
