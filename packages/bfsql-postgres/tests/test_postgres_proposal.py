@@ -164,8 +164,12 @@ async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
         ("n: id=n:", "e: subject=n:a, object=n:b", "cannot be read"),
         ({"table": "n", "id": "n:"}, "e: subject=n:a, object=n:b", "is not an id"),
         ({"table": "n", "id": ":id"}, "e: subject=n:a, object=n:b", "is not an id"),
-        ("n: id=n:id", "e: subject=a, object=n:b", "Write it as e:a"),
-        ("n: id=n:id", "e: subject=n:a, object=m:b", "begin with 'm'"),
+        (
+            "n: id=n:id",
+            "e: subject=a, object=n:b",
+            "begin with a column, and those of nodes with n",
+        ),
+        ("n: id=n:id", "e: subject=n:a, object=m:b", "begin with 'm', and those of nodes with n"),
         ("n: id=n:key", "e: subject=n:a, object=n:b", "no column 'key'"),
     ],
 )

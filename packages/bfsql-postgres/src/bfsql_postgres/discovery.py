@@ -313,12 +313,12 @@ class _Finder:
 
     def _check_prefixes(self, nodes: Sequence[Nodes], edges: Sequence[Edges]) -> None:
         """Check that every id has a prefix, and every end of an edge that of a table of nodes."""
-        known = {one.id.prefix for one in nodes}
+        known = sorted({one.id.prefix for one in nodes if one.id.prefix is not None})
         ids = [(one.relation, one.id) for one in nodes]
         ids += [(one.relation, end) for one in edges for end in (one.subject, one.object)]
         for relation, own in ids:
-            if own.prefix is None or own.prefix not in known:
-                self.missing[failures.no_prefix(relation, own, known)] = None
+            if own.prefix not in known:
+                self.missing[failures.no_prefix(relation, own, known or ["TABLE"])] = None
 
     def _check_width(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
         """Check that one result of the server can have the columns of all these tables."""

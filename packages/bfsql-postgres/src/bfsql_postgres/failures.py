@@ -210,17 +210,13 @@ def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
     )
 
 
-def no_prefix(relation: Relation, own: Id, known: Iterable[str | None]) -> str:
-    """An id without the constant that tells its table, or with one that no table of nodes has."""
-    name = f"{relation.schema}.{relation.name}"
-    if own.prefix is None:
-        return (
-            f"The ids of other tables begin with a constant, and {own.columns[0].name} of {name} "
-            f"does not. Write it as {relation.name}:{own.columns[0].name}."
-        )
+def no_prefix(relation: Relation, own: Id, known: list[str]) -> str:
+    """An id without a prefix, or with one that no table of nodes has."""
+    begin = "a column" if own.prefix is None else repr(own.prefix)
     return (
-        f"An edge of {name} ends at ids that begin with '{own.prefix}', and no table of nodes has "
-        f"such ids; there are {listing(sorted(filter(None, known)), 10)}."
+        f"The ids in {', '.join(own.names)} of {relation.schema}.{relation.name} begin with "
+        f"{begin}, and those of nodes with {listing(known, 10)}. Write one of these before a colon "
+        f"and the column, as in {known[0]}:{own.names[0]}."
     )
 
 

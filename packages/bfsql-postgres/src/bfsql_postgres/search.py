@@ -223,7 +223,8 @@ def _is_cut(layout: Layout, nodes: Nodes) -> bool:
 
 def _source(layout: Layout, nodes: Nodes) -> str:
     name = relation_name(nodes.relation)
-    return f"(SELECT * FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
+    readable = ", ".join(map(identifier, nodes.relation.columns))
+    return f"(SELECT {readable} FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
 
 
 def _exact(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:

@@ -123,7 +123,7 @@ def id_parts(value: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _checked_id(value: str) -> str:
-    if re.fullmatch(rf"{_NAME}(?::{_NAME})+|[^:]*", value):
+    if re.fullmatch(rf"{_NAME}(?::{_NAME})*|[^:]*", value):
         return value
     raise ValueError(
         f"{value!r} is not an id: write one column, or what begins the ids of the table and the "
