@@ -38,24 +38,6 @@ SELECT coalesce(json_agg(json_build_object(
     'path', json_build_array(n.nspname, c.relname), 'kind', c.relkind,
     'readable', has_schema_privilege(n.oid, 'USAGE')
         AND has_any_column_privilege(c.oid, 'SELECT'),
-    'keys', ARRAY(
-        SELECT own.columns FROM (
-            SELECT i.indisprimary, i.indnkeyatts, ic.relname, (
-                SELECT json_agg(a.attname ORDER BY p)
-                FROM generate_series(1, i.indnkeyatts) AS p
-                JOIN pg_catalog.pg_attribute AS a
-                    ON a.attrelid = c.oid AND a.attnum = i.indkey[p - 1]
-            ) AS columns
-            FROM pg_catalog.pg_index AS i
-            JOIN pg_catalog.pg_class AS ic ON ic.oid = i.indexrelid
-            WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid
-                AND i.indpred IS NULL AND i.indexprs IS NULL
-                AND NOT EXISTS (
-                    SELECT FROM pg_catalog.pg_attribute AS a
-                    WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND NOT a.attnotnull
-                )
-        ) AS own ORDER BY NOT own.indisprimary, own.indnkeyatts, own.relname
-    ),
     'references', ARRAY(
         SELECT json_build_object(
             'target', json_build_array(tn.nspname, t.relname),
@@ -86,7 +68,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_'
     )
 """
 """The tables of a schema, or of all, without those of extensions and without partitions, which are
-read through their parents; with unique keys that have no nulls, the primary key first.
+read through their parents; with their foreign keys.
 """
 
 
@@ -110,13 +92,12 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedTable:
-    """A table with its unique keys and foreign keys."""
+class LinkedTable:
+    """A table with its foreign keys."""
 
     path: Path
     kind: str
     readable: bool
-    keys: tuple[tuple[str, ...], ...]
     references: tuple[Reference, ...]
 
 
@@ -136,7 +117,7 @@ async def proposed(
     """
     given = settings.schema_ if "schema_" in settings.model_fields_set else None
     [[text]] = await database.fetch(TABLES, given)
-    tables = TypeAdapter(list[KeyedTable]).validate_json(text)
+    tables = TypeAdapter(list[LinkedTable]).validate_json(text)
     paths = [one.path for one in tables if one.readable and one.kind in "rp"]
     if not paths:
         return None
@@ -155,16 +136,12 @@ class _Mapping:
     """The types and predicates of some tables."""
 
     def __init__(
-        self, tables: Sequence[KeyedTable], catalogue: Catalogue, settings: PostgresSettings
+        self, tables: Sequence[LinkedTable], catalogue: Catalogue, settings: PostgresSettings
     ) -> None:
         self.catalogue, self._schema, self._all = catalogue, settings.schema_, tables
         self._tables = {one.path: one for one in tables if one.kind in "rp"}
         self._columns = {path: one.columns for path, one in catalogue.relations.items()}
-        self.keys = {
-            path: one.keys[0]
-            for path, one in self._tables.items()
-            if one.keys and self._has(path, one.keys[0])
-        }
+        self.keys = {path: key for path, own in catalogue.relations.items() for key in own.keys[:1]}
         used = {reference.target for one in tables for reference in one.references}
         self._links = {
             path for path, one in self._tables.items() if path not in used and self._is_link(one)
@@ -182,7 +159,7 @@ class _Mapping:
         """Whether the role may read some columns."""
         return self._columns.get(path, {}).keys() >= set(columns)
 
-    def _is_link(self, table: KeyedTable) -> bool:
+    def _is_link(self, table: LinkedTable) -> bool:
         """Whether a table is little more than two foreign keys.
 
         They identify a row, or nothing does, or it has no other columns than a number.
@@ -192,9 +169,9 @@ class _Mapping:
             len(table.references) == 2  # noqa: PLR2004 - the ends of an edge
             and all(self._end_columns(table.path, one) for one in table.references)
             and (
-                not table.keys
-                or any(set(key) == ends for key in table.keys)
-                or self._columns[table.path].keys() <= {*ends, *table.keys[0]}
+                not (keys := self.catalogue.relations[table.path].keys)
+                or any(set(key) == ends for key in keys)
+                or self._columns[table.path].keys() <= {*ends, *keys[0]}
             )
         )
 

@@ -94,6 +94,8 @@ class Index:
     partial: bool
     """Whether it covers only some of the rows."""
     unique: bool
+    primary: bool
+    """Whether it is that of the primary key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,17 @@ class Relation:
     unreadable: Sequence[str]
     """Names of the columns that this role may not read."""
     indexes: Sequence[Index]
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        """Its unique keys without nulls, in columns that this role may read, the primary first."""
+        indexes = [one for one in self.indexes if one.unique and one.valid and not one.partial]
+        indexes.sort(key=lambda one: (not one.primary, len(one.keys)))
+        return [
+            tuple(one.keys)
+            for one in indexes
+            if all((known := self.columns.get(key)) and known.required for key in one.keys)
+        ]
 
     @property
     def is_indexable(self) -> bool:
@@ -198,7 +211,7 @@ SELECT json_build_object(
                 SELECT json_agg(json_build_object(
                     'name', ic.relname, 'method', am.amname,
                     'valid', i.indisvalid, 'partial', i.indpred IS NOT NULL,
-                    'unique', i.indisunique,
+                    'unique', i.indisunique, 'primary', i.indisprimary,
                     'keys', (
                         SELECT json_agg(
                             coalesce(k.attname::text, pg_get_indexdef(i.indexrelid, p, true))
