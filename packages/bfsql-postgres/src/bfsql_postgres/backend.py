@@ -29,7 +29,7 @@ from bfsql.settings import resolve
 from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import proposed_layout, warning_of_shared_ids
-from bfsql_postgres.ids import known_ids, prefixes
+from bfsql_postgres.ids import known_ids, prefix, prefixes
 from bfsql_postgres.indexes import index_statements
 from bfsql_postgres.metadata import PartReaders
 from bfsql_postgres.node_list import NodeList
@@ -251,7 +251,7 @@ class PostgresBackend(BatchGraphDb):
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
         for chunk in chunks(list(known), CHUNK):
-            for reader, some in self._metadata.of_nodes(chunk):
+            for reader, some in self._metadata.of(chunk, lambda one: (prefix(one),)):
                 found |= await reader.of_nodes(some, [known[i] for i in some], keys)
         return found
 
@@ -266,7 +266,7 @@ class PostgresBackend(BatchGraphDb):
         known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
         for chunk in chunks(known, CHUNK):
-            for reader, some in self._metadata.of_edges(chunk):
+            for reader, some in self._metadata.of(chunk, lambda t: (prefix(t[0]), prefix(t[2]))):
                 subjects = [ends[subject] for subject, _, _ in some]
                 objects = [ends[obj] for _, _, obj in some]
                 values = (subjects, [predicate for _, predicate, _ in some], objects)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from bfsql.abc import chunks
 from bfsql.models.merge import (
     evidence_items,
     joined_synonyms,
@@ -20,8 +21,7 @@ from bfsql.models.parts import only
 from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.ids import prefix
-from bfsql_postgres.schema import Layout
+from bfsql_postgres.schema import Edges, Layout, Nodes
 from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 
 T = TypeVar("T")
@@ -31,9 +31,9 @@ MOST_COLUMNS = 1_600
 """Most columns that one statement fetches from all its tables: Postgres takes 1,664, some of which
 are not metadata.
 """
-FEW_COLUMNS = 300
-"""Columns of all tables of a statement if they can be read by several: each row has a null for all
-those of other tables.
+FEW_TABLES = 30
+"""Most tables of ids with prefixes in one statement: each of its rows has a null for every column
+of the other tables.
 """
 RowsOf = Callable[[frozenset[str] | None], queries.Rows]
 """The statement for the values of some keys, or of all."""
@@ -133,6 +133,10 @@ class MetadataReader:
         return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
 
 
+Prefixes = tuple[str | None, ...]
+"""The prefix of an id, or of both ends of an edge."""
+
+
 class PartReaders:
     """Readers for the tables that some ids or edges name, if the ids of a graph have prefixes.
 
@@ -142,61 +146,38 @@ class PartReaders:
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self.whole = MetadataReader(pool, layout)
         self._is_prefixed = layout.key == "prefixed"
-        of_nodes = [(one.id.prefix, len(one.metadata)) for one in layout.nodes]
-        of_edges = [
-            ((one.subject.prefix, one.object.prefix), len(one.metadata)) for one in layout.edges
-        ]
-        self._nodes, self._edges = _Tables(of_nodes), _Tables(of_edges)
+        nodes: dict[Prefixes, list[Nodes]] = defaultdict(list)
+        edges: dict[Prefixes, list[Edges]] = defaultdict(list)
+        for one in layout.nodes:
+            nodes[one.id.prefix,].append(one)
+        for each in layout.edges:
+            edges[each.subject.prefix, each.object.prefix].append(each)
+        widths = {key: sum(len(one.metadata) for one in own) for key, own in nodes.items()}
+        widths |= {key: sum(len(one.metadata) for one in own) for key, own in edges.items()}
+        self._known = widths.keys()
+        self._most = max(1, min(FEW_TABLES, MOST_COLUMNS // max(1, *widths.values())))
 
         @lru_cache(200)
-        def reader(nodes: tuple[int, ...], edges: tuple[int, ...]) -> MetadataReader:
-            some_nodes = tuple(layout.nodes[place] for place in nodes)
-            some_edges = tuple(layout.edges[place] for place in edges)
-            return MetadataReader(pool, replace(layout, nodes=some_nodes, edges=some_edges))
+        def reader(some: tuple[Prefixes, ...]) -> MetadataReader:
+            own = tuple(one for key in some for one in nodes.get(key, ()))
+            between = tuple(one for key in some for one in edges.get(key, ()))
+            return MetadataReader(pool, replace(layout, nodes=own, edges=between))
 
         self._reader = reader
 
-    def of_nodes(self, ids: Sequence[str]) -> Iterator[tuple[MetadataReader, Sequence[str]]]:
-        """Readers, each with the ids that it reads."""
-        if self._is_prefixed:
-            keyed = ((prefix(one), one) for one in ids)
-            yield from ((self._reader(own, ()), some) for own, some in self._nodes.parts(keyed))
-        else:
-            yield self.whole, ids
-
-    def of_edges(
-        self, edges: Sequence[Triple]
-    ) -> Iterator[tuple[MetadataReader, Sequence[Triple]]]:
-        """Readers, each with the edges that it reads."""
-        if self._is_prefixed:
-            keyed = (((prefix(t[0]), prefix(t[2])), t) for t in edges)
-            yield from ((self._reader((), own), some) for own, some in self._edges.parts(keyed))
-        else:
-            yield self.whole, edges
-
-
-class _Tables:
-    """The places of tables by the prefixes of their ids, and their numbers of columns."""
-
-    def __init__(self, tables: Iterable[tuple[Any, int]]) -> None:
-        self._places: dict[Any, dict[int, int]] = defaultdict(dict)
-        for place, (key, width) in enumerate(tables):
-            self._places[key][place] = width
-
-    def parts(self, keyed: Iterable[tuple[Any, T]]) -> Iterator[tuple[tuple[int, ...], list[T]]]:
-        """Tables whose columns fit into one statement, with what is read from them."""
-        asked: dict[Any, list[T]] = defaultdict(list)
-        for key, item in keyed:
-            asked[key].append(item)
-        own, some = dict[int, int](), list[T]()
-        for key in sorted(asked.keys() & self._places.keys()):
-            more = self._places[key]
-            if own and sum(own.values()) + sum(more.values()) > FEW_COLUMNS:
-                yield tuple(own), some
-                own, some = {}, []
-            own, some = own | more, some + asked[key]
-        if own:
-            yield tuple(own), some
+    def of(
+        self, items: Sequence[T], prefixes: Callable[[T], Prefixes]
+    ) -> Iterator[tuple[MetadataReader, Sequence[T]]]:
+        """Readers, each with the ids or edges that it reads, by their prefixes."""
+        if not self._is_prefixed:
+            yield self.whole, items
+            return
+        by_prefix: dict[Prefixes, list[T]] = defaultdict(list)
+        for item in items:
+            by_prefix[prefixes(item)].append(item)
+        known = sorted(by_prefix.keys() & self._known, key=repr)
+        for some in chunks(known, self._most):
+            yield self._reader(tuple(some)), [item for key in some for item in by_prefix[key]]
 
 
 # --- from rows to metadata ---------------------------------------------------
