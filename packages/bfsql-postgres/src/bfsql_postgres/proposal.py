@@ -24,10 +24,6 @@ from bfsql_postgres.sql import identifier, literal, qualified, union
 
 SAMPLED = 500
 """First rows of a table by which the column of names is chosen."""
-COMPARED = 200
-"""Characters of a text that are compared."""
-SHOWN = 8
-"""Tables that a sentence names."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
 _NAMES = ("name", "title", "label")
@@ -190,7 +186,7 @@ class _Mapping:
         arms = []
         for path, key in self.keys.items():
             texts = [identifier(name) for name in self._texts(path)]
-            counts = ", ".join(f"count(DISTINCT left(x.{one}::text, {COMPARED}))" for one in texts)
+            counts = ", ".join(f"count(DISTINCT left(x.{one}::text, 200))" for one in texts)
             arms.append(
                 f"SELECT {literal(path[0])}, {literal(path[1])}, count(*), "
                 f"ARRAY[{counts}]::bigint[] FROM (SELECT {', '.join(texts)} FROM "
@@ -301,7 +297,7 @@ class _Mapping:
         ]
         if refused:
             yield (
-                f"Foreign keys are left out: {listing(refused, SHOWN)}. They refer to tables that "
+                f"Foreign keys are left out: {listing(refused, 8)}. They refer to tables that "
                 "are left out, or to other columns than the primary key."
             )
         if self._empty:
@@ -313,7 +309,7 @@ class _Mapping:
             )
 
     def _listed(self, paths: Collection[Path]) -> str:
-        return listing([self._place(path) for path in sorted(paths)], SHOWN)
+        return listing([self._place(path) for path in sorted(paths)], 8)
 
     def _line(self, paths: Collection[Path]) -> str:
         own = self._place(min(paths))
