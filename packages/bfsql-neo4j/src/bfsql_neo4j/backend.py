@@ -13,6 +13,7 @@ from bfsql import call
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline, PropertyCondition
+from bfsql.models.json_properties import SUFFIX, stored_names
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items, merged_from, sorted_union
 from bfsql.models.parts import TypedTriple, only
@@ -40,13 +41,11 @@ from bfsql_neo4j.search import phrase, search
 from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import (
     ELEMENT,
-    SUFFIX,
     can_name,
     edge_metadata,
     from_driver,
     from_properties,
     is_readable,
-    stored_names,
 )
 
 Key = TypeVar("Key")

@@ -1,9 +1,8 @@
 """Conversion of values: metadata to properties and back, and ids to their possible values.
 
 Neo4j stores text, booleans, 64-bit integers, floats, dates and times, bytes, and lists of one of
-these types without nulls. Any other value is stored as JSON text under `<name>__json`. Values whose
-name cannot be that of a property (the empty one, say) are stored together in one JSON object under
-`__json`. Loader and backend both use this module, so that they cannot differ.
+these types without nulls. Any other value is stored as JSON text, as described in
+`bfsql.models.json_properties`. Loader and backend both use this module, so that they cannot differ.
 
 The id of a node is the text of the first id property that it has, as made by the server
 (`toString`); a value without such a text, a list for instance, is not an id. A requested id is
@@ -14,7 +13,6 @@ one: `007` never finds the number 7.
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,13 +23,12 @@ from typing import Any
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from bfsql.models.json_values import INT64, as_text, encode, is_text, iso_text, json_number
+from bfsql.models import json_properties
+from bfsql.models.json_values import INT64, as_text, is_text, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
 """Prefix of the ids of nodes without one of their own; the element id follows."""
-SUFFIX = "__json"
-"""Suffix of the names under which values are stored as JSON text."""
 DOCUMENTS = "provenance__documents"
 """Property of a relationship with the ids of the documents that its evidence is from, so that an
 index can find the items a document supplied.
@@ -55,20 +52,10 @@ def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> d
     Raises:
         ValueError: The metadata is nested too deeply, or contains itself.
     """
-    properties: dict[str, Any] = {}
-    unnamed: dict[str, Any] = {}
-    for key, value in plain(metadata).items():
-        if value is None:
-            continue
-        if not can_name(key):
-            unnamed[key] = value
-        elif key in taken or key == DOCUMENTS or key.endswith(SUFFIX) or not _is_kept(value):
-            properties[key + SUFFIX] = encode(value)
-        else:
-            properties[key] = _storable_text(value)
-    if unnamed:
-        properties[SUFFIX] = encode(unnamed)
-    return properties
+    properties = json_properties.to_properties(
+        plain(metadata), lambda key, value: key != DOCUMENTS and _is_kept(value), can_name, taken
+    )
+    return {key: _storable_text(value) for key, value in properties.items()}
 
 
 def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - one line a kind
@@ -167,43 +154,9 @@ def _storable_time(value: dt.date | dt.time) -> dt.date | dt.time | str:
 
 
 def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
-    """The metadata that `to_properties` wrote; for any other graph, the properties unchanged.
-
-    A property that ends with `__json` without being JSON text, or would hide
-    another property, is returned unchanged.
-
-    Args:
-        properties: The properties of a node or a relationship.
-        taken: The names that were `taken` when it was written: JSON text
-            beside such a property is the metadata.
-
-    Returns:
-        A new dict.
-    """
+    """The metadata that `to_properties` wrote; for any other graph, the properties unchanged."""
     metadata = {key: value for key, value in properties.items() if key != DOCUMENTS}
-    # The shortest first: `a__json` may represent `a`, and then `a__json__json` represents
-    # `a__json`.
-    for key in sorted((key for key in metadata if key.endswith(SUFFIX)), key=len):
-        name, value = key.removesuffix(SUFFIX), _decoded(metadata[key])
-        if name and value is not None and (name not in metadata or name in taken):
-            del metadata[key]
-            metadata[name] = value
-        elif not name and isinstance(value, dict) and not any(map(can_name, value)):
-            del metadata[key]
-            metadata.update(value)
-    return metadata
-
-
-def stored_names(keys: Collection[str]) -> set[str]:
-    """The properties from which `from_properties` makes these keys."""
-    names = {SUFFIX}
-    for key in keys:
-        names.add(key + SUFFIX)
-        while key.endswith(SUFFIX):
-            names.add(key)
-            key = key.removesuffix(SUFFIX)  # noqa: PLW2901 - the shorter one counts, too
-        names.add(key)
-    return {name for name in names if is_text(name)} - {""}
+    return json_properties.from_properties(metadata, can_name, taken)
 
 
 def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -213,16 +166,6 @@ def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for properties in relationships
     ]
     return with_evidence(merge_edges(records), ())
-
-
-def _decoded(value: Any) -> Any:
-    """The value of JSON text; None for anything else."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
 
 
 # --- values of the driver -------------------------------------------------------

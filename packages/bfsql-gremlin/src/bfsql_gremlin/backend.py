@@ -1,0 +1,325 @@
+"""GremlinBackend: implements the backend interface on servers that speak Gremlin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Self, TypeVar
+
+from bfsql.abc import BatchGraphDb, chunks
+from bfsql.models import Outline, PropertyCondition
+from bfsql.models.json_properties import stored_names
+from bfsql.models.json_values import is_text
+from bfsql.models.merge import merged_from
+from bfsql.models.parts import TypedTriple, only
+from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.settings import resolve
+from bfsql_gremlin import queries
+from bfsql_gremlin.connection import Client, Unread
+from bfsql_gremlin.discovery import discover, reason_it_may_write
+from bfsql_gremlin.outline import names_in_time, outlined
+from bfsql_gremlin.queries import GraphSchema, as_is, as_text, unfolded
+from bfsql_gremlin.rings import ring_batches
+from bfsql_gremlin.search import search
+from bfsql_gremlin.settings import GremlinSettings
+from bfsql_gremlin.values import edge_metadata, node_metadata, properties_of
+
+Key = TypeVar("Key")
+
+
+class GremlinBackend(BatchGraphDb):
+    """A graph that is served in Gremlin, read only.
+
+    Args:
+        client: Its servers.
+        schema: What was found when it was opened.
+    """
+
+    def __init__(self, client: Client, schema: GraphSchema) -> None:
+        self._client = client
+        self._schema = schema
+        self._settings = client.settings
+        self._is_whole = True
+
+    @classmethod
+    async def create(cls, uri: str | Sequence[str] | None = None, **settings: Any) -> Self:
+        """Open a graph; missing arguments come from `GREMLIN_URI` and similar variables.
+
+        Args:
+            uri: The server, as in `ws://localhost:8182/gremlin`, or several replicas.
+            **settings: The other fields of `GremlinSettings`.
+
+        Raises:
+            ConfigurationError: Settings that cannot be used.
+            StoreError: The graph cannot be served.
+            StoreUnavailable: No server answers.
+        """
+        given = {**settings, "uri": [uri] if isinstance(uri, str) else uri}
+        return await cls.open(
+            resolve(GremlinSettings, options=given, environment=os.environ).settings
+        )
+
+    @classmethod
+    async def open(cls, settings: GremlinSettings) -> Self:
+        """Open a graph from validated settings; raises as `create`."""
+        client = Client(settings)
+        try:
+            return cls(client, await discover(client))
+        except BaseException:
+            await client.close()
+            raise
+
+    async def ping(self) -> None:
+        """Request a constant."""
+        await self._client.rows(queries.source().inject(0))
+
+    async def may_write(self) -> str | None:
+        """A sentence if the server would let this client write."""
+        return await reason_it_may_write(self._client)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    # --- search and vocabulary ----------------------------------------------
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """Search by id, name and alias, by an index for words or by comparing names."""
+        wanted = [name for name in node_types or () if is_text(name)]
+        if node_types and not wanted:
+            return []
+        return await search(self, self._client, self._schema, query, wanted or None)
+
+    async def entity_types(self) -> list[str]:
+        """The types that occur, sorted; of a very large graph, those of a sample."""
+        return (await self._names())[0]
+
+    async def predicates(self) -> list[str]:
+        """The edge labels that occur, sorted; of a very large graph, those of its schema."""
+        return (await self._names())[1]
+
+    async def comprehensive(self) -> bool:
+        """Whether the types and predicates last returned were counted, not sampled."""
+        return self._is_whole
+
+    async def _names(self) -> tuple[list[str], list[str]]:
+        types, labels, self._is_whole = await names_in_time(self._client, self._schema)
+        return types, labels
+
+    async def outline(self) -> Outline:
+        """Counted by the server if the graph is large; its properties are from a sample then."""
+        return await outlined(self, self._client, self._schema)
+
+    # --- batches ------------------------------------------------------------
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        """The nodes that exist; several vertices with one id are one node."""
+        types: dict[str, str] = {}
+        for chunk in _chunks(ids):
+            asked = set(chunk)
+            async for _, entity_id, entity_type in self._found(chunk):
+                if entity_id in asked:
+                    types[entity_id] = min(entity_type, types.get(entity_id, entity_type))
+        new = tuple.__new__  # Node(...) runs Python code for each node
+        return [new(Node, (entity_id, kind, NO_METADATA)) for entity_id, kind in types.items()]
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """Every edge with a given node at either end, by one request for both directions."""
+        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
+        async with aclosing(stream) as batches:
+            return [row[:3] async for rows in batches for row in rows]
+
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[list[TypedTriple]]:
+        """The same edges with the types of both ends, in batches as they arrive."""
+        labels = None if predicates is None else sorted(filter(is_text, predicates))
+        for chunk in _chunks(ids):
+            part = ring_batches(self._client, self._schema, chunk, labels, direction)
+            async with aclosing(part) as batches:
+                async for rows in batches:
+                    yield rows
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        """The nodes of some types, with the properties that decide the conditions."""
+        types = None if entity_types is None else sorted(filter(is_text, entity_types))
+        if types == []:
+            return
+        schema = self._schema
+        keys = {one.key for one in conditions}
+        present = [stored_names([one.key]) for one in conditions if one.operator != "lacks"]
+        found = queries.nodes_of_types(schema, types, present)
+        wanted = sorted(stored_names(keys)) if keys else []
+        shown = {"p": queries.properties(wanted, unfolded, nested=False)} if keys else {}
+        async with aclosing(
+            self._client.stream(queries.identified(schema, found, **shown))
+        ) as parts:
+            async for rows in parts:
+                yield [self._node(row, keys) for row in rows]
+
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Properties by id; with `keys`, only the properties that hold them are read."""
+        wanted = None if keys is None else sorted(stored_names(keys))
+        vertices: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        for chunk in _chunks(ids):
+            asked = set(chunk)
+            for row in await self._vertices_with_properties(chunk, wanted):
+                entity_id = self._schema.entity_id(row[0], row[3:])
+                if entity_id in asked:
+                    found = vertices.setdefault(entity_id, [])
+                    found.append((str(row[1]), properties_of(row[2])))
+        found = {entity_id: self._metadata(each) for entity_id, each in vertices.items()}
+        return found if keys is None else only(found, keys)
+
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Properties by triple, of `keys` as for nodes; parallel edges are merged."""
+        wanted = None if keys is None else sorted(stored_names(merged_from(keys)))
+        several: dict[Triple, list[Mapping[str, Any]]] = {}
+        for chunk in _chunks([edge for edge in edges if is_text("".join(edge))]):
+            entities, own = await self._own_ids(chunk)
+            triples = [one for one in chunk if one[0] in own and one[2] in own]
+            for subject, label, obj, rows in await self._edges_with_properties(
+                triples, own, wanted
+            ):
+                edge = (entities[subject], label, entities[obj])
+                several.setdefault(edge, []).append(properties_of(rows))
+        asked = set(edges)
+        merged = {edge: edge_metadata(each) for edge, each in several.items() if edge in asked}
+        return merged if keys is None else only(merged, keys)
+
+    # --- parts --------------------------------------------------------------
+
+    async def _found(self, ids: Sequence[str]) -> AsyncGenerator[tuple[Any, str, str]]:
+        """Own id, id and type of the vertices that may have these ids."""
+        found = queries.vertices(self._schema, ids)
+        if found is None:
+            return
+        for row in await self._client.rows(queries.identified(self._schema, found)):
+            yield row[0], self._schema.entity_id(row[0], row[2:]), str(row[1])
+
+    async def _own_ids(
+        self, edges: Sequence[Triple]
+    ) -> tuple[dict[Any, str], dict[str, list[Any]]]:
+        """The ids of the ends of edges by own ids of their vertices, and the reverse."""
+        entities: dict[Any, str] = {}
+        own: dict[str, list[Any]] = {}
+        ends = sorted({end for s, _, o in edges for end in (s, o)})
+        for chunk in _chunks(ends):
+            async for vertex, entity_id, _ in self._found(chunk):
+                entities[vertex] = entity_id
+                own.setdefault(entity_id, []).append(vertex)
+        return entities, own
+
+    async def _edges_with_properties(
+        self, triples: Sequence[Triple], own: Mapping[str, list[Any]], wanted: Sequence[str] | None
+    ) -> list[list[Any]]:
+        if not triples:
+            return []
+        subjects = list(dict.fromkeys(v for s, _, _ in triples for v in own[s]))
+        objects = list(dict.fromkeys(v for _, _, o in triples for v in own[o]))
+        labels = sorted({p for _, p, _ in triples})
+
+        async def ask(form: queries.Step) -> list[list[Any]]:
+            shown = queries.properties(wanted, form, nested=False)
+            found = queries.edges_between(subjects, labels, objects)
+            return await self._client.rows(queries.edge_rows(found, m=shown))
+
+        try:
+            return await ask(as_is)
+        except Unread:
+            if len(triples) == 1:
+                return await _first_readable(ask)
+        half = len(triples) // 2
+        parts = triples[:half], triples[half:]
+        return [
+            row for part in parts for row in await self._edges_with_properties(part, own, wanted)
+        ]
+
+    async def _vertices_with_properties(
+        self, ids: Sequence[str], wanted: Sequence[str] | None
+    ) -> list[list[Any]]:
+        """Rows of own id, type, properties and, perhaps, the value of the id property.
+
+        The server cannot send values of some types, such as the byte arrays of JanusGraph: nodes
+        with such values are found by halving, and their values unfolded or sent as text.
+        """
+        schema = self._schema
+
+        async def ask(form: queries.Step) -> list[list[Any]]:
+            found = queries.vertices(schema, ids)
+            shown = queries.properties(wanted, form, nested=schema.nested)
+            if found is None:
+                return []
+            return await self._client.rows(queries.identified(schema, found, p=shown))
+
+        try:
+            return await ask(as_is)
+        except Unread:
+            if len(ids) == 1:
+                return await _first_readable(ask)
+        half = len(ids) // 2
+        parts = ids[:half], ids[half:]
+        return [row for part in parts for row in await self._vertices_with_properties(part, wanted)]
+
+    def _metadata(self, vertices: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        shown = {*self._settings.name_property, *self._settings.alias_property}
+        return node_metadata(sorted(vertices, key=_type), self._schema.id_property, shown)
+
+    def _node(self, row: Sequence[Any], keys: Collection[str]) -> Node:
+        """A node from a row of `nodes_stream`."""
+        entity_type = str(row[1])
+        if not keys:
+            return Node(self._schema.entity_id(row[0], row[2:]), entity_type)
+        entity_id = self._schema.entity_id(row[0], row[3:])
+        metadata = self._metadata([(entity_type, properties_of(map(_single, row[2])))])
+        return Node(entity_id, entity_type, only({entity_id: metadata}, keys)[entity_id])
+
+
+async def _first_readable(ask: Any) -> list[list[Any]]:
+    """The answer with items in place of values, or with text if these cannot be read either."""
+    try:
+        rows: list[list[Any]] = await ask(unfolded)
+    except Unread:
+        return list(await ask(as_text))
+    for row in rows:
+        for column in row:
+            if isinstance(column, list) and all(isinstance(one, list) for one in column):
+                column[:] = map(_single, column)
+    return rows
+
+
+def _single(row: Sequence[Any]) -> list[Any]:
+    """A row of key and items as a row of key and value, which is a list if there are several."""
+    key, items, *rest = row
+    return [key, items[0] if len(items) == 1 else items, *rest]
+
+
+def _type(vertex: tuple[str, Any]) -> str:
+    return vertex[0]
+
+
+def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
+    distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
+    return chunks(distinct, queries.CHUNK)

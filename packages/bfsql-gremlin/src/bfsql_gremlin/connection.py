@@ -1,0 +1,463 @@
+"""Connections to the servers of one graph: requests over WebSockets, replicas, errors.
+
+gremlinpython's own transport runs an event loop inside the caller's. Here its serializers are used
+over aiohttp, one request at a time on each connection, with a time limit of the client's own: a
+server that hangs answers nothing, not even a ping.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+from aiohttp import ClientWebSocketResponse, WSMsgType
+from gremlin_python.driver.request import RequestMessage
+
+from bfsql import call
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.masking import shorten
+from bfsql_gremlin.serialization import serializer
+from bfsql_gremlin.settings import GremlinSettings
+
+SILENCE = 6.0
+"""Seconds after which a server that sends nothing is pinged."""
+PONG = 4.0
+"""Seconds that it then has to answer."""
+ROWS = 2_000
+"""Results in one message of an answer."""
+
+_OK, _EMPTY, _PARTIAL = 200, 204, 206
+_UNAUTHORIZED, _AUTHENTICATE, _TIMEOUT, _UNSENDABLE, _SERVER_ERROR = 401, 407, 598, 599, 500
+_CLOSING = 1.0  # seconds to wait for a server that is asked to close a connection
+
+
+class Lost(Exception):
+    """A server cannot be reached, hangs, or answers as one that is stopping."""
+
+
+class Unread(StoreError):
+    """An answer contains a value that the server cannot send, or the driver not read."""
+
+
+class Connection:
+    """One WebSocket, which carries one request at a time."""
+
+    def __init__(self, socket: ClientWebSocketResponse, replica: int) -> None:
+        self.socket = socket
+        self.replica = replica
+        self.used = False
+        """Whether it has carried a request before."""
+
+    async def send(self, data: bytes) -> None:
+        """Send one message."""
+        try:
+            await self.socket.send_bytes(data)
+        except (ConnectionError, aiohttp.ClientError) as error:
+            raise Lost("it closed the connection") from error
+
+    async def receive(self, ends: float) -> bytes | str:
+        """The next message, while the server answers pings.
+
+        Args:
+            ends: The time of the event loop at which to give up.
+
+        Raises:
+            Lost: The connection is closed, or the server hangs.
+            TimeoutError: The time is up.
+        """
+        clock, pinged = asyncio.get_running_loop().time, False
+        while True:
+            patience = clock() + (PONG if pinged else SILENCE)
+            try:
+                async with asyncio.timeout_at(min(ends, patience)):
+                    message = await self.socket.receive()
+            except TimeoutError:
+                if patience > ends:
+                    raise
+                if pinged:
+                    raise Lost(f"it has sent nothing for {SILENCE + PONG:g} s") from None
+                await self._ping()
+                pinged = True
+                continue
+            pinged = False
+            if message.type in (WSMsgType.BINARY, WSMsgType.TEXT):
+                data: bytes | str = message.data
+                return data
+            if message.type is WSMsgType.PING:
+                await self.socket.pong(message.data)
+            elif message.type is not WSMsgType.PONG:
+                raise Lost(_why_closed(self.socket, message))
+
+    async def _ping(self) -> None:
+        try:
+            await self.socket.ping()
+        except (ConnectionError, aiohttp.ClientError) as error:
+            raise Lost("it closed the connection") from error
+
+
+def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
+    if message.type is WSMsgType.ERROR:
+        return _brief(str(message.data)) or "the connection broke"
+    why = f" ({_brief(str(message.extra))})" if message.extra else ""
+    return f"it closed the connection with code {socket.close_code}{why}"
+
+
+class Client:
+    """Sends requests to the servers of one graph, to the next one if one fails.
+
+    Args:
+        settings: The servers, credentials and limits.
+    """
+
+    def __init__(self, settings: GremlinSettings) -> None:
+        self.settings = settings
+        self.requests = 0
+        """Number of requests so far."""
+        self._serializer = serializer(settings.serializer)
+        self._ssl = _tls(settings)
+        self._session: aiohttp.ClientSession | None = None
+        self._idle: list[Connection] = []
+        self._free = asyncio.Semaphore(settings.pool_size)
+        self._replica = 0
+        self._closing: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Close all connections; closing twice does nothing."""
+        self._closed = True
+        while self._idle:
+            self._discard(self._idle.pop())
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+
+    async def rows(self, traversal: Any, *, again: bool = True) -> list[Any]:
+        """All results of a traversal; raises as `stream`.
+
+        Args:
+            traversal: As for `stream`.
+            again: Whether it may be sent again if no answer comes.
+        """
+        rows: list[Any] = []
+        async with aclosing(self.stream(traversal, again=again)) as parts:
+            async for part in parts:
+                rows = [*rows, *part] if rows else part
+        return rows
+
+    async def script(self, text: str, **bindings: Any) -> list[Any]:
+        """All results of a Groovy script; raises as `stream`, as its server may refuse scripts."""
+        args = {"gremlin": text, "bindings": bindings, "language": "gremlin-groovy"}
+        rows: list[Any] = []
+        async with aclosing(self._answer("", "eval", args)) as parts:
+            async for part in parts:
+                rows += part
+        return rows
+
+    async def stream(self, traversal: Any, *, again: bool = True) -> AsyncGenerator[list[Any]]:
+        """The results of a traversal as they arrive.
+
+        If a server fails in the middle, the next one begins again: a result may come twice.
+
+        Args:
+            traversal: Built by the steps of gremlinpython.
+            again: Whether it may be sent again if no answer comes.
+
+        Raises:
+            TimeoutError: The deadline of the call or `query_timeout` passed.
+            StoreUnavailable: No server answers, or the client is closed.
+            StoreError: The servers refuse the traversal, or their answer cannot be read.
+        """
+        args = {"gremlin": traversal.bytecode}
+        async with aclosing(self._answer("traversal", "bytecode", args, again=again)) as parts:
+            async for part in parts:
+                yield [one.object for one in part for _ in range(one.bulk)]
+
+    async def _answer(
+        self, processor: str, op: str, args: dict[str, Any], *, again: bool = True
+    ) -> AsyncGenerator[list[Any]]:
+        if self._closed:
+            raise StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
+        ends = asyncio.get_running_loop().time() + call.seconds_left(self.settings.query_timeout)
+        failures: list[Exception] = []
+        while True:
+            try:
+                async with aclosing(self._sent(processor, op, args, ends)) as parts:
+                    async for part in parts:
+                        yield part
+            except (Lost, _Refused) as error:
+                failures.append(error)
+                most = len(self.settings.uri)
+                if isinstance(error, Lost):
+                    most = max(2, most)  # a single server may be back already
+                if len(failures) >= most or self._closed or not again:
+                    raise self._failure(failures) from error
+            else:
+                return
+
+    async def _sent(
+        self, processor: str, op: str, args: dict[str, Any], ends: float
+    ) -> AsyncGenerator[list[Any]]:
+        """The parts of an answer, from the present replica, which is changed if it fails."""
+        await self._wait_for_turn(ends)
+        connection: Connection | None = None
+        try:
+            while True:
+                connection = self._idle.pop() if self._idle else await self._connect(ends)
+                reused, connection.used = connection.used, True
+                try:
+                    async for part in self._exchange(connection, processor, op, args, ends):
+                        reused = False
+                        yield part
+                except Lost:
+                    self._discard(connection)
+                    if not reused:
+                        self._change_replica(connection.replica)
+                        raise
+                else:
+                    break  # otherwise the connection broke while it was idle
+            if connection.replica == self._replica and not self._closed:
+                self._idle.append(connection)
+            else:
+                self._discard(connection)
+            connection = None
+        except _Refused:
+            self._change_replica(connection.replica if connection else self._replica)
+            raise
+        finally:
+            if connection is not None:
+                self._discard(connection)
+            self._free.release()
+
+    async def _exchange(
+        self, connection: Connection, processor: str, op: str, args: dict[str, Any], ends: float
+    ) -> AsyncGenerator[list[Any]]:
+        """Send a request, and yield the parts of its answer."""
+        left = ends - asyncio.get_running_loop().time()
+        request = str(uuid4())
+        agent = f"bfsql {call.current_request_id()}".rstrip()
+        source = self.settings.traversal_source
+        args = args | {
+            "aliases": {"g": source},
+            "evaluationTimeout": max(1, int(left * 1000)),
+            "batchSize": ROWS,
+            "userAgent": agent,
+        }
+        self.requests += 1
+        message = RequestMessage(processor, op, args)
+        await connection.send(self._serializer.serialize_message(request, message))
+        while True:
+            answer = self._read(await connection.receive(ends))
+            status = answer["status"]
+            code = status["code"]
+            if code == _AUTHENTICATE:
+                await connection.send(self._login(request))
+                continue
+            if code not in (_OK, _EMPTY, _PARTIAL):
+                raise self._refusal(code, str(status["message"] or ""))
+            data = answer["result"]["data"]
+            if data:
+                yield data
+            if code != _PARTIAL:
+                return
+
+    def _read(self, data: bytes | str) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = self._serializer.deserialize_message(data)
+        except Exception as error:  # of whatever kind the driver's reader raises
+            raise Unread(
+                f"{place(self.settings)} sent an answer that cannot be read "
+                f"({_brief(str(error)) or type(error).__name__}). If it contains a value of a rare "
+                "type, --serializer graphson may read it."
+            ) from error
+        return answer
+
+    def _login(self, request: str) -> bytes:
+        password = self.settings.password
+        if password is None:
+            raise StoreError(
+                f"{place(self.settings)} requires a login. Set GREMLIN_USERNAME and "
+                "GREMLIN_PASSWORD."
+            )
+        plain = f"\0{self.settings.username}\0{password.get_secret_value()}".encode()
+        args = {"sasl": base64.b64encode(plain).decode(), "saslMechanism": "PLAIN"}
+        message = RequestMessage("traversal", "authentication", args)
+        data: bytes = self._serializer.serialize_message(request, message)
+        return data
+
+    # --- connections --------------------------------------------------------
+
+    async def _wait_for_turn(self, ends: float) -> None:
+        limit = asyncio.get_running_loop().time() + self.settings.connect_timeout
+        try:
+            async with asyncio.timeout_at(min(ends, limit)):
+                await self._free.acquire()
+        except TimeoutError:
+            if ends <= limit:
+                raise
+            raise StoreUnavailable(
+                f"{place(self.settings)} was not queried: none of {self.settings.pool_size} "
+                f"connections was free within {self.settings.connect_timeout:g} s. Try again "
+                "later, or raise --pool-size."
+            ) from None
+
+    async def _connect(self, ends: float) -> Connection:
+        """A new connection to the present replica."""
+        settings, replica = self.settings, self._replica
+        if self._session is None:
+            self._session = aiohttp.ClientSession()
+        uri = settings.uri[replica]
+        limit = asyncio.get_running_loop().time() + settings.connect_timeout
+        try:
+            async with asyncio.timeout_at(min(ends, limit)):
+                socket = await self._session.ws_connect(
+                    uri,
+                    headers=self._signature(uri),
+                    ssl=self._ssl,
+                    autoping=False,
+                    max_msg_size=0,  # the server decides how much it puts in a message
+                    timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSING),
+                )
+        except TimeoutError:
+            self._change_replica(replica)
+            if ends <= limit:
+                raise
+            why = f"no connection within {settings.connect_timeout:g} s"
+            raise Lost(why) from None
+        except aiohttp.WSServerHandshakeError as error:
+            self._change_replica(replica)
+            raise _handshake(error, uri, settings) from error
+        except (ssl.SSLError, aiohttp.ClientSSLError) as error:
+            raise _not_trusted(error, settings) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            self._change_replica(replica)
+            raise Lost(_brief(str(error)) or type(error).__name__) from error
+        return Connection(socket, replica)
+
+    def _signature(self, uri: str) -> dict[str, str]:
+        if self.settings.aws_region is None:
+            return {}
+        from bfsql_gremlin.sigv4 import signed_headers
+
+        return signed_headers(uri, self.settings.aws_region)
+
+    def _change_replica(self, failed: int) -> None:
+        """Use the next replica, unless another request has changed it already."""
+        if self._replica == failed:
+            self._replica = (failed + 1) % len(self.settings.uri)
+            while self._idle and len(self.settings.uri) > 1:
+                self._discard(self._idle.pop())
+
+    def _discard(self, connection: Connection) -> None:
+        """Close a connection without waiting for the server, which may hang."""
+        task = asyncio.ensure_future(connection.socket.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    # --- errors ---------------------------------------------------------------
+
+    def _refusal(self, code: int, text: str) -> Exception:
+        settings, why = self.settings, _brief(text)
+        where = place(settings)
+        if code == _TIMEOUT:
+            return TimeoutError(f"{where} stopped a query that took too long.")
+        if code == _UNAUTHORIZED:
+            return StoreError(
+                f"{where} rejected the login of {settings.username!r}: the name or the password "
+                "is wrong. Set GREMLIN_USERNAME and GREMLIN_PASSWORD."
+            )
+        if "is not configured on the server" in text or "Could not alias" in text:
+            return StoreError(
+                f"{where} has no traversal source {settings.traversal_source!r}: {why}. Correct "
+                "--traversal-source; it is a name that the server's start script defines, often g."
+            )
+        if code == _UNSENDABLE:
+            return Unread(f"{where} cannot send a value of a rare type: {why}.")
+        return _Refused(code, why)
+
+    def _failure(self, failures: list[Exception]) -> StoreError:
+        """The error for the operator after the last server failed."""
+        if self._closed:
+            return StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
+        last = failures[-1]
+        if isinstance(last, _Refused):
+            where = place(self.settings)
+            if last.code == _SERVER_ERROR and len(failures) > 1:
+                # Each of several servers: a shared storage that does not answer looks like this.
+                return StoreUnavailable(f"{where} could not answer: {last.why} ({last.code}).")
+            return StoreError(f"{where} refused: {last.why} ({last.code}).")
+        several = len(self.settings.uri) > 1
+        return StoreUnavailable(
+            f"{place(self.settings)} does not answer: {last}. "
+            + ("Start one of them" if several else "Start it")
+            + ", or correct GREMLIN_URI."
+        )
+
+
+class _Refused(Exception):
+    """An answer with an error; `why` are the server's words."""
+
+    def __init__(self, code: int, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+        self.why = why
+
+
+def place(settings: GremlinSettings) -> str:
+    """The servers in words."""
+    first, *others = settings.uri
+    return f"The Gremlin server at {first}" + (f" and {len(others)} more" if others else "")
+
+
+def _tls(settings: GremlinSettings) -> ssl.SSLContext | bool:
+    file = settings.ca_file
+    if file is None:
+        return True
+    if not all(uri.startswith("wss://") for uri in settings.uri):
+        raise StoreError(
+            f"{place(settings)} is addressed with ws://, which is not encrypted, so the "
+            f"certificates in ca_file ({file}) would have no effect. Write wss:// in GREMLIN_URI, "
+            "or remove ca_file."
+        )
+    try:
+        return ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise StoreError(
+            f"The setting ca_file ({file}), the certificates to trust, cannot be read: "
+            f"{_brief(str(error))}. It has to be a file of certificates in PEM format."
+        ) from error
+
+
+def _handshake(
+    error: aiohttp.WSServerHandshakeError, uri: str, settings: GremlinSettings
+) -> Exception:
+    """The error for a server that speaks HTTP and no WebSocket."""
+    if error.status in (401, 403):
+        return StoreError(
+            f"{place(settings)} rejected the login with the HTTP status {error.status}. Check the "
+            "credentials; for Amazon Neptune with IAM, set --aws-region."
+        )
+    if error.status >= _SERVER_ERROR:
+        return Lost(f"it answered with the HTTP status {error.status}")
+    return StoreError(
+        f"{place(settings)} is no Gremlin server: {uri} answered with the HTTP status "
+        f"{error.status} instead of opening a WebSocket. Correct GREMLIN_URI; its path is usually "
+        "/gremlin."
+    )
+
+
+def _not_trusted(error: Exception, settings: GremlinSettings) -> StoreError:
+    return StoreError(
+        f"{place(settings)} and this computer could not agree on TLS: {_brief(str(error))}. Name a "
+        "file with the certificates to trust with --ca-file, and address the server by a name in "
+        "its certificate; a server without TLS is addressed with ws://."
+    )
+
+
+def _brief(text: str) -> str:
+    return shorten(" ".join(text.split()).rstrip("."), 300)

@@ -1,0 +1,1 @@
+"""Writing a graph into a store that speaks Gremlin."""

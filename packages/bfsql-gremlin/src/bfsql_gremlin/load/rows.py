@@ -1,0 +1,226 @@
+"""Merged records as vertices and edges: names that the engine allows, and values of one kind a key.
+
+JanusGraph fixes the type of a property by its first value. A key whose values are all text, all
+whole numbers, all floats or all flags is a property; every other value is JSON text, as
+`bfsql.models.json_properties` describes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from gremlin_python.statics import long
+
+from bfsql.loading import Staging, batches
+from bfsql.models.json_properties import to_properties
+from bfsql.models.json_values import is_text
+from bfsql.models.records import GraphRecord, NodeRecord
+from bfsql_gremlin.discovery import JanusGraphSchema
+from bfsql_gremlin.settings import LABEL, GremlinSettings
+from bfsql_gremlin.values import INT64
+
+NODES, EDGES = 500, 100
+"""Most vertices and edges written by one request."""
+BATCH_BYTES = 1_000_000
+"""Approximate limit of the bytes written by one request, unless one row has more."""
+MAX_ID_BYTES = 8_000
+"""Most bytes of an id in UTF-8; indexes of most engines take no longer ones."""
+
+_JANUSGRAPH_FORBIDS = re.compile(r'[{}"\x1e]')
+_JANUSGRAPH_RESERVES = frozenset({"vertex", "element", "edge", "property", "label", "key"})
+_KINDS = {str: "String", int: "Long", float: "Double", bool: "Boolean"}
+
+# In the order of the edges of the staging.
+_ENDS = """
+SELECT a.own, b.own FROM edge JOIN node AS x ON x.n = s JOIN predicate USING (p)
+JOIN node AS y ON y.n = o JOIN written AS a ON a.id = x.id JOIN written AS b ON b.id = y.id
+ORDER BY x.id, name, y.id
+"""
+
+
+class VertexRow(NamedTuple):
+    """A vertex to write."""
+
+    id: str
+    type: str
+    properties: dict[str, Any]
+
+
+class EdgeRow(NamedTuple):
+    """An edge to write, between own ids of the engine."""
+
+    subject: Any
+    label: str
+    object: Any
+    properties: dict[str, Any]
+
+
+class Names:
+    """The names that an engine allows, and the kinds that properties have in it.
+
+    Args:
+        settings: Names of the properties.
+        janusgraph: The schema of a JanusGraph; None for other engines.
+    """
+
+    def __init__(self, settings: GremlinSettings, janusgraph: JanusGraphSchema | None) -> None:
+        self.settings = settings
+        self.janusgraph = janusgraph
+        self.labels: set[str] = set(janusgraph.labels) if janusgraph else set()
+        """Labels of edges, which in JanusGraph are no names of properties."""
+        self.types: set[str] = set()
+        self._reserved = {settings.id_property, *settings.name_property, *settings.alias_property}
+        self._reserved |= set(janusgraph.keys) if janusgraph else set()
+
+    def check(self, record: GraphRecord) -> None:
+        """Refuse names that the engine cannot store.
+
+        Raises:
+            ValueError: The record cannot be stored; the text is the reason.
+        """
+        if isinstance(record, NodeRecord):
+            size = len(record.id.encode())
+            if size > MAX_ID_BYTES:
+                raise ValueError(
+                    f"its id has {size:,} bytes, but indexes accept at most {MAX_ID_BYTES:,}; "
+                    "shorten it"
+                )
+            if record.entity_type:
+                self._check_label("type", record.entity_type)
+        else:
+            f"{record.subject}{record.object}".encode()
+            self._check_label("predicate", record.predicate)
+            if self.janusgraph and record.predicate in self._reserved:
+                raise ValueError(
+                    "its predicate is also the name of a property, which JanusGraph does not "
+                    "allow; rename it"
+                )
+
+    def _check_label(self, what: str, name: str) -> None:
+        name.encode()
+        if not name or name.startswith("~") or "\0" in name:
+            raise ValueError(
+                f"its {what} is empty, begins with ~ or contains U+0000, which Gremlin does not "
+                "allow in a label; rename it"
+            )
+        if self.janusgraph and (_JANUSGRAPH_FORBIDS.search(name) or name in _JANUSGRAPH_RESERVES):
+            raise ValueError(
+                f"its {what} contains a quotation mark or a brace, or is a reserved word, which "
+                "JanusGraph does not allow in a label; rename it"
+            )
+
+    def can_name(self, key: str) -> bool:
+        """Whether a property can have this name."""
+        if not key or key.startswith("~") or "\0" in key or not is_text(key):
+            return False
+        if self.janusgraph is None:
+            return True
+        return not (
+            _JANUSGRAPH_FORBIDS.search(key) or key in _JANUSGRAPH_RESERVES or key in self.labels
+        )
+
+
+class GraphRows:
+    """The rows of one load.
+
+    Args:
+        staging: All records, merged.
+        names: What the engine allows.
+    """
+
+    def __init__(self, staging: Staging, names: Names) -> None:
+        staging.connection.execute("CREATE TABLE written (id TEXT PRIMARY KEY, own NOT NULL)")
+        self._staging = staging
+        self._written: deque[tuple[str, Any]] = deque()
+        self.names = names
+        self.kinds: dict[str, str | None] = {}
+        """The Java type of a key's values; None if they differ or need JSON."""
+
+    def find_kinds(self) -> None:
+        """Find the kinds of all values, and the names of types and labels."""
+        names, janusgraph = self.names, self.names.janusgraph
+        connection = self._staging.connection
+        query = "SELECT DISTINCT name FROM predicate JOIN edge USING (p)"
+        names.labels |= {name for (name,) in connection.execute(query)}
+        records = (
+            (one.metadata for one in self._staging.nodes()),
+            (one.metadata for one in self._staging.edges()),
+        )
+        if janusgraph:
+            self.kinds.update(janusgraph.keys)
+        for key, value in (pair for one in chain(*records) for pair in one.items()):
+            if value is not None:
+                kind = _kind(value)
+                if self.kinds.setdefault(key, kind) != kind:
+                    # JSON text stands under another name, so the values that fit may stay.
+                    self.kinds[key] = self.kinds[key] if self._is_fixed(key) else None
+        names.types = {one for (one,) in connection.execute("SELECT DISTINCT type FROM described")}
+
+    def _is_fixed(self, key: str) -> bool:
+        return self.names.janusgraph is not None and key in self.names.janusgraph.keys
+
+    def nodes(self) -> Iterator[list[VertexRow]]:
+        """Every node, in batches."""
+        settings = self.names.settings
+        taken = {settings.id_property, settings.type_property} - {LABEL}
+        rows = (
+            VertexRow(node.id, node.entity_type, self._properties(node.metadata, taken))
+            for node in self._staging.nodes()
+        )
+        for batch in _batches(rows, NODES):
+            self._flush()
+            yield batch
+
+    def note_written(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Store the engine's own ids of nodes by their ids."""
+        self._written.extend(pairs)
+
+    def edges(self) -> Iterator[list[EdgeRow]]:
+        """Every edge between written nodes, in batches."""
+        self._flush()
+        ends = self._staging.connection.execute(_ENDS)
+        rows = (
+            EdgeRow(_own(s), edge.predicate, _own(o), self._properties(edge.metadata))
+            for (s, o), edge in zip(ends, self._staging.edges(), strict=True)
+        )
+        yield from _batches(rows, EDGES)
+
+    def _flush(self) -> None:
+        # In the thread that reads the staging, so that no other thread uses its connection.
+        pairs = [self._written.popleft() for _ in range(len(self._written))]
+        self._staging.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
+
+    def _properties(
+        self, metadata: dict[str, Any], taken: set[str] = frozenset()
+    ) -> dict[str, Any]:  # type: ignore[assignment]
+        found = to_properties(metadata, self._is_kept, self.names.can_name, taken)
+        return {key: long(v) if type(v) is int else v for key, v in found.items()}
+
+    def _is_kept(self, key: str, value: Any) -> bool:
+        return self.kinds.get(key) is not None and self.kinds[key] == _kind(value)
+
+
+def _batches(rows: Iterator[Any], most: int) -> Iterator[list[Any]]:
+    sized = ((row, _size(row.properties)) for row in rows)
+    for batch in batches(sized, lambda row: (1, row[1]), lambda: most, BATCH_BYTES):
+        yield [row for row, _ in batch]
+
+
+def _kind(value: Any) -> str | None:
+    if type(value) is int and not -INT64 <= value < INT64:
+        return None
+    if type(value) is str and not is_text(value):
+        return None
+    return _KINDS.get(type(value))
+
+
+def _own(value: Any) -> Any:
+    return long(value) if isinstance(value, int) else value
+
+
+def _size(properties: dict[str, Any]) -> int:
+    return 100 + sum(len(v) if isinstance(v, str) else 8 for v in properties.values())

@@ -1,0 +1,92 @@
+"""The composition of the graph: counted by the server, with properties from a sample.
+
+The server counts vertices by type and edges by relation in one traversal each, which reads all of
+them. If that takes longer than `schema_timeout`, names and relations are those of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bfsql.abc import GraphDbInterface, chunks
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.models import Outline, Triple
+from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
+from bfsql_gremlin import queries
+from bfsql_gremlin.connection import Client
+from bfsql_gremlin.queries import GraphSchema
+
+
+async def outlined(db: GraphDbInterface, client: Client, schema: GraphSchema) -> Outline:
+    """The outline of a graph.
+
+    Args:
+        db: The backend, for types and metadata.
+        client: Its servers.
+        schema: Its schema.
+    """
+    seconds = client.settings.schema_timeout
+    some = queries.source().V().limit(MOST_NODES + 1)
+    rows = await client.rows(queries.identified(schema, some))
+    entities = {row[0]: schema.entity_id(row[0], row[2:]) for row in rows}
+    sample = list(entities.values())
+    some = queries.edge_rows(queries.source().E().limit(MOST_EDGES + 1))
+    ends = [tuple(row) for row in await client.rows(some)]
+    entities |= await _entities(client, schema, ends, entities)
+    edges: list[Triple] = [
+        (entities[s], p, entities[o]) for s, p, o in ends if s in entities and o in entities
+    ]
+    sampled = len(sample) > MOST_NODES or len(ends) > MOST_EDGES
+    counts = relations = None
+    if sampled:
+        counts = await counted_in_time(node_counts(client, schema), seconds)
+        relations = await counted_in_time(_edge_counts(client, schema), seconds)
+    return await outline_by_batches(
+        db, sample, edges, sampled=sampled, node_counts=counts, edge_counts=relations
+    )
+
+
+async def _entities(
+    client: Client, schema: GraphSchema, edges: list[tuple[Any, ...]], known: Mapping[Any, str]
+) -> dict[Any, str]:
+    """Ids of entities by own ids, for the ends of edges that are not known."""
+    lacking = {end for s, _, o in edges for end in (s, o)} - known.keys()
+    found: dict[Any, str] = {}
+    for some in chunks(sorted(lacking, key=str)):
+        rows = await client.rows(queries.identified(schema, queries.with_own_ids(some)))
+        found |= {row[0]: schema.entity_id(row[0], row[2:]) for row in rows}
+    return found
+
+
+async def node_counts(client: Client, schema: GraphSchema) -> dict[str, int]:
+    """The number of vertices by type."""
+    [counts] = await client.rows(queries.node_counts(schema))
+    return {str(name): number for name, number in counts.items()}
+
+
+async def _edge_counts(
+    client: Client, schema: GraphSchema
+) -> dict[tuple[str, str, str], int] | None:
+    try:
+        rows = await client.rows(queries.edge_counts(schema))
+    except StoreUnavailable:
+        raise
+    except StoreError:  # an engine without the steps of this traversal
+        return None
+    return {(str(s), str(p), str(o)): number for (s, p, o), number in rows}
+
+
+async def names_in_time(client: Client, schema: GraphSchema) -> tuple[list[str], list[str], bool]:
+    """Types, predicates, and whether these are all: what can be counted in time, or a sample."""
+    seconds = client.settings.schema_timeout
+    types = await counted_in_time(node_counts(client, schema), seconds)
+    labels = await counted_in_time(client.rows(queries.edge_labels()), seconds)
+    whole = types is not None and labels is not None
+    if types is None:
+        some = queries.source().V().limit(MOST_NODES)
+        types = dict.fromkeys(await client.rows(queries.type_names(schema, some)), 0)
+    names = set(labels[0]) if labels is not None else set(schema.labels)
+    if labels is None:
+        names |= set(await client.rows(queries.label_names(queries.source().E().limit(MOST_EDGES))))
+    return sorted(types), sorted(map(str, names)), whole
