@@ -10,7 +10,7 @@ COPY packages /src
 RUN python -m venv /opt/bfsql \
     && /opt/bfsql/bin/pip install --no-cache-dir \
         "/src/bfsql-core[metrics]" /src/bfsql-sqlite /src/bfsql-postgres /src/bfsql-sparql \
-        /src/bfsql-neo4j /src/bfsql-jsonld
+        /src/bfsql-neo4j /src/bfsql-gremlin /src/bfsql-jsonld
 
 FROM python:3.13-slim
 COPY --from=build /opt/bfsql /opt/bfsql

@@ -24,6 +24,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MODULES = {
     "bfsql-core": "bfsql",
+    "bfsql-gremlin": "bfsql_gremlin",
     "bfsql-jsonld": "bfsql_jsonld",
     "bfsql-neo4j": "bfsql_neo4j",
     "bfsql-postgres": "bfsql_postgres",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -11,21 +12,24 @@ from bfsql.abc import BatchGraphDb, chunks
 from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import stored_names
 from bfsql.models.json_values import is_text
-from bfsql.models.merge import merged_from
+from bfsql.models.merge import evidence_items, merged_from
 from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_gremlin import queries
 from bfsql_gremlin.connection import Client, Unread
 from bfsql_gremlin.discovery import discover, reason_it_may_write
-from bfsql_gremlin.outline import names_in_time, outlined
+from bfsql_gremlin.outline import entities_of, names_in_time, outlined
 from bfsql_gremlin.queries import GraphSchema, as_is, as_text, unfolded
 from bfsql_gremlin.rings import ring_batches
 from bfsql_gremlin.search import search
 from bfsql_gremlin.settings import GremlinSettings
-from bfsql_gremlin.values import edge_metadata, node_metadata, properties_of
+from bfsql_gremlin.values import SUPPLIED, edge_metadata, node_metadata, properties_of
 
 Key = TypeVar("Key")
+
+MAX_EVIDENCE = 1_000
+"""Most edges with evidence that are read for one entity."""
 
 
 class GremlinBackend(BatchGraphDb):
@@ -108,6 +112,27 @@ class GremlinBackend(BatchGraphDb):
     async def _names(self) -> tuple[list[str], list[str]]:
         types, labels, self._is_whole = await names_in_time(self._client, self._schema)
         return types, labels
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """The evidence of the entity's edges, and items it supplied as a document.
+
+        Returns:
+            Items in the order of their edges (`protocol.md` 16). If there are more edges than are
+            read, `total` is None, and `edges_read` the number of edges.
+        """
+        touching = await self._evidence(entity_id)
+        supplied = sorted(await self._supplied(entity_id) - touching.keys())
+        metadata = {edge: edge_metadata(each) for edge, each in touching.items()}
+        metadata |= await self.metadata_for_edges_batch(supplied[:MAX_EVIDENCE], ["provenance"])
+        items = [
+            item
+            for edge in sorted(metadata)
+            for item in evidence_items(edge, metadata[edge])
+            if edge in touching or item["document_id"] == entity_id
+        ]
+        if max(len(touching), len(supplied)) > MAX_EVIDENCE:
+            return {"total": None, "items": items[:limit], "edges_read": len(metadata)}
+        return {"total": len(items), "items": items[:limit]}
 
     async def outline(self) -> Outline:
         """Counted by the server if the graph is large; its properties are from a sample then."""
@@ -218,6 +243,30 @@ class GremlinBackend(BatchGraphDb):
             return
         for row in await self._client.rows(queries.identified(self._schema, found)):
             yield row[0], self._schema.entity_id(row[0], row[2:]), str(row[1])
+
+    async def _evidence(self, entity_id: str) -> dict[Triple, list[dict[str, Any]]]:
+        """Properties of edges of a node with evidence, of one more than `MAX_EVIDENCE` at most."""
+        found = queries.vertices(self._schema, [entity_id])
+        if found is None:
+            return {}
+        keys = sorted(stored_names(["provenance"]))
+        shown = queries.properties(keys, queries.as_is, nested=False)
+        edges = queries.with_any(found.both_e(), keys).dedup().limit(MAX_EVIDENCE + 1)
+        rows = await self._client.rows(queries.edge_rows(edges, m=shown))
+        entities = await entities_of(
+            self._client, self._schema, {e for r in rows for e in (r[0], r[2])}
+        )
+        evidence: dict[Triple, list[dict[str, Any]]] = {}
+        for subject, label, obj, properties in rows:
+            edge = (entities[subject], label, entities[obj])
+            evidence.setdefault(edge, []).append(properties_of(properties))
+        return evidence
+
+    async def _supplied(self, entity_id: str) -> set[Triple]:
+        """The edges for which a node supplied evidence, as the loader has noted them."""
+        rows = await self._vertices_with_properties([entity_id], [SUPPLIED])
+        texts = [value for row in rows for _, value, *_ in row[2] if isinstance(value, str)]
+        return {(s, p, o) for text in texts for s, p, o in json.loads(text)}
 
     async def _own_ids(
         self, edges: Sequence[Triple]

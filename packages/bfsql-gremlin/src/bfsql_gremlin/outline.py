@@ -6,7 +6,7 @@ them. If that takes longer than `schema_timeout`, names and relations are those 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 from bfsql.abc import GraphDbInterface, chunks
@@ -33,7 +33,8 @@ async def outlined(db: GraphDbInterface, client: Client, schema: GraphSchema) ->
     sample = list(entities.values())
     some = queries.edge_rows(queries.source().E().limit(MOST_EDGES + 1))
     ends = [tuple(row) for row in await client.rows(some)]
-    entities |= await _entities(client, schema, ends, entities)
+    lacking = {end for s, _, o in ends for end in (s, o)} - entities.keys()
+    entities |= await entities_of(client, schema, lacking)
     edges: list[Triple] = [
         (entities[s], p, entities[o]) for s, p, o in ends if s in entities and o in entities
     ]
@@ -47,13 +48,10 @@ async def outlined(db: GraphDbInterface, client: Client, schema: GraphSchema) ->
     )
 
 
-async def _entities(
-    client: Client, schema: GraphSchema, edges: list[tuple[Any, ...]], known: Mapping[Any, str]
-) -> dict[Any, str]:
-    """Ids of entities by own ids, for the ends of edges that are not known."""
-    lacking = {end for s, _, o in edges for end in (s, o)} - known.keys()
+async def entities_of(client: Client, schema: GraphSchema, own: Collection[Any]) -> dict[Any, str]:
+    """Ids of entities by own ids of their vertices."""
     found: dict[Any, str] = {}
-    for some in chunks(sorted(lacking, key=str)):
+    for some in chunks(sorted(own, key=str)):
         rows = await client.rows(queries.identified(schema, queries.with_own_ids(some)))
         found |= {row[0]: schema.entity_id(row[0], row[2:]) for row in rows}
     return found

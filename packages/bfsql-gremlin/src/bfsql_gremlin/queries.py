@@ -208,8 +208,13 @@ def nodes_of_types(
     """The vertices of these types; of each of `present`, they have at least one property."""
     found = _of_types(schema, source().V(), types)
     for names in present:
-        found = found.or_(*(__.has(name) for name in sorted(names)))
+        found = with_any(found, names)
     return found
+
+
+def with_any(elements: Any, keys: Iterable[str]) -> Any:
+    """The elements with one of these properties."""
+    return elements.or_(*(__.has(key) for key in sorted(keys)))
 
 
 # --- search -----------------------------------------------------------------------

@@ -22,6 +22,8 @@ from bfsql.models.merge import merge_edges, merge_metadata, sorted_union, with_e
 
 ELEMENT = "gremlin:"
 """Prefix of the ids of vertices without an id property; the engine's own id follows."""
+SUPPLIED = "provenance__edges"
+"""Property of a vertex with the edges for which it supplied evidence as a document, as JSON text."""
 INT32, INT64 = 1 << 31, 1 << 63
 
 
@@ -153,6 +155,7 @@ def node_metadata(
     records = []
     for _, properties in vertices:
         own = {k: v for k, v in properties.items() if k != id_property or k in shown}
+        own.pop(SUPPLIED, None)
         records.append(from_properties(own, _unnamed, taken))
     metadata = merge_metadata(records)
     others = {entity_type for entity_type, _ in vertices[1:]} - {vertices[0][0]}

@@ -12,6 +12,7 @@ from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.certificates import make_certificates
 from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.pgbouncer import PgBouncer
@@ -70,6 +71,9 @@ neo4j_server = _one("neo4j", Neo4jServer, "Neo4j Community that lets everybody i
 guarded_neo4j = _one(
     "neo4j", Neo4jServer.with_password, "One that asks for a password; TLS where `openssl` is here."
 )
+tinkergraph = _one("gremlin", GremlinServer, "TinkerGraph, by the plain Gremlin Server.")
+guarded_gremlin = _one("gremlin", GremlinServer.with_password, "One that asks for a password.")
+janusgraph = _one("gremlin", GremlinServer.janusgraph, "JanusGraph in memory, with Lucene.")
 oxigraph = _one("oxigraph", OxigraphServer, "Oxigraph in memory.")
 fuseki = _one("fuseki", FusekiServer, "Fuseki in memory.")
 fuseki_text = _one("fuseki", FusekiServer.with_text, "Fuseki with a text index over labels.")

@@ -69,6 +69,8 @@ TINKER = """\
 gremlin.graph=org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerGraph
 gremlin.tinkergraph.vertexIdManager=LONG
 gremlin.tinkergraph.edgeIdManager=LONG
+gremlin.tinkergraph.graphLocation={folder}/graph.kryo
+gremlin.tinkergraph.graphFormat=gryo
 """
 JANUS = """\
 gremlin.graph=org.janusgraph.core.JanusGraphFactory
@@ -122,6 +124,8 @@ class GremlinServer(Server):
                 java("Gremlin Server"),
                 *JAVA_OPTIONS,
                 f"-Djava.io.tmpdir={folder / 'tmp'}",
+                # For TinkerGraph, which writes its graph to a file when it stops.
+                "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-cp",
                 f"{jars(f'janusgraph-{JANUSGRAPH}')}/*",
@@ -137,6 +141,11 @@ class GremlinServer(Server):
     def janusgraph(cls, folder: Path) -> Self:
         """JanusGraph in memory, with a Lucene index that can be used."""
         return cls(folder, "janusgraph")
+
+    @classmethod
+    def with_password(cls, folder: Path) -> Self:
+        """TinkerGraph on a server that requires a password."""
+        return cls(folder, guarded=True)
 
     @property
     def uri(self) -> str:

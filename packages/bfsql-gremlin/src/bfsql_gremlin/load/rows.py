@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from gremlin_python.statics import long
 
-from bfsql.loading import Staging, batches
+from bfsql.loading import StagedEdge, Staging, batches
 from bfsql.models.json_properties import to_properties
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import as_text, encode, is_text
+from bfsql.models.merge import evidence_items
 from bfsql.models.records import GraphRecord, NodeRecord
 from bfsql_gremlin.discovery import JanusGraphSchema
 from bfsql_gremlin.settings import LABEL, GremlinSettings
-from bfsql_gremlin.values import INT64
+from bfsql_gremlin.values import INT64, SUPPLIED
 
 NODES, EDGES = 500, 100
 """Most vertices and edges written by one request."""
@@ -34,6 +35,11 @@ _JANUSGRAPH_FORBIDS = re.compile(r'[{}"\x1e]')
 _JANUSGRAPH_RESERVES = frozenset({"vertex", "element", "edge", "property", "label", "key"})
 _KINDS = {str: "String", int: "Long", float: "Double", bool: "Boolean"}
 
+_TABLES = """
+CREATE TABLE written (id TEXT PRIMARY KEY, own NOT NULL);
+CREATE TABLE supplied (document TEXT, subject TEXT, predicate TEXT, object TEXT);
+CREATE INDEX supplied_document ON supplied (document);
+"""
 # In the order of the edges of the staging.
 _ENDS = """
 SELECT a.own, b.own FROM edge JOIN node AS x ON x.n = s JOIN predicate USING (p)
@@ -115,7 +121,7 @@ class Names:
 
     def can_name(self, key: str) -> bool:
         """Whether a property can have this name."""
-        if not key or key.startswith("~") or "\0" in key or not is_text(key):
+        if not key or key == SUPPLIED or key.startswith("~") or "\0" in key or not is_text(key):
             return False
         if self.janusgraph is None:
             return True
@@ -133,7 +139,7 @@ class GraphRows:
     """
 
     def __init__(self, staging: Staging, names: Names) -> None:
-        staging.connection.execute("CREATE TABLE written (id TEXT PRIMARY KEY, own NOT NULL)")
+        staging.connection.executescript(_TABLES)
         self._staging = staging
         self._written: deque[tuple[str, Any]] = deque()
         self.names = names
@@ -148,7 +154,7 @@ class GraphRows:
         names.labels |= {name for (name,) in connection.execute(query)}
         records = (
             (one.metadata for one in self._staging.nodes()),
-            (one.metadata for one in self._staging.edges()),
+            map(self._note_evidence, self._staging.edges()),
         )
         if janusgraph:
             self.kinds.update(janusgraph.keys)
@@ -160,6 +166,14 @@ class GraphRows:
                     self.kinds[key] = self.kinds[key] if self._is_fixed(key) else None
         names.types = {one for (one,) in connection.execute("SELECT DISTINCT type FROM described")}
 
+    def _note_evidence(self, edge: StagedEdge) -> dict[str, Any]:
+        """Note which documents supplied evidence of an edge; returns its metadata."""
+        items = evidence_items(edge[:3], edge.metadata)
+        documents = {item["document_id"] for item in items if isinstance(item["document_id"], str)}
+        rows = [(as_text(document), *edge[:3]) for document in sorted(documents)]
+        self._staging.connection.executemany("INSERT INTO supplied VALUES (?, ?, ?, ?)", rows)
+        return edge.metadata
+
     def _is_fixed(self, key: str) -> bool:
         return self.names.janusgraph is not None and key in self.names.janusgraph.keys
 
@@ -168,12 +182,22 @@ class GraphRows:
         settings = self.names.settings
         taken = {settings.id_property, settings.type_property} - {LABEL}
         rows = (
-            VertexRow(node.id, node.entity_type, self._properties(node.metadata, taken))
+            VertexRow(
+                node.id,
+                node.entity_type,
+                self._properties(node.metadata, taken) | self._supplied(node.id),
+            )
             for node in self._staging.nodes()
         )
         for batch in _batches(rows, NODES):
             self._flush()
             yield batch
+
+    def _supplied(self, document: str) -> dict[str, str]:
+        """The property with the edges for which a node supplied evidence."""
+        query = "SELECT subject, predicate, object FROM supplied WHERE document = ?"
+        edges = self._staging.connection.execute(query, (document,)).fetchall()
+        return {SUPPLIED: encode([list(edge) for edge in edges])} if edges else {}
 
     def note_written(self, pairs: Iterable[tuple[str, Any]]) -> None:
         """Store the engine's own ids of nodes by their ids."""

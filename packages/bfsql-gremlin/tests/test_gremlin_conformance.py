@@ -1,0 +1,78 @@
+"""The conformance kit on TinkerGraph, and on JanusGraph, which keeps no graph when it stops."""
+
+import pickle
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, ClassVar
+
+import pytest
+
+from bfsql.models import GraphRecord
+from bfsql_gremlin import GremlinBackend, GremlinSettings
+from bfsql_gremlin.load.loader import load_graph
+from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.servers.gremlin import GremlinServer
+from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite
+from bfsql_test_support.suites.shared_load import LoadedTogether
+from bfsql_testing import Kind
+from bfsql_testing.conformance import EVERYTHING
+
+KEPT = EVERYTHING - {
+    Kind.BINARY,
+    Kind.DANGLING_EDGES,
+    Kind.LONG_IDS,
+    Kind.NUL_CHARACTERS,
+}
+
+
+class GremlinSuite(LoadedTogether, WatchedSuite):
+    """The kit on a server of any engine."""
+
+    keeps = KEPT
+    examples = 30 if THOROUGH else 5
+    held: ClassVar[bytes | None] = None
+    """The records of the last load; nothing else writes here, so the same need no second load."""
+
+    settings: GremlinSettings
+    watched: Any
+
+    def backend_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[GremlinBackend]:
+        return self._opened(records, self.settings)
+
+    def read_only_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[GremlinBackend]:
+        return self._opened(records, self.settings.model_copy(update={"traversal_source": "r"}))
+
+    @asynccontextmanager
+    async def _opened(
+        self, records: Sequence[GraphRecord], settings: GremlinSettings
+    ) -> AsyncIterator[GremlinBackend]:
+        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if wanted != type(self).held:
+            type(self).held = None
+            await load_graph(self.settings, records)
+            type(self).held = wanted
+        backend = await GremlinBackend.open(settings)
+        self.texts = self.watched(backend)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+
+class TestTinkerGraph(GremlinSuite, ServedSuite):
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, tinkergraph: GremlinServer, steps: Any) -> None:
+        self.server = tinkergraph
+        self.watched = steps
+        self.settings = GremlinSettings(uri=[tinkergraph.uri], connect_timeout=60.0)
+
+
+class TestJanusGraph(GremlinSuite):
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, janusgraph: GremlinServer, steps: Any) -> None:
+        self.watched = steps
+        self.settings = GremlinSettings(uri=[janusgraph.uri], connect_timeout=60.0)
