@@ -95,7 +95,8 @@ class GremlinBackend(BatchGraphDb):
         wanted = [name for name in node_types or () if is_text(name)]
         if node_types and not wanted:
             return []
-        return await search(self, self._client, self._schema, query, wanted or None)
+        schema = await self._current()
+        return await search(self, self._client, schema, query, wanted or None)
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted; of a very large graph, those of a sample."""
@@ -110,7 +111,7 @@ class GremlinBackend(BatchGraphDb):
         return self._is_whole
 
     async def _names(self) -> tuple[list[str], list[str]]:
-        types, labels, self._is_whole = await names_in_time(self._client, self._schema)
+        types, labels, self._is_whole = await names_in_time(self._client, await self._current())
         return types, labels
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -142,6 +143,7 @@ class GremlinBackend(BatchGraphDb):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; several vertices with one id are one node."""
+        await self._current()
         types: dict[str, str] = {}
         for chunk in _chunks(ids):
             asked = set(chunk)
@@ -173,7 +175,7 @@ class GremlinBackend(BatchGraphDb):
         """The same edges with the types of both ends, in batches as they arrive."""
         labels = None if predicates is None else sorted(filter(is_text, predicates))
         for chunk in _chunks(ids):
-            part = ring_batches(self._client, self._schema, chunk, labels, direction)
+            part = ring_batches(self._client, await self._current(), chunk, labels, direction)
             async with aclosing(part) as batches:
                 async for rows in batches:
                     yield rows
@@ -188,7 +190,7 @@ class GremlinBackend(BatchGraphDb):
         types = None if entity_types is None else sorted(filter(is_text, entity_types))
         if types == []:
             return
-        schema = self._schema
+        schema = await self._current()
         keys = {one.key for one in conditions}
         present = [stored_names([one.key]) for one in conditions if one.operator != "lacks"]
         found = queries.nodes_of_types(schema, types, present)
@@ -222,19 +224,27 @@ class GremlinBackend(BatchGraphDb):
         """Properties by triple, of `keys` as for nodes; parallel edges are merged."""
         wanted = None if keys is None else sorted(stored_names(merged_from(keys)))
         several: dict[Triple, list[Mapping[str, Any]]] = {}
-        for chunk in _chunks([edge for edge in edges if is_text("".join(edge))]):
-            entities, own = await self._own_ids(chunk)
-            triples = [one for one in chunk if one[0] in own and one[2] in own]
-            for subject, label, obj, rows in await self._edges_with_properties(
-                triples, own, wanted
-            ):
-                edge = (entities[subject], label, entities[obj])
-                several.setdefault(edge, []).append(properties_of(rows))
-        asked = set(edges)
-        merged = {edge: edge_metadata(each) for edge, each in several.items() if edge in asked}
+        asked = sorted({edge for edge in edges if is_text("".join(edge))})
+        for chunk in chunks(asked, queries.EDGES):  # sorted, so that edges of a hub are together
+            own = await self._own_ids({end for s, _, o in chunk for end in (s, o)})
+            own_edges = {
+                (subject, edge[1], obj): edge
+                for edge in chunk
+                for subject in own.get(edge[0], ())
+                for obj in own.get(edge[2], ())
+            }
+            for *ends, rows in await self._edges_with_properties(list(own_edges), wanted):
+                several.setdefault(own_edges[tuple(ends)], []).append(properties_of(rows))
+        merged = {edge: edge_metadata(each) for edge, each in several.items()}
         return merged if keys is None else only(merged, keys)
 
     # --- parts --------------------------------------------------------------
+
+    async def _current(self) -> GraphSchema:
+        """The schema, which is read again as long as the graph is empty."""
+        if self._schema.is_empty:
+            self._schema = await discover(self._client)
+        return self._schema
 
     async def _found(self, ids: Sequence[str]) -> AsyncGenerator[tuple[Any, str, str]]:
         """Own id, id and type of the vertices that may have these ids."""
@@ -250,7 +260,7 @@ class GremlinBackend(BatchGraphDb):
         if found is None:
             return {}
         keys = sorted(stored_names(["provenance"]))
-        shown = queries.properties(keys, queries.as_is, nested=False)
+        shown = queries.properties(keys, as_is, nested=False)
         edges = queries.with_any(found.both_e(), keys).dedup().limit(MAX_EVIDENCE + 1)
         rows = await self._client.rows(queries.edge_rows(edges, m=shown))
         entities = await entities_of(
@@ -268,43 +278,37 @@ class GremlinBackend(BatchGraphDb):
         texts = [value for row in rows for _, value, *_ in row[2] if isinstance(value, str)]
         return {(s, p, o) for text in texts for s, p, o in json.loads(text)}
 
-    async def _own_ids(
-        self, edges: Sequence[Triple]
-    ) -> tuple[dict[Any, str], dict[str, list[Any]]]:
-        """The ids of the ends of edges by own ids of their vertices, and the reverse."""
-        entities: dict[Any, str] = {}
+    async def _own_ids(self, ids: Collection[str]) -> dict[str, list[Any]]:
+        """The own ids of the vertices of some nodes."""
         own: dict[str, list[Any]] = {}
-        ends = sorted({end for s, _, o in edges for end in (s, o)})
-        for chunk in _chunks(ends):
+        for chunk in _chunks(sorted(ids)):
             async for vertex, entity_id, _ in self._found(chunk):
-                entities[vertex] = entity_id
                 own.setdefault(entity_id, []).append(vertex)
-        return entities, own
+        return own
 
     async def _edges_with_properties(
-        self, triples: Sequence[Triple], own: Mapping[str, list[Any]], wanted: Sequence[str] | None
+        self, edges: Sequence[tuple[Any, str, Any]], wanted: Sequence[str] | None
     ) -> list[list[Any]]:
-        if not triples:
+        """Rows of own id, label, own id and properties; as `_vertices_with_properties`."""
+        if not edges:
             return []
-        subjects = list(dict.fromkeys(v for s, _, _ in triples for v in own[s]))
-        objects = list(dict.fromkeys(v for _, _, o in triples for v in own[o]))
-        labels = sorted({p for _, p, _ in triples})
+        subjects, labels, objects = (list(dict.fromkeys(ends)) for ends in zip(*edges, strict=True))
+        asked = set(edges)
 
         async def ask(form: queries.Step) -> list[list[Any]]:
             shown = queries.properties(wanted, form, nested=False)
-            found = queries.edges_between(subjects, labels, objects)
-            return await self._client.rows(queries.edge_rows(found, m=shown))
+            found = queries.edges_between(self._schema, subjects, labels, objects)
+            rows = await self._client.rows(queries.edge_rows(found, m=shown))
+            return [row for row in rows if tuple(row[:3]) in asked]
 
         try:
             return await ask(as_is)
         except Unread:
-            if len(triples) == 1:
+            if len(edges) == 1:
                 return await _first_readable(ask)
-        half = len(triples) // 2
-        parts = triples[:half], triples[half:]
-        return [
-            row for part in parts for row in await self._edges_with_properties(part, own, wanted)
-        ]
+        half = len(edges) // 2
+        parts = edges[:half], edges[half:]
+        return [row for part in parts for row in await self._edges_with_properties(part, wanted)]
 
     async def _vertices_with_properties(
         self, ids: Sequence[str], wanted: Sequence[str] | None
@@ -334,7 +338,7 @@ class GremlinBackend(BatchGraphDb):
 
     def _metadata(self, vertices: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         shown = {*self._settings.name_property, *self._settings.alias_property}
-        return node_metadata(sorted(vertices, key=_type), self._schema.id_property, shown)
+        return node_metadata(sorted(vertices, key=_type), self._schema.taken, shown)
 
     def _node(self, row: Sequence[Any], keys: Collection[str]) -> Node:
         """A node from a row of `nodes_stream`."""

@@ -31,15 +31,19 @@ async def discover(client: Client) -> GraphSchema:
     bare = GraphSchema(id_property, type_property)
     rows = await client.rows(queries.identified(bare, queries.source().V().limit(SAMPLE)))
     values = [row[2] for row in rows if len(row) > 2]  # noqa: PLR2004 - own id and type
+    numbers = [row[0] for row in rows[:1] if kind_of(row[0]) == "number"]
+    as_long = queries.with_own_ids(bare, numbers).count()
     index = await janusgraph(client)
     schema = GraphSchema(
         id_property,
         type_property,
         id_kinds=frozenset(map(kind_of, values)) or frozenset({"text"}),
-        own_kinds=frozenset(kind_of(row[0]) for row in rows) or frozenset({"number", "text"}),
+        own_kinds=frozenset(kind_of(row[0]) for row in rows),
         text_keys=frozenset(index.text_keys) if index else frozenset(),
         indexed=index.finds(id_property) if index and id_property else None,
+        own_long=not numbers or await client.rows(as_long) != [0],
         nested=await _has_nested_properties(client),
+        is_empty=not rows,
         labels=tuple(index.labels) if index else (),
     )
     _log_warnings(client, schema, len(rows), len(values))

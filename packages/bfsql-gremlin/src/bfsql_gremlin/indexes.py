@@ -14,7 +14,9 @@ from bfsql_gremlin.discovery import JanusGraphSchema, janusgraph
 from bfsql_gremlin.settings import OWN_ID, GremlinSettings
 
 PREFIX = "bfsql_"
-"""How the names of indexes begin."""
+"""How the names of indexes of equal values begin."""
+NAMES = "bfsqlNames"
+"""The mixed index on names; Lucene takes only letters and digits."""
 
 
 async def prepare(settings: GremlinSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
@@ -56,7 +58,7 @@ def lacking(settings: GremlinSettings, schema: JanusGraphSchema) -> list[str]:
     names = searched(settings)
     if settings.search == "index" and schema.backend and not schema.text_keys:
         found = [name for name in names if schema.keys.get(name, "String") == "String"]
-        scripts.append(_script(PREFIX + "names", found, schema.backend, schema))
+        scripts.append(_script(NAMES, found, schema.backend, schema))
     return scripts
 
 
@@ -76,15 +78,10 @@ def _script(index: str, keys: Iterable[str], backend: str | None, schema: JanusG
         schema: What is there. Vertices that have one of the properties already are added.
     """
     found = list(keys)
-    lines = [
-        "graph = g.getGraph(); graph.tx().rollback(); m = graph.openManagement()",
-        *(
-            "k{0} = m.getPropertyKey({1}) ?: m.makePropertyKey({1}).dataType(String.class).make()".format(
-                n, quoted(key)
-            )
-            for n, key in enumerate(found)
-        ),
-    ]
+    lines = ["graph = g.getGraph(); graph.tx().rollback(); m = graph.openManagement()"]
+    for n, name in enumerate(map(quoted, found)):
+        made = f"m.makePropertyKey({name}).dataType(String.class).make()"
+        lines.append(f"k{n} = m.getPropertyKey({name}) ?: {made}")
     mapping = ", org.janusgraph.core.schema.Mapping.TEXTSTRING.asParameter()" if backend else ""
     added = "".join(f".addKey(k{n}{mapping})" for n in range(len(found)))
     end = f".buildMixedIndex({quoted(backend)})" if backend else ".buildCompositeIndex()"
@@ -93,10 +90,10 @@ def _script(index: str, keys: Iterable[str], backend: str | None, schema: JanusG
     lines.append("m.commit()")
     if any(key in schema.keys for key in found):
         status = "org.janusgraph.core.schema.SchemaStatus"
+        awaited = f"awaitGraphIndexStatus(graph, {quoted(index)})"
         lines += [
             "manager = org.janusgraph.graphdb.database.management.ManagementSystem",
-            f"manager.awaitGraphIndexStatus(graph, {quoted(index)})"
-            f".status({status}.REGISTERED, {status}.ENABLED).call()",
+            f"manager.{awaited}.status({status}.REGISTERED, {status}.ENABLED).call()",
             "m = graph.openManagement(); reindex = org.janusgraph.core.schema.SchemaAction.REINDEX",
             f"m.updateIndex(m.getGraphIndex({quoted(index)}), reindex).get()",
             "m.commit()",

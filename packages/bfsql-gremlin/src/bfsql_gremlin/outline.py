@@ -52,7 +52,7 @@ async def entities_of(client: Client, schema: GraphSchema, own: Collection[Any])
     """Ids of entities by own ids of their vertices."""
     found: dict[Any, str] = {}
     for some in chunks(sorted(own, key=str)):
-        rows = await client.rows(queries.identified(schema, queries.with_own_ids(some)))
+        rows = await client.rows(queries.identified(schema, queries.with_own_ids(schema, some)))
         found |= {row[0]: schema.entity_id(row[0], row[2:]) for row in rows}
     return found
 

@@ -20,6 +20,7 @@ from gremlin_python.process.anonymous_traversal import traversal
 from gremlin_python.process.graph_traversal import GraphTraversal, __
 from gremlin_python.process.strategies import ReadOnlyStrategy
 from gremlin_python.process.traversal import Column, P, T
+from gremlin_python.statics import long
 from gremlin_python.structure.graph import Graph
 
 from bfsql.models.records import EdgeDirection
@@ -27,6 +28,8 @@ from bfsql_gremlin.values import ELEMENT, candidates, id_text
 
 CHUNK = 2_500
 """Most keys in one traversal."""
+EDGES = 500
+"""Most edges whose properties are read by one traversal."""
 FOUND = 60
 """Most hits of each comparison of a search."""
 
@@ -50,10 +53,19 @@ class GraphSchema:
     """Properties that a mixed index of JanusGraph finds by their words."""
     indexed: bool | None = None
     """Whether an index finds ids; None if that is not known."""
+    own_long: bool = True
+    """Whether own ids that are numbers have 64 bits, for engines that distinguish them."""
     nested: bool = True
     """Whether properties may have properties."""
+    is_empty: bool = False
+    """Whether the graph had no vertex, so that the kinds of ids are not known."""
     labels: tuple[str, ...] = ()
     """Edge labels of JanusGraph's schema, which also has labels without edges."""
+
+    @property
+    def taken(self) -> set[str]:
+        """The properties that hold id and type."""
+        return {key for key in (self.id_property, self.type_property) if key is not None}
 
     def entity_id(self, own: Any, value: Sequence[Any]) -> str:
         """The id of an entity, from the engine's own id and the values of the id property."""
@@ -91,9 +103,14 @@ def vertices(schema: GraphSchema, ids: Collection[str]) -> Any:
     return source().V(*own).dedup() if own else None
 
 
-def with_own_ids(own: Collection[Any]) -> Any:
-    """The vertices with these own ids of the engine."""
-    return source().V(*own)
+def with_own_ids(schema: GraphSchema, own: Collection[Any]) -> Any:
+    """The vertices with these own ids of the engine, as it has sent them."""
+    return source().V(*(own_value(schema, one) for one in own))
+
+
+def own_value(schema: GraphSchema, own: Any) -> Any:
+    """An own id as an argument."""
+    return long(own) if schema.own_long and type(own) is int else own
 
 
 def identified(schema: GraphSchema, start: Any, **more: Any) -> Any:
@@ -162,11 +179,25 @@ def _adjacent(edges: GraphTraversal, far: GraphTraversal) -> GraphTraversal:
 
 
 def edges_between(
-    subjects: Collection[Any], labels: Collection[str], objects: Collection[Any]
+    schema: GraphSchema,
+    subjects: Collection[Any],
+    labels: Collection[str],
+    objects: Collection[Any],
 ) -> Any:
-    """The edges with these labels that lead from some vertices to others, by own ids."""
-    leaving = with_own_ids(subjects).out_e(*labels)
-    return leaving.filter_(__.in_v().has_id(P.within(list(objects))))
+    """The edges with these labels that lead from some vertices to others, by own ids.
+
+    Servers compare each far end with each of the wanted ones, so the search starts at the side with
+    more vertices: of the edges of a hub, it starts at the other ends.
+    """
+    if len(objects) > len(subjects):
+        entering = with_own_ids(schema, objects).in_e(*labels)
+        return entering.filter_(__.out_v().has_id(P.within(_all(schema, subjects))))
+    leaving = with_own_ids(schema, subjects).out_e(*labels)
+    return leaving.filter_(__.in_v().has_id(P.within(_all(schema, objects))))
+
+
+def _all(schema: GraphSchema, own: Collection[Any]) -> list[Any]:
+    return [own_value(schema, one) for one in own]
 
 
 def edge_rows(edges: Any, **more: Any) -> Any:
@@ -213,8 +244,11 @@ def nodes_of_types(
 
 
 def with_any(elements: Any, keys: Iterable[str]) -> Any:
-    """The elements with one of these properties."""
-    return elements.or_(*(__.has(key) for key in sorted(keys)))
+    """The elements with one of these properties.
+
+    JanusGraph combines two `or` steps in a row wrongly, so this is none.
+    """
+    return elements.filter_(__.properties(*sorted(keys)))
 
 
 # --- search -----------------------------------------------------------------------

@@ -76,8 +76,7 @@ class _Ring:
         own, kind = row[0], str(row[1])
         if len(row) < _VERTEX or not isinstance(row[2], dict):
             far = self._far[own] = (self._schema.entity_id(own, row[2:]), kind)
-            for node, node_type, predicate, leaves in self.waiting.pop(own, ()):
-                self.edges.append(_edge(node, node_type, predicate, leaves, far))
+            self.edges += [_edge(far, *one) for one in self.waiting.pop(own, ())]
             return
         node = self._schema.entity_id(own, row[4:])
         if node not in self._asked:
@@ -90,11 +89,15 @@ class _Ring:
                         waiting = self.waiting.setdefault(other, [])
                         waiting.append((node, kind, predicate, leaves))
                     else:
-                        self.edges.append(_edge(node, kind, predicate, leaves, known))
+                        self.edges.append(_edge(known, node, kind, predicate, leaves))
 
 
 def _edge(
-    node: str, node_type: str, predicate: str, leaves: bool, far: tuple[str, str]
+    far: tuple[str, str],
+    node: str,
+    node_type: str,
+    predicate: str,
+    leaves: bool,  # noqa: FBT001 - a column of a row
 ) -> TypedTriple:
     other, other_type = far
     if leaves:

@@ -23,7 +23,7 @@ from bfsql.models.merge import merge_edges, merge_metadata, sorted_union, with_e
 ELEMENT = "gremlin:"
 """Prefix of the ids of vertices without an id property; the engine's own id follows."""
 SUPPLIED = "provenance__edges"
-"""Property of a vertex with the edges for which it supplied evidence as a document, as JSON text."""
+"""Property of a vertex with the edges for which it supplied evidence as a document, in JSON."""
 INT32, INT64 = 1 << 31, 1 << 63
 
 
@@ -141,20 +141,19 @@ def properties_of(rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
 
 def node_metadata(
     vertices: Sequence[tuple[str, Mapping[str, Any]]],
-    id_property: str | None,
+    taken: Collection[str],
     shown: Collection[str],
 ) -> dict[str, Any]:
     """The metadata of a node.
 
     Args:
         vertices: Type and properties of each vertex with its id, in the order of their types.
-        id_property: The property that holds the id, which is not metadata.
+        taken: The properties that hold the id and the type, which are not metadata.
         shown: Properties that are metadata even if they hold the id.
     """
-    taken = () if id_property is None else (id_property,)
     records = []
     for _, properties in vertices:
-        own = {k: v for k, v in properties.items() if k != id_property or k in shown}
+        own = {k: v for k, v in properties.items() if k not in taken or k in shown}
         own.pop(SUPPLIED, None)
         records.append(from_properties(own, _unnamed, taken))
     metadata = merge_metadata(records)

@@ -8,14 +8,15 @@ from typing import Any
 from gremlin_python.process.graph_traversal import __
 from gremlin_python.process.traversal import Column, Merge, T
 
-from bfsql.errors import StoreUnavailable
+from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading import Staging
 from bfsql.models.load import LoadOptions
 from bfsql_gremlin import queries
-from bfsql_gremlin.connection import Client
+from bfsql_gremlin.connection import Client, place
 from bfsql_gremlin.discovery import janusgraph
 from bfsql_gremlin.indexes import lacking
 from bfsql_gremlin.load.rows import EdgeRow, GraphRows, VertexRow
+from bfsql_gremlin.queries import GraphSchema
 from bfsql_gremlin.settings import LABEL
 
 DELETED = 5_000
@@ -140,12 +141,19 @@ class GraphWriter:
         They are not looked up as vertices are: that would read the edges of a hub for each of them.
         """
         try:
-            await self.client.rows(_edges(batch), again=False)
+            written = await self.client.rows(_edges(batch), again=False)
         except StoreUnavailable:
             last = batch[-1]
-            there = queries.edges_between([last.subject], [last.label], [last.object])
-            if not await self.client.rows(there.limit(1).label()):
-                await self.client.rows(_edges(batch), again=False)
+            ends = [last.subject], [last.label], [last.object]
+            there = queries.edges_between(GraphSchema(None, None), *ends).limit(1).count()
+            written = await self.client.rows(there)
+            if written == [0]:
+                written = await self.client.rows(_edges(batch), again=False)
+        if written != [1]:
+            raise StoreError(
+                f"{place(self.client.settings)} did not find vertices that this load has written, "
+                "so their edges are missing. Another program may be writing to the graph."
+            )
 
 
 def _edges(batch: Sequence[EdgeRow]) -> Any:
