@@ -34,6 +34,7 @@ ROWS = 2_000
 
 _OK, _EMPTY, _PARTIAL = 200, 204, 206
 _UNAUTHORIZED, _AUTHENTICATE, _TIMEOUT, _UNSENDABLE, _SERVER_ERROR = 401, 407, 598, 599, 500
+_STORAGE = ("backend exception", "Could not call index")  # JanusGraph without a quorum
 _CLOSING = 1.0  # seconds to wait for a server that is asked to close a connection
 
 
@@ -378,7 +379,9 @@ class Client:
             )
         if code == _UNSENDABLE:
             return Unread(f"{where} cannot send a value of a rare type: {why}.")
-        return _Refused(code, why)
+        if code == _SERVER_ERROR:  # a server that is stopping answers with it, too
+            return _Refused(why)
+        return StoreError(f"{where} refused: {why} ({code}).")
 
     def _failure(self, failures: list[Exception]) -> StoreError:
         """The error for the operator after the last server failed."""
@@ -387,10 +390,14 @@ class Client:
         last = failures[-1]
         if isinstance(last, _Refused):
             where = place(self.settings)
-            if last.code == _SERVER_ERROR and len(failures) > 1:
-                # Each of several servers: a shared storage that does not answer looks like this.
-                return StoreUnavailable(f"{where} could not answer: {last.why} ({last.code}).")
-            return StoreError(f"{where} refused: {last.why} ({last.code}).")
+            if any(words in str(last) for words in _STORAGE):
+                return StoreUnavailable(
+                    f"{where} cannot reach its storage: {last}. Check that enough members of the "
+                    "cluster run; the same call works again once they do."
+                )
+            if len(failures) > 1:
+                return StoreUnavailable(f"{where} could not answer: {last}.")
+            return StoreError(f"{where} refused: {last} ({_SERVER_ERROR}).")
         several = len(self.settings.uri) > 1
         return StoreUnavailable(
             f"{place(self.settings)} does not answer: {last}. "
@@ -400,12 +407,7 @@ class Client:
 
 
 class _Refused(Exception):
-    """An answer with an error; `why` are the server's words."""
-
-    def __init__(self, code: int, why: str) -> None:
-        super().__init__(why)
-        self.code = code
-        self.why = why
+    """An answer with the error 500, in the server's words."""
 
 
 def place(settings: GremlinSettings) -> str:

@@ -1,17 +1,15 @@
-"""Servers of the test session that speak Gremlin: TinkerGraph, JanusGraph and ArcadeDB in memory."""
+"""Servers of the test session that speak Gremlin: TinkerGraph and JanusGraph, in memory."""
 
 from __future__ import annotations
 
-import asyncio
-import os
+import json
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.servers.maven import JAVA_OPTIONS, Artifact, fetch, java
 from bfsql_test_support.servers.port import HOST, answers, free_port
 from bfsql_test_support.servers.process import Server, ServerProcess
-from bfsql_test_support.servers.unavailable import Unavailable
 
 TINKERPOP, JANUSGRAPH, ARCADEDB = "3.7.3", "1.1.0", "25.3.1"
 USER = "reader"
@@ -44,11 +42,13 @@ threadPoolWorker: 2
 maxContentLength: 10485760
 channelizer: org.apache.tinkerpop.gremlin.server.channel.{channelizer}
 {manager}graphs: {{graph: {folder}/graph.properties}}
-scriptEngines: {{gremlin-groovy: {{plugins: {{
-  {plugin}
-  org.apache.tinkerpop.gremlin.server.jsr223.GremlinServerGremlinPlugin: {{}},
-  org.apache.tinkerpop.gremlin.jsr223.ImportGremlinPlugin: {{classImports: [java.lang.Math]}},
-  org.apache.tinkerpop.gremlin.jsr223.ScriptFileGremlinPlugin: {{files: [{folder}/init.groovy]}}}}}}}}
+scriptEngines:
+  gremlin-groovy:
+    plugins:
+      {plugin}: {{}}
+      org.apache.tinkerpop.gremlin.server.jsr223.GremlinServerGremlinPlugin: {{}}
+      org.apache.tinkerpop.gremlin.jsr223.ImportGremlinPlugin: {{classImports: [java.lang.Math]}}
+      org.apache.tinkerpop.gremlin.jsr223.ScriptFileGremlinPlugin: {{files: [{folder}/init.groovy]}}
 serializers:
   - className: org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1
     config: {{ioRegistries: [{registries}]}}
@@ -60,6 +60,13 @@ authentication:
   authenticator: org.apache.tinkerpop.gremlin.server.auth.SimpleAuthenticator
   config: {{credentialsDb: {folder}/users.properties}}
 """
+# The graph of the logins, with the password as bcrypt hashes it.
+USERS = """\
+gremlin.graph=org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerGraph
+gremlin.tinkergraph.graphLocation={folder}/users.json
+gremlin.tinkergraph.graphFormat=graphson
+"""
+HASH = "$2a$04$cs8u.4RH7IxHYN3zPsspmeeyIL/.BNewpS9zSdL8J11q.y76Wb96m"
 INIT = """\
 def globals = [:]
 globals << [g : traversal().withEmbedded(graph)]
@@ -106,7 +113,7 @@ class GremlinServer(Server):
             folder=folder,
             channelizer="WsAndHttpChannelizer",
             manager="graphManager: org.janusgraph.graphdb.management.JanusGraphManager\n" * janus,
-            plugin=f"{janus_plugin if janus else tinker_plugin}: {{}},",
+            plugin=janus_plugin if janus else tinker_plugin,
             registries="org.janusgraph.graphdb.tinkerpop.JanusGraphIoRegistry"
             if janus
             else "org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerIoRegistryV3",
@@ -116,6 +123,15 @@ class GremlinServer(Server):
         (folder / "server.yaml").write_text(text)
         (folder / "init.groovy").write_text(INIT)
         (folder / "graph.properties").write_text((JANUS if janus else TINKER).format(folder=folder))
+        if guarded:
+            names = {"username": USER, "password": HASH}
+            properties = {
+                name: [{"id": {"@type": "g:Int64", "@value": n}, "value": value}]
+                for n, (name, value) in enumerate(names.items(), 2)
+            }
+            user = {"id": {"@type": "g:Int64", "@value": 1}, "label": "user"}
+            (folder / "users.json").write_text(json.dumps(user | {"properties": properties}))
+            (folder / "users.properties").write_text(USERS.format(folder=folder))
         main = "org.janusgraph.graphdb.server.JanusGraphServer"
         if not janus:
             main = "org.apache.tinkerpop.gremlin.server.GremlinServer"

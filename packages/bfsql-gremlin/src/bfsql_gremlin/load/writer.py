@@ -94,11 +94,12 @@ class GraphWriter:
 
     async def _clear(self) -> None:
         # Edges first, since deleting a hub together with them would be one huge transaction.
-        g = queries.source
-        for some in (lambda g: g.E(), lambda g: g.V()):
-            while await self.client.rows(some(g()).limit(1).label()):
+        for elements in ("E", "V"):
+            some = getattr(queries.source(), elements)().limit(1).label()
+            drop = getattr(queries.source(read_only=False), elements)().limit(DELETED).drop()
+            while await self.client.rows(some):
                 self._deleting = True
-                await self.client.rows(some(g(read_only=False)).limit(DELETED).drop())
+                await self.client.rows(drop)
 
     async def _make_schema(self, rows: GraphRows) -> None:
         """Make the names of JanusGraph that are new, and the indexes that it lacks."""
