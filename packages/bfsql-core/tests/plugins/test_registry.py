@@ -57,7 +57,7 @@ def test_an_unknown_backend_names_the_installed_ones(site: Path) -> None:
         load("tyo")
 
 
-@pytest.mark.parametrize("name", ["postgres", "sparql", "neo4j", "jsonld"])
+@pytest.mark.parametrize("name", ["postgres", "sparql", "neo4j", "gremlin", "jsonld"])
 def test_a_known_backend_that_is_missing_names_what_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -318,7 +318,7 @@ class Client:
             async with asyncio.timeout_at(min(ends, limit)):
                 socket = await self._session.ws_connect(
                     uri,
-                    headers=self._signature(uri),
+                    headers=await self._signature(uri),
                     ssl=self._ssl,
                     autoping=False,
                     max_msg_size=0,  # the server decides how much it puts in a message
@@ -340,12 +340,12 @@ class Client:
             raise Lost(_brief(str(error)) or type(error).__name__) from error
         return Connection(socket, replica)
 
-    def _signature(self, uri: str) -> dict[str, str]:
+    async def _signature(self, uri: str) -> dict[str, str]:
         if self.settings.aws_region is None:
             return {}
         from bfsql_gremlin.sigv4 import signed_headers
 
-        return signed_headers(uri, self.settings.aws_region)
+        return await asyncio.to_thread(signed_headers, uri, self.settings.aws_region)
 
     def _change_replica(self, failed: int) -> None:
         """Use the next replica, unless another request has changed it already."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.port import HOST
@@ -75,6 +76,15 @@ async def on_oxigraph(server: OxigraphServer) -> AsyncIterator[Place]:
         )
     finally:
         server.clear()
+
+
+@asynccontextmanager
+async def on_gremlin(server: GremlinServer) -> AsyncIterator[Place]:
+    """A server, which `GREMLIN_URI` names; the page replaces its graph."""
+    yield Place(
+        variables={"GREMLIN_URI": server.uri},
+        address=("localhost:8182", f"{HOST}:{server.port}"),
+    )
 
 
 def _clear(server: Neo4jServer) -> None:

@@ -32,7 +32,7 @@ from bfsql.plugins.declaration import BackendPlugin
 from bfsql.plugins.distributions import BACKENDS, Installed, PluginState, plugins_of
 from bfsql.settings import BackendSettings
 
-KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
+KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "gremlin", "jsonld")
 """Backends with a distribution `bfsql-<name>` of this project."""
 
 

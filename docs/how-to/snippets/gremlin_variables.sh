@@ -1,0 +1,1 @@
+export GREMLIN_URI=ws://localhost:8182/gremlin

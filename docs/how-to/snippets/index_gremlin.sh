@@ -1,0 +1,1 @@
+bfsql index --backend gremlin

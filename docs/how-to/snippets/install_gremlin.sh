@@ -1,0 +1,1 @@
+pip install bfsql-core bfsql-gremlin

@@ -1,0 +1,1 @@
+bfsql load people-and-films.csv credits.csv --backend gremlin --replace

@@ -1,0 +1,1 @@
+bfsql search-entities "nora efron" --backend gremlin

@@ -1,0 +1,1 @@
+bfsql serve --backend gremlin
