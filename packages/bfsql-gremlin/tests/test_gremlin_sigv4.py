@@ -82,7 +82,7 @@ async def test_the_request_for_a_websocket_is_signed_for_its_host() -> None:
     runner, port = web.AppRunner(app), free_port()
     await runner.setup()
     await web.TCPSite(runner, HOST, port).start()
-    with pytest.raises(StoreError, match="HTTP status 403.*--aws-region"):
+    with pytest.raises(StoreError, match=r"HTTP status 403.*--aws-region"):
         await GremlinBackend.create(f"ws://{HOST}:{port}/gremlin", aws_region="us-east-1")
     await runner.cleanup()
     [headers] = seen

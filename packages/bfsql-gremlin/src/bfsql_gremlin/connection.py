@@ -137,6 +137,7 @@ class Client:
         await asyncio.gather(*self._closing, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(0)  # sockets are closed by the next iteration of the loop
 
     async def rows(self, traversal: Any, *, again: bool = True) -> list[Any]:
         """All results of a traversal; raises as `stream`.

@@ -287,7 +287,7 @@ def edge_labels() -> Any:
 
 def type_names(schema: GraphSchema, some: Any) -> Any:
     """The types of some vertices."""
-    return some.map_(_step(type_of(schema))).dedup()
+    return some.map(_step(type_of(schema))).dedup()
 
 
 def label_names(some: Any) -> Any:
@@ -299,9 +299,9 @@ def edge_counts(schema: GraphSchema) -> Any:
     """`[[type, label, type], number]` of all edges."""
     relation = (
         __.project("s", "p", "o")
-        .by(__.out_v().map_(_step(type_of(schema))))
+        .by(__.out_v().map(_step(type_of(schema))))
         .by(T.label)
-        .by(__.in_v().map_(_step(type_of(schema))))
+        .by(__.in_v().map(_step(type_of(schema))))
     )
     pair = source().E().group_count().by(relation).unfold().project("r", "n")
     return (

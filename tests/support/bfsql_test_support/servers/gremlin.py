@@ -40,6 +40,7 @@ evaluationTimeout: 30000
 gremlinPool: 4
 threadPoolWorker: 2
 maxContentLength: 10485760
+enableAuditLog: true
 channelizer: org.apache.tinkerpop.gremlin.server.channel.{channelizer}
 {manager}graphs: {{graph: {folder}/graph.properties}}
 scriptEngines:
@@ -143,6 +144,7 @@ class GremlinServer(Server):
                 # For TinkerGraph, which writes its graph to a file when it stops.
                 "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                "-Dorg.slf4j.simpleLogger.log.audit=info",  # every request
                 "-cp",
                 f"{jars(f'janusgraph-{JANUSGRAPH}')}/*",
                 main,

@@ -1,0 +1,224 @@
+"""Rings: one request a chunk of ids, what the server filters, hubs, many ids, and search."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from bfsql import call
+from bfsql.abc import normalized
+from bfsql.errors import StoreError
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_gremlin import GremlinBackend, GremlinSettings, outline
+from bfsql_gremlin.load.loader import load_graph
+from bfsql_gremlin.rings import ring_batches
+from bfsql_test_support.servers.gremlin import GremlinServer
+
+LEAVES = 20_000
+HUB = (
+    "h = g.V().has('entity_id', 'hub').next(); "
+    f"(1..{LEAVES}).each {{ n -> l = graph.addVertex(label, 'Leaf', 'entity_id', 'leaf' + n); "
+    "n % 2 ? h.addEdge('to', l) : l.addEdge('of', h) }; 1"
+)
+GRAPH: list[GraphRecord] = [
+    NodeRecord("hub", "Hub", {"name": "The Hub"}),
+    *(
+        NodeRecord(f"n{i}", "T", {"name": f"Number {i}", "synonyms": [f"no. {i}"]})
+        for i in range(9)
+    ),
+    *(EdgeRecord(f"n{i}", ("even", "odd")[i % 2], f"n{(i + 1) % 9}") for i in range(9)),
+]
+
+
+@pytest.fixture(scope="module", params=["tinkergraph", "janusgraph"])
+def settings(request: pytest.FixtureRequest) -> GremlinSettings:
+    """Settings of each engine."""
+    return GremlinSettings(uri=[request.getfixturevalue(request.param).uri])
+
+
+@pytest.fixture
+async def opened(settings: GremlinSettings) -> AsyncIterator[GremlinBackend]:
+    """A backend on `GRAPH`."""
+    await load_graph(settings, GRAPH)
+    opened = await GremlinBackend.open(settings)
+    yield opened
+    await opened.close()
+
+
+async def test_a_ring_is_one_request_with_the_types_of_both_ends(
+    opened: GremlinBackend, steps: Any
+) -> None:
+    sent = steps(opened)
+    found = [row async for rows in opened.edges_stream(["n0", "n1"]) for row in rows]
+    assert set(found) == {
+        ("n0", "even", "n1", "T", "T"),
+        ("n1", "odd", "n2", "T", "T"),
+        ("n8", "even", "n0", "T", "T"),
+    }
+    assert len(sent) == 1
+
+
+async def test_predicates_and_direction_are_decided_by_the_server(
+    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of other edges never arrive."""
+    got: list[Any] = []
+    stream = opened._client.stream
+
+    async def watched(traversal: Any, **rest: Any) -> Any:
+        async with aclosing(stream(traversal, **rest)) as parts:
+            async for part in parts:
+                got.extend(part)
+                yield part
+
+    monkeypatch.setattr(opened._client, "stream", watched)
+    assert await opened.edges_batch(["n1"], predicates=["odd"]) == [("n1", "odd", "n2")]
+    assert len(got) == 2
+    got.clear()
+    assert await opened.edges_batch(["n1"], direction="in") == [("n0", "even", "n1")]
+    assert len(got) == 2
+    got.clear()
+    assert await opened.edges_batch(["n1"], predicates=["no such"]) == []
+    assert await opened.edges_batch(["n1"], predicates=[]) == []
+
+
+async def test_a_tool_call_takes_few_round_trips(opened: GremlinBackend, steps: Any) -> None:
+    async with open_graph(opened) as graph:
+        await graph.describe_schema()
+        sent = steps(opened)
+        for hops in (1, 2, 3):
+            sent.clear()
+            await graph.bfs_query([f"n{hops}"], max_hops=hops)
+            assert len(sent) <= hops + 6
+
+
+async def test_ten_thousand_ids_are_looked_up_in_chunks(opened: GremlinBackend, steps: Any) -> None:
+    sent = steps(opened)
+    ids = [*(f"unknown {i}" for i in range(10_000)), "n3", "hub"]
+    assert {node.id for node in await opened.get_nodes_batch(ids)} == {"n3", "hub"}
+    assert len(sent) == 5
+    assert len(await opened.edges_batch(ids)) == 2
+
+
+async def test_a_hub_arrives_in_batches_and_whole(opened: GremlinBackend, script: Any) -> None:
+    await script(opened._settings, HUB)
+    batches = [len(rows) async for rows in opened.edges_stream(["hub"])]
+    assert sum(batches) == LEAVES
+    assert len(batches) > 1
+    with call.scope(seconds=30) as scope:
+        assert len(await opened.edges_batch(["hub"], direction="out")) == LEAVES // 2
+        assert not scope.omissions
+    some = [("hub", "to", f"leaf{n}") for n in range(1, 600, 2)]
+    assert len(await opened.metadata_for_edges_batch(some)) == len(some)
+
+
+async def test_a_far_end_that_is_missing_is_an_error(
+    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a member of the cluster lagged behind."""
+    stream = opened._client.stream
+
+    async def lagging(traversal: Any, **rest: Any) -> Any:
+        async with aclosing(stream(traversal, **rest)) as parts:
+            async for part in parts:
+                yield part[:-1]
+
+    monkeypatch.setattr(opened._client, "stream", lagging)
+    with pytest.raises(StoreError, match=r"left 1 far ends .* by quorum"):
+        [rows async for rows in ring_batches(opened._client, opened._schema, ["n0"])]
+
+
+async def test_far_ends_may_arrive_first(
+    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = opened._client.stream
+
+    async def reversed_(traversal: Any, **rest: Any) -> Any:
+        async with aclosing(stream(traversal, **rest)) as parts:
+            async for part in parts:
+                yield part[::-1]
+
+    wanted = set(await opened.edges_batch(["n0", "n5"]))
+    monkeypatch.setattr(opened._client, "stream", reversed_)
+    assert set(await opened.edges_batch(["n0", "n5"])) == wanted
+
+
+# --- search -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("n4", "n4"), ("number 4", "n4"), ("NUMBER 4", "n4"), ("no. 4", "n4"), ("the hub", "hub")],
+)
+async def test_ids_names_and_aliases_are_found(
+    opened: GremlinBackend, query: str, found: str
+) -> None:
+    assert (await opened.search_entities(query))[0].id == found
+
+
+async def test_types_are_applied_by_the_server(opened: GremlinBackend) -> None:
+    found = await opened.search_entities("number", ["T"])
+    assert len(found) == 9
+    assert await opened.search_entities("number", ["Hub"]) == []
+    assert await opened.search_entities("\ud800", ["\ud800"]) == []
+
+
+async def test_a_misspelt_name_is_found_by_a_mixed_index(janusgraph: GremlinServer) -> None:
+    settings = GremlinSettings(uri=[janusgraph.uri])
+    await load_graph(settings, GRAPH)
+    opened = await GremlinBackend.open(settings)
+    assert len(await opened.search_entities("numbre")) == 9
+    await opened.close()
+
+
+async def test_a_search_without_an_index_says_when_time_was_too_short(
+    tinkergraph: GremlinServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = GremlinSettings(uri=[tinkergraph.uri])
+    await load_graph(settings, GRAPH)
+    opened = await GremlinBackend.open(settings)
+    with call.scope(seconds=30) as scope:
+        assert (await opened.search_entities("umber 4"))[0].id == "n4"
+        assert not scope.omissions
+    exact = await GremlinBackend.open(settings.model_copy(update={"search": "exact"}))
+    assert [stub.id for stub in await exact.search_entities("Number 4")] == ["n4"]
+    assert await exact.search_entities("umber 4") == []
+    await exact.close()
+    monkeypatch.setattr("bfsql_gremlin.search.SHARE", 0.0)
+    with call.scope(seconds=30) as scope:
+        assert [stub.id for stub in await opened.search_entities("Number 4")] == ["n4"]
+        assert [one.direction for one in scope.omissions] == ["search"]
+    await opened.close()
+
+
+# --- the schema ---------------------------------------------------------------------
+
+
+async def test_a_large_graph_is_counted_by_the_server_and_its_properties_sampled(
+    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = await opened.outline()
+    monkeypatch.setattr(outline, "MOST_NODES", 4)
+    monkeypatch.setattr(outline, "MOST_EDGES", 3)
+    sampled = await opened.outline()
+    assert sampled.node_counts == whole.node_counts == {"Hub": 1, "T": 9}
+    assert sampled.relations == whole.relations
+    assert await opened.comprehensive()
+
+    async def too_slow(counting: Any, _: float) -> None:
+        counting.close()
+
+    monkeypatch.setattr(outline, "counted_in_time", too_slow)
+    assert (await opened.outline()).sampled
+    assert set(await opened.entity_types()) <= {"Hub", "T"}
+    assert {"even", "odd"} >= set(await opened.predicates()) - set(opened._schema.labels)
+    assert not await opened.comprehensive()
+
+
+async def test_nodes_are_listed_with_the_properties_of_conditions(opened: GremlinBackend) -> None:
+    db = normalized(opened)
+    rows = [node async for part in db.nodes_stream(entity_types=["T"]) for node in part]
+    assert sorted(node.id for node in rows) == [f"n{i}" for i in range(9)]
+    assert [part async for part in db.nodes_stream(entity_types=[])] == []
