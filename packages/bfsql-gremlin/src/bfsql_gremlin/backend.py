@@ -123,7 +123,9 @@ class GremlinBackend(BatchGraphDb):
         """
         touching = await self._evidence(entity_id)
         supplied = sorted(await self._supplied(entity_id) - touching.keys())
-        metadata = {edge: edge_metadata(each) for edge, each in touching.items()}
+        metadata: dict[Triple, Metadata] = {
+            edge: edge_metadata(each) for edge, each in touching.items()
+        }
         metadata |= await self.metadata_for_edges_batch(supplied[:MAX_EVIDENCE], ["provenance"])
         items = [
             item
@@ -147,7 +149,7 @@ class GremlinBackend(BatchGraphDb):
         types: dict[str, str] = {}
         for chunk in _chunks(ids):
             asked = set(chunk)
-            async for _, entity_id, entity_type in self._found(chunk):
+            async for _, entity_id, entity_type in self._vertices(chunk):
                 if entity_id in asked:
                     types[entity_id] = min(entity_type, types.get(entity_id, entity_type))
         new = tuple.__new__  # Node(...) runs Python code for each node
@@ -215,8 +217,7 @@ class GremlinBackend(BatchGraphDb):
                 if entity_id in asked:
                     found = vertices.setdefault(entity_id, [])
                     found.append((str(row[1]), properties_of(row[2])))
-        found = {entity_id: self._metadata(each) for entity_id, each in vertices.items()}
-        return found if keys is None else only(found, keys)
+        return only({i: self._metadata(each) for i, each in vertices.items()}, keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -235,8 +236,7 @@ class GremlinBackend(BatchGraphDb):
             }
             for *ends, rows in await self._edges_with_properties(list(own_edges), wanted):
                 several.setdefault(own_edges[tuple(ends)], []).append(properties_of(rows))
-        merged = {edge: edge_metadata(each) for edge, each in several.items()}
-        return merged if keys is None else only(merged, keys)
+        return only({edge: edge_metadata(each) for edge, each in several.items()}, keys)
 
     # --- parts --------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class GremlinBackend(BatchGraphDb):
             self._schema = await discover(self._client)
         return self._schema
 
-    async def _found(self, ids: Sequence[str]) -> AsyncGenerator[tuple[Any, str, str]]:
+    async def _vertices(self, ids: Sequence[str]) -> AsyncGenerator[tuple[Any, str, str]]:
         """Own id, id and type of the vertices that may have these ids."""
         found = queries.vertices(self._schema, ids)
         if found is None:
@@ -282,7 +282,7 @@ class GremlinBackend(BatchGraphDb):
         """The own ids of the vertices of some nodes."""
         own: dict[str, list[Any]] = {}
         for chunk in _chunks(sorted(ids)):
-            async for vertex, entity_id, _ in self._found(chunk):
+            async for vertex, entity_id, _ in self._vertices(chunk):
                 own.setdefault(entity_id, []).append(vertex)
         return own
 
@@ -338,7 +338,7 @@ class GremlinBackend(BatchGraphDb):
 
     def _metadata(self, vertices: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         shown = {*self._settings.name_property, *self._settings.alias_property}
-        return node_metadata(sorted(vertices, key=_type), self._schema.taken, shown)
+        return node_metadata(sorted(vertices, key=_type), self._schema.key_properties, shown)
 
     def _node(self, row: Sequence[Any], keys: Collection[str]) -> Node:
         """A node from a row of `nodes_stream`."""

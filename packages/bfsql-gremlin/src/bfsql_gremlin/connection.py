@@ -35,7 +35,6 @@ ROWS = 2_000
 _OK, _EMPTY, _PARTIAL = 200, 204, 206
 _UNAUTHORIZED, _AUTHENTICATE, _TIMEOUT, _UNSENDABLE, _SERVER_ERROR = 401, 407, 598, 599, 500
 _STORAGE = ("backend exception", "Could not call index")  # JanusGraph without a quorum
-_CLOSING = 1.0  # seconds to wait for a server that is asked to close a connection
 
 
 class Lost(Exception):
@@ -183,11 +182,11 @@ class Client:
     async def _answer(
         self, processor: str, op: str, args: dict[str, Any], *, again: bool = True
     ) -> AsyncGenerator[list[Any]]:
-        if self._closed:
-            raise StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
         ends = asyncio.get_running_loop().time() + call.seconds_left(self.settings.query_timeout)
         failures: list[Exception] = []
         while True:
+            if self._closed:
+                raise StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
             try:
                 async with aclosing(self._sent(processor, op, args, ends)) as parts:
                     async for part in parts:
@@ -197,7 +196,7 @@ class Client:
                 most = len(self.settings.uri)
                 if isinstance(error, Lost):
                     most = max(2, most)  # a single server may be back already
-                if len(failures) >= most or self._closed or not again:
+                if len(failures) >= most or not again:
                     raise self._failure(failures) from error
             else:
                 return
@@ -323,7 +322,7 @@ class Client:
                     ssl=self._ssl,
                     autoping=False,
                     max_msg_size=0,  # the server decides how much it puts in a message
-                    timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSING),
+                    timeout=aiohttp.ClientWSTimeout(ws_close=1.0),
                 )
         except TimeoutError:
             self._change_replica(replica)
@@ -386,8 +385,6 @@ class Client:
 
     def _failure(self, failures: list[Exception]) -> StoreError:
         """The error for the operator after the last server failed."""
-        if self._closed:
-            return StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
         last = failures[-1]
         if isinstance(last, _Refused):
             where = place(self.settings)

@@ -63,7 +63,7 @@ class GraphSchema:
     """Edge labels of JanusGraph's schema, which also has labels without edges."""
 
     @property
-    def taken(self) -> set[str]:
+    def key_properties(self) -> set[str]:
         """The properties that hold id and type."""
         return {key for key in (self.id_property, self.type_property) if key is not None}
 

@@ -13,11 +13,6 @@ from bfsql_gremlin import queries
 from bfsql_gremlin.connection import Client, place
 from bfsql_gremlin.queries import GraphSchema
 
-BATCH = 10_000
-"""Fewest edges of a batch, except for the last one."""
-
-_VERTEX = 4  # least number of columns of a row with edges; a far end has fewer
-
 
 async def ring_batches(
     client: Client,
@@ -25,6 +20,8 @@ async def ring_batches(
     ids: Sequence[str],
     labels: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
+    *,
+    batch: int = 10_000,
 ) -> AsyncGenerator[list[TypedTriple]]:
     """Every edge with a requested node at either end; an edge may come twice.
 
@@ -34,6 +31,7 @@ async def ring_batches(
         ids: Ids, for one request.
         labels: Restricts the edges to these; None for all.
         direction: Only edges that leave or that enter the requested nodes; None for both.
+        batch: Fewest edges of a batch, except for the last one.
 
     Raises:
         StoreError: The answer is incomplete.
@@ -46,7 +44,7 @@ async def ring_batches(
         async for rows in parts:
             for row in rows:
                 ring.add(row)
-            if len(ring.edges) >= BATCH:
+            if len(ring.edges) >= batch:
                 yield ring.edges
                 ring.edges = []
     if ring.waiting:
@@ -74,7 +72,7 @@ class _Ring:
     def add(self, row: Sequence[Any]) -> None:
         """Add a row of `queries.ring`."""
         own, kind = row[0], str(row[1])
-        if len(row) < _VERTEX or not isinstance(row[2], dict):
+        if len(row) < 4 or not isinstance(row[2], dict):  # noqa: PLR2004 - a far end has three at most
             far = self._far[own] = (self._schema.entity_id(own, row[2:]), kind)
             self.edges += [_edge(far, *one) for one in self.waiting.pop(own, ())]
             return

@@ -26,8 +26,6 @@ from bfsql_gremlin.queries import GraphSchema
 from bfsql_gremlin.serialization import TextP
 from bfsql_gremlin.settings import GremlinSettings
 
-CANDIDATES = 20
-"""Most candidates of a search."""
 SHARE = 0.5
 """Part of the time of a call that comparing every name may take."""
 
@@ -68,7 +66,7 @@ async def search(
         match = asked.match(entity_id, name, aliases_of(others))
         order = match.order if match else (99, 0)
         ranked.append((order, len(name or entity_id), entity_id, entity_type, name))
-    return [EntityStub(i, kind, name) for _, _, i, kind, name in sorted(ranked)[:CANDIDATES]]
+    return [EntityStub(i, kind, name) for _, _, i, kind, name in sorted(ranked)[:20]]
 
 
 def _texts(metadata: object, settings: GremlinSettings) -> list[object]:

@@ -21,7 +21,7 @@ from gremlin_python.structure.io.graphbinaryV1 import (
 from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
 
 
-class TextP(P):
+class TextP(P):  # type: ignore[misc] - gremlinpython has no types
     """A predicate of JanusGraph's text indexes, such as `textContains`."""
 
 
@@ -103,7 +103,8 @@ def _custom(buffer: Any) -> Any:
     if null:
         return None
     version, kind = _numbers(buffer, "bi")
-    if name != "janusgraph.Geoshape" or version != _SHAPE_VERSION or kind not in _SHAPES:
+    # Version 2 of the format, the only one since JanusGraph 1.0.
+    if (name, version) != ("janusgraph.Geoshape", 2) or kind not in _SHAPES:
         raise Unreadable(f"it contains a value of the type {name}")
     return _SHAPES[kind](buffer)
 
@@ -118,7 +119,6 @@ def _points(buffer: Any) -> str:
     return ", ".join(_point(buffer) for _ in range(size))
 
 
-_SHAPE_VERSION = 2
 _SHAPES: dict[int, Callable[[Any], str]] = {
     0: lambda buffer: f"POINT ({_point(buffer)})",
     1: lambda buffer: f"BUFFER (POINT ({_point(buffer)}), {_numbers(buffer, 'd')[0]:.15g} km)",

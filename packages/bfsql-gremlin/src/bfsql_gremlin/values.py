@@ -8,7 +8,7 @@ occurs among the ids of the graph: JanusGraph refuses to compare a number with t
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from typing import Any
@@ -67,12 +67,7 @@ def candidates(text: str, kinds: Collection[str]) -> list[Any]:
     values: list[Any] = [text] if "text" in kinds else []
     if "flag" in kinds and text in ("true", "false"):
         values.append(text == "true")
-    for kind, convert in (
-        ("number", int),
-        ("float", float),
-        ("uuid", UUID),
-        ("date", dt.datetime.fromisoformat),
-    ):
+    for kind, convert in _CONVERTERS.items():
         if kind not in kinds:
             continue
         try:
@@ -88,6 +83,14 @@ def candidates(text: str, kinds: Collection[str]) -> list[Any]:
         else:
             values.append(value)
     return values
+
+
+_CONVERTERS: dict[str, Callable[[str], Any]] = {
+    "number": int,
+    "float": float,
+    "uuid": UUID,
+    "date": dt.datetime.fromisoformat,
+}
 
 
 # --- values of the driver ---------------------------------------------------------

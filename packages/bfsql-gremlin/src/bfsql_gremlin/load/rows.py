@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -218,9 +218,7 @@ class GraphRows:
         pairs = [self._written.popleft() for _ in range(len(self._written))]
         self._staging.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
 
-    def _properties(
-        self, metadata: dict[str, Any], taken: set[str] = frozenset()
-    ) -> dict[str, Any]:  # type: ignore[assignment]
+    def _properties(self, metadata: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
         found = to_properties(metadata, self._is_kept, self.names.can_name, taken)
         return {key: long(v) if type(v) is int else v for key, v in found.items()}
 
