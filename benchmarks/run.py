@@ -1,4 +1,4 @@
-"""Benchmarks in one command: `nox -s benchmarks -- embedded postgres neo4j sparql`.
+"""Benchmarks in one command: `nox -s benchmarks -- embedded postgres neo4j gremlin sparql`.
 
 Ratios within one run hold on any machine; seconds hold for the machine in use. No benchmark fails
 because it is slow: the goals are printed next to the figures. By default a store takes minutes; the
@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 from bfsql_test_support.servers.process import interrupt_on_signals
 
-STORES = ("embedded", "postgres", "neo4j", "sparql")
+STORES = ("embedded", "postgres", "neo4j", "gremlin", "sparql")
 
 
 def main() -> None:
@@ -122,6 +122,10 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
         import postgres
 
         asyncio.run(postgres.report(*size, turns))
+    elif store == "gremlin":
+        import gremlin_store
+
+        asyncio.run(gremlin_store.report(*size, turns))
     elif store == "neo4j":
         import neo4j_store
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.models import Outline, PropertyCondition
@@ -44,7 +44,7 @@ class GremlinBackend(BatchGraphDb):
         self._client = client
         self._schema = schema
         self._settings = client.settings
-        self._is_whole = True
+        self._sampled: set[str] = set()
 
     @classmethod
     async def create(cls, uri: str | Sequence[str] | None = None, **settings: Any) -> Self:
@@ -100,19 +100,20 @@ class GremlinBackend(BatchGraphDb):
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted; of a very large graph, those of a sample."""
-        return (await self._names())[0]
+        return await self._names("types")
 
     async def predicates(self) -> list[str]:
         """The edge labels that occur, sorted; of a very large graph, those of its schema."""
-        return (await self._names())[1]
+        return await self._names("labels")
 
     async def comprehensive(self) -> bool:
         """Whether the types and predicates last returned were counted, not sampled."""
-        return self._is_whole
+        return not self._sampled
 
-    async def _names(self) -> tuple[list[str], list[str]]:
-        types, labels, self._is_whole = await names_in_time(self._client, await self._current())
-        return types, labels
+    async def _names(self, what: Literal["types", "labels"]) -> list[str]:
+        names, whole = await names_in_time(self._client, await self._current(), what)
+        (self._sampled.discard if whole else self._sampled.add)(what)
+        return names
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the entity's edges, and items it supplied as a document.
@@ -226,8 +227,8 @@ class GremlinBackend(BatchGraphDb):
         wanted = None if keys is None else sorted(stored_names(merged_from(keys)))
         several: dict[Triple, list[Mapping[str, Any]]] = {}
         asked = sorted({edge for edge in edges if is_text("".join(edge))})
+        own = await self._own_ids({end for s, _, o in asked for end in (s, o)})
         for chunk in chunks(asked, queries.EDGES):  # sorted, so that edges of a hub are together
-            own = await self._own_ids({end for s, _, o in chunk for end in (s, o)})
             own_edges = {
                 (subject, edge[1], obj): edge
                 for edge in chunk
@@ -260,7 +261,7 @@ class GremlinBackend(BatchGraphDb):
         if found is None:
             return {}
         keys = sorted(stored_names(["provenance"]))
-        shown = queries.properties(keys, as_is, nested=False)
+        shown = queries.edge_properties(keys, as_is)
         edges = queries.with_any(found.both_e(), keys).dedup().limit(MAX_EVIDENCE + 1)
         rows = await self._client.rows(queries.edge_rows(edges, m=shown))
         entities = await entities_of(
@@ -296,8 +297,8 @@ class GremlinBackend(BatchGraphDb):
         asked = set(edges)
 
         async def ask(form: queries.Step) -> list[list[Any]]:
-            shown = queries.properties(wanted, form, nested=False)
             found = queries.edges_between(self._schema, subjects, labels, objects)
+            shown = queries.edge_properties(wanted, form)
             rows = await self._client.rows(queries.edge_rows(found, m=shown))
             return [row for row in rows if tuple(row[:3]) in asked]
 

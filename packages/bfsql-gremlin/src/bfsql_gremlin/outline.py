@@ -7,7 +7,7 @@ them. If that takes longer than `schema_timeout`, names and relations are those 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal
 
 from bfsql.abc import GraphDbInterface, chunks
 from bfsql.errors import StoreError, StoreUnavailable
@@ -75,16 +75,18 @@ async def _edge_counts(
     return {(str(s), str(p), str(o)): number for (s, p, o), number in rows}
 
 
-async def names_in_time(client: Client, schema: GraphSchema) -> tuple[list[str], list[str], bool]:
-    """Types, predicates, and whether these are all: what can be counted in time, or a sample."""
-    seconds = client.settings.schema_timeout
-    types = await counted_in_time(node_counts(client, schema), seconds)
-    labels = await counted_in_time(client.rows(queries.edge_labels()), seconds)
-    whole = types is not None and labels is not None
-    if types is None:
-        some = queries.source().V().limit(MOST_NODES)
-        types = dict.fromkeys(await client.rows(queries.type_names(schema, some)), 0)
-    names = set(labels[0]) if labels is not None else set(schema.labels)
-    if labels is None:
-        names |= set(await client.rows(queries.label_names(queries.source().E().limit(MOST_EDGES))))
-    return sorted(types), sorted(map(str, names)), whole
+async def names_in_time(
+    client: Client, schema: GraphSchema, what: Literal["types", "labels"]
+) -> tuple[list[str], bool]:
+    """Types or labels of edges, and whether these are all: counted in time, or from a sample."""
+    known: tuple[str, ...] = ()
+    if what == "types":
+        counting = queries.node_counts(schema)
+        sample = queries.type_names(schema, queries.source().V().limit(MOST_NODES))
+    else:
+        counting, known = queries.edge_labels(), schema.labels
+        sample = queries.label_names(queries.source().E().limit(MOST_EDGES))
+    counts = await counted_in_time(client.rows(counting), client.settings.schema_timeout)
+    if counts is not None:
+        return sorted(map(str, counts[0])), True
+    return sorted({*known, *map(str, await client.rows(sample))}), False

@@ -187,17 +187,13 @@ def edges_between(
     """The edges with these labels that lead from some vertices to others, by own ids.
 
     Servers compare each far end with each of the wanted ones, so the search starts at the side with
-    more vertices: of the edges of a hub, it starts at the other ends.
+    more vertices: of the edges of a hub, at the other ends.
     """
     if len(objects) > len(subjects):
-        entering = with_own_ids(schema, objects).in_e(*labels)
-        return entering.filter_(__.out_v().has_id(P.within(_all(schema, subjects))))
-    leaving = with_own_ids(schema, subjects).out_e(*labels)
-    return leaving.filter_(__.in_v().has_id(P.within(_all(schema, objects))))
-
-
-def _all(schema: GraphSchema, own: Collection[Any]) -> list[Any]:
-    return [own_value(schema, one) for one in own]
+        found, far, wanted = with_own_ids(schema, objects).in_e(*labels), __.out_v(), subjects
+    else:
+        found, far, wanted = with_own_ids(schema, subjects).out_e(*labels), __.in_v(), objects
+    return found.filter_(far.has_id(P.within([own_value(schema, one) for one in wanted])))
 
 
 def edge_rows(edges: Any, **more: Any) -> Any:
@@ -231,6 +227,13 @@ def properties(keys: Collection[str] | None, value: Step, *, nested: bool) -> Gr
     for column in columns.values():
         row = row.by(column)
     return row.select(Column.values).fold()
+
+
+def edge_properties(keys: Collection[str] | None, value: Step) -> GraphTraversal:
+    """Properties of an edge: a mapping, or rows of key and value if the values are not as is."""
+    if value is as_is:
+        return __.value_map(*(keys or ()))
+    return properties(keys, value, nested=False)
 
 
 def nodes_of_types(

@@ -21,7 +21,7 @@ from gremlin_python.structure.io.graphbinaryV1 import (
 from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
 
 
-class TextP(P):  # type: ignore[misc] - gremlinpython has no types
+class TextP(P):  # type: ignore[misc]
     """A predicate of JanusGraph's text indexes, such as `textContains`."""
 
 

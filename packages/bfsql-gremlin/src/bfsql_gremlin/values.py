@@ -128,14 +128,16 @@ def from_driver(value: Any) -> Any:  # noqa: C901, PLR0911 - one line a kind
 # --- properties to metadata -------------------------------------------------------
 
 
-def properties_of(rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    """Properties from rows of key, value and, perhaps, properties of the property.
+def properties_of(given: Mapping[str, Any] | Iterable[list[Any]]) -> dict[str, Any]:
+    """Properties from a mapping, or from rows of key, value and, perhaps, properties of properties.
 
     Several values of a key become a list. A value with properties of its own becomes a mapping
     with the value under `value` and the properties beside it.
     """
+    if isinstance(given, Mapping):
+        return {key: from_driver(value) for key, value in given.items()}
     found: dict[str, list[Any]] = {}
-    for key, value, *of_property in rows:
+    for key, value, *of_property in given:
         plain = from_driver(value)
         own = from_driver(of_property[0]) if of_property else {}
         found.setdefault(key, []).append({**own, "value": plain} if own else plain)

@@ -96,12 +96,20 @@ class GremlinServer(Server):
         folder: An empty folder.
         engine: `tinkergraph` or `janusgraph`.
         guarded: Whether it requires a login (`USER` and `PASSWORD`).
+        more: Further options of its Java, which override the usual ones.
 
     Raises:
         Unavailable: There is no Java, or the jars cannot be fetched.
     """
 
-    def __init__(self, folder: Path, engine: str = "tinkergraph", *, guarded: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine: str = "tinkergraph",
+        *,
+        guarded: bool = False,
+        more: tuple[str, ...] = (),
+    ) -> None:
         self.port = free_port()
         self.guarded = guarded
         self.log = folder / "console.log"
@@ -140,6 +148,7 @@ class GremlinServer(Server):
             [
                 java("Gremlin Server"),
                 *JAVA_OPTIONS,
+                *more,
                 f"-Djava.io.tmpdir={folder / 'tmp'}",
                 # For TinkerGraph, which writes its graph to a file when it stops.
                 "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
@@ -159,6 +168,11 @@ class GremlinServer(Server):
     def janusgraph(cls, folder: Path) -> Self:
         """JanusGraph in memory, with a Lucene index that can be used."""
         return cls(folder, "janusgraph")
+
+    @classmethod
+    def large(cls, folder: Path) -> Self:
+        """JanusGraph with enough memory for some hundred thousand edges."""
+        return cls(folder, "janusgraph", more=("-Xmx4g",))
 
     @classmethod
     def with_password(cls, folder: Path) -> Self:
