@@ -1,7 +1,7 @@
 """The conformance kit on TinkerGraph, and on JanusGraph, which keeps no graph when it stops."""
 
 import pickle
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar
 
@@ -12,10 +12,10 @@ from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
-from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite
+from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
-from bfsql_testing import Kind
-from bfsql_testing.conformance import EVERYTHING
+from bfsql_testing import Kind, never
+from bfsql_testing.conformance import EVERYTHING, OptOut
 
 KEPT = EVERYTHING - {
     Kind.BINARY,
@@ -71,7 +71,25 @@ class TestTinkerGraph(GremlinSuite, ServedSuite):
         self.settings = GremlinSettings(uri=[tinkergraph.uri], connect_timeout=60.0)
 
 
+WITHOUT_QUOTES = never("JanusGraph allows no quotation marks and braces in labels.")
+
+
+@trying(
+    *("drawn-graphs", "every-edge", "whole-hub", "edge-evidence", "evidence-counted"),
+    *("nodes-list", "nodes-conditions", "outline-names", "outline-counts", "ids-no-patterns"),
+    *("found-by-id", "found-by-name", "search-misspelt", "search-types", "search-any-text"),
+    *("search-id-first", "search-name-next", "search-crowd", "search-types-first"),
+    *("round-trips", "may-write-not", "edges-part", "edge-metadata-keys", "stream-types"),
+)
 class TestJanusGraph(GremlinSuite):
+    optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(
+        (
+            *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes"),
+            *("schema-lists", "hostile-ids", "every-node"),
+        ),
+        WITHOUT_QUOTES,
+    )
+
     @pytest.fixture(autouse=True)
     def _on_the_server(self, janusgraph: GremlinServer, steps: Any) -> None:
         self.watched = steps

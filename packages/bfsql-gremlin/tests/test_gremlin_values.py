@@ -17,8 +17,8 @@ from bfsql_test_support.servers.gremlin import GremlinServer
 
 UUID_TEXT = "7a1c0000-0000-0000-0000-00000000000a"
 ODD = """
-id = '7a1c0000-0000-0000-0000-00000000000a'
-g.addV('odd').property('entity_id', 'odd').property('u', UUID.fromString(id))
+uuid = '7a1c0000-0000-0000-0000-00000000000a'
+g.addV('odd').property('entity_id', 'odd').property('u', UUID.fromString(uuid))
  .property('i', java.time.Instant.ofEpochSecond(5, 7)).property('d', new Date(0))
  .property('by', (byte) 3).property('ch', (char) 'x').property('f', 1.5f)
  .property('bytes', [1, 2, 3] as byte[]).property('dur', java.time.Duration.ofSeconds(5))

@@ -223,7 +223,7 @@ def as_text() -> Any:
 def properties(keys: Collection[str] | None, value: Step, *, nested: bool) -> GraphTraversal:
     """Rows of key, value and, if `nested`, properties of the property; None for all keys."""
     columns = {"k": T.key, "v": value()} | ({"m": __.value_map()} if nested else {})
-    row = __.properties(*(keys or ())).project(*columns)
+    row = _with_keys(keys).project(*columns)
     for column in columns.values():
         row = row.by(column)
     return row.select(Column.values).fold()
@@ -231,9 +231,18 @@ def properties(keys: Collection[str] | None, value: Step, *, nested: bool) -> Gr
 
 def edge_properties(keys: Collection[str] | None, value: Step) -> GraphTraversal:
     """Properties of an edge: a mapping, or rows of key and value if the values are not as is."""
-    if value is as_is:
-        return __.value_map(*(keys or ()))
+    if value is as_is and keys is None:
+        return __.value_map()
     return properties(keys, value, nested=False)
+
+
+def _with_keys(keys: Collection[str] | None) -> GraphTraversal:
+    """The properties with these keys; None for all.
+
+    JanusGraph refuses to look up a property by the name of an edge label, but not to compare keys.
+    """
+    found = __.properties()
+    return found if keys is None else found.has_key(P.within(sorted(keys)))
 
 
 def nodes_of_types(
@@ -251,7 +260,7 @@ def with_any(elements: Any, keys: Iterable[str]) -> Any:
 
     JanusGraph combines two `or` steps in a row wrongly, so this is none.
     """
-    return elements.filter_(__.properties(*sorted(keys)))
+    return elements.filter_(_with_keys(set(keys)))
 
 
 # --- search -----------------------------------------------------------------------
@@ -271,7 +280,7 @@ def with_texts(
     """Vertices of which each test holds for the text of one of some properties; reads all."""
     found = _of_types(schema, source().V(), types)
     for test in tests:
-        found = found.filter_(__.values(*keys).as_string().is_(test))
+        found = found.filter_(_with_keys(keys).value().as_string().is_(test))
     return found.limit(FOUND)
 
 
