@@ -16,10 +16,10 @@ USER = "reader"
 PASSWORD = "open/sesame@1:x"
 
 JARS = {
-    f"janusgraph-{JANUSGRAPH}": [
+    f"janusgraph-{JANUSGRAPH}-cql": [
         *(
             Artifact("org.janusgraph", f"janusgraph-{part}", JANUSGRAPH)
-            for part in ("server", "inmemory", "lucene")
+            for part in ("server", "inmemory", "lucene", "cql")
         ),
         Artifact("org.apache.tinkerpop", "tinkergraph-gremlin", TINKERPOP),
         # Older than what JanusGraph was compiled with is what Maven would choose by itself.
@@ -155,7 +155,7 @@ class GremlinServer(Server):
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-Dorg.slf4j.simpleLogger.log.audit=info",  # every request
                 "-cp",
-                f"{jars(f'janusgraph-{JANUSGRAPH}')}/*",
+                f"{jars(f'janusgraph-{JANUSGRAPH}-cql')}/*",
                 main,
                 str(folder / "server.yaml"),
             ],

@@ -1,0 +1,282 @@
+"""A graph on three Cassandra nodes, served by two JanusGraph servers and two `bfsql` replicas.
+
+Clients walk without pause while one part of the cluster after the other fails. Each answer is
+compared with that of the same graph in memory. `nox -s cluster` runs all faults; other runs one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import random
+import re
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+from bfsql_gremlin import GremlinSettings
+from bfsql_gremlin.load.loader import load_graph
+from mcp import Client, McpError
+
+from bfsql import MemoryBackend, open_graph
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.balancer import balanced
+from bfsql_test_support.servers.cluster import Cluster
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.servers.unavailable import Unavailable
+
+pytestmark = pytest.mark.slow
+
+NODES, EDGES = 150, 600
+CLIENTS = 50 if THOROUGH else 10
+SECONDS = 600 if THOROUGH else 15
+"""Seconds of calls while parts fail at random."""
+PATIENCE = 60
+DEADLINE = 20
+
+in_depth = pytest.mark.skipif(not THOROUGH, reason="`nox -s cluster` runs all faults")
+
+
+def records() -> Iterator[GraphRecord]:
+    """A graph with a hub; the same each time."""
+    chance = random.Random(7)
+    for number in range(NODES):
+        yield NodeRecord(f"n{number}", f"T{number % 3}", {"name": f"Name {number}"})
+    drawn = {(chance.randrange(NODES), chance.randrange(NODES)) for _ in range(EDGES)}
+    for one, other in sorted(drawn | {(0, number) for number in range(1, 60)}):
+        yield EdgeRecord(f"n{one}", f"p{(one + other) % 4}", f"n{other}")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with folder(in_memory=True) as place:
+        try:
+            running = Cluster(place)
+        except Unavailable as none:
+            missing("cluster", str(none))
+        try:
+            running.start()
+            settings = GremlinSettings(uri=[running.servers[0].uri])
+            asyncio.run(load_graph(settings, records()))
+            yield running
+        finally:
+            running.kill()
+
+
+@pytest.fixture(scope="module")
+def replicas(cluster: Cluster) -> Iterator[list[Served]]:
+    """Two stateless servers, which prefer different JanusGraph servers."""
+    uris = [server.uri for server in cluster.servers]
+    with _serving(uris) as one, _serving(uris[::-1]) as other:
+        yield [one, other]
+
+
+def _serving(uris: Sequence[str]) -> Any:
+    named = [option for uri in uris for option in ("--uri", uri)]
+    options = ("--backend", "gremlin", "--stateless", "--deadline", str(DEADLINE), *named)
+    # Answers are not reused: each call has to walk.
+    return serving(*options, "--cache-ttl", "0", "--max-calls-per-client", "1000")
+
+
+CUT = re.compile(r"time for this call was up|could not be read|store left out|not finished")
+CALLS: tuple[dict[str, Any], ...] = (
+    {"max_hops": 1},
+    {"max_hops": 2, "limit": 20},
+    {"max_hops": 1, "node_types": ["T1"], "limit": 10},
+    {"path": ["-p1->", "--"], "show": "ends"},
+)
+
+
+async def expected() -> Mapping[tuple[int, str], Any]:
+    """The answer to each call from each node."""
+    async with open_graph(MemoryBackend(records())) as graph:
+        return {
+            (number, f"n{start}"): (await graph.bfs_query([f"n{start}"], **call)).content
+            for number, call in enumerate(CALLS)
+            for start in range(NODES)
+        }
+
+
+@dataclass
+class Seen:
+    """What clients saw."""
+
+    right: int = 0
+    partial: list[Any] = field(default_factory=list)
+    """Answers with less than there is, which say so in a note."""
+    wrong: list[Any] = field(default_factory=list)
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    """The client, and what it read."""
+
+    def check(self, most: int = 1) -> None:
+        """Check that each client met at most so many errors, each in a sentence."""
+        assert not self.wrong, self.wrong[:3]
+        of_clients = Counter(client for client, _ in self.errors)
+        assert max(of_clients.values(), default=0) <= most, self.errors[:5]
+        for _, text in self.errors:
+            assert "Traceback" not in text
+
+
+@asynccontextmanager
+async def walking(
+    replicas: Sequence[Served], answers: Mapping[tuple[int, str], Any]
+) -> AsyncIterator[Seen]:
+    """Clients that walk until the end of the block."""
+    seen, done = Seen(), asyncio.Event()
+    async with balanced([one.port for one in replicas]) as url:
+
+        async def walk(client: int) -> None:
+            chance = random.Random(client)
+            while not done.is_set():
+                number, start = chance.randrange(len(CALLS)), f"n{chance.randrange(NODES)}"
+                try:
+                    found = await asked(url, number, start)
+                except (httpx2.HTTPError, McpError, ExceptionGroup, AssertionError) as error:
+                    seen.errors.append((client, repr(error)[:300]))
+                    continue
+                if found == answers[number, start]:
+                    seen.right += 1
+                else:
+                    said = any(CUT.search(note) for note in found.get("notes", ()))
+                    (seen.partial if said else seen.wrong).append((CALLS[number], start, found))
+
+        tasks = [asyncio.create_task(walk(client)) for client in range(CLIENTS)]
+        try:
+            yield seen
+        finally:
+            done.set()
+            await asyncio.gather(*tasks)
+
+
+async def asked(url: str, number: int, start: str) -> Any:
+    """The answer to a call, each in a connection of its own."""
+    async with Client(f"{url}/mcp", read_timeout_seconds=PATIENCE) as client:
+        answer = await client.call_tool("bfs_query", {"seeds": [start], **CALLS[number]})
+    text = getattr(answer.content[0], "text", "")
+    assert not answer.is_error, text
+    return answer.structured_content
+
+
+@pytest.fixture(scope="module")
+def answers() -> Mapping[tuple[int, str], Any]:
+    return asyncio.run(expected())
+
+
+async def until_right(seen: Seen, more: int = 3 * CLIENTS) -> None:
+    """Wait until so many more answers were right."""
+    before = seen.right
+    async with asyncio.timeout(PATIENCE):
+        while seen.right < before + more:  # noqa: ASYNC110 - clients send no signal
+            await asyncio.sleep(0.1)
+
+
+async def test_a_cassandra_node_that_is_killed_is_not_noticed(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    async with walking(replicas, answers) as seen:
+        await until_right(seen)
+        await asyncio.to_thread(cluster.nodes[2].kill)
+        await until_right(seen)
+        await asyncio.to_thread(cluster.nodes[2].start)
+        await until_right(seen)
+    seen.check()
+
+
+async def test_a_janusgraph_server_that_is_killed_costs_one_error_at_most(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    async with walking(replicas, answers) as seen:
+        await until_right(seen)
+        await asyncio.to_thread(cluster.servers[0].kill)
+        await until_right(seen)
+        await asyncio.to_thread(cluster.servers[0].start)
+        await until_right(seen)
+    seen.check()
+
+
+@in_depth
+@pytest.mark.parametrize("part", ["node", "server"])
+async def test_a_part_that_hangs_is_passed_over(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any], part: str
+) -> None:
+    pid = (cluster.nodes[1] if part == "node" else cluster.servers[0]).pid
+    assert pid is not None
+    async with walking(replicas, answers) as seen:
+        await until_right(seen)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(12)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await until_right(seen)
+    seen.check()
+
+
+@in_depth
+async def test_a_replica_that_is_killed_costs_one_error_at_most(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    with _serving([server.uri for server in cluster.servers]) as third:
+        async with walking([*replicas, third], answers) as seen:
+            await until_right(seen)
+            third.process.kill()
+            await until_right(seen)
+    seen.check()
+
+
+@in_depth
+async def test_a_rolling_restart_of_all_is_not_noticed(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    parts = (*cluster.nodes, *cluster.servers)
+    async with walking(replicas, answers) as seen:
+        for one in parts:
+            await asyncio.to_thread(one.restart)
+            await until_right(seen)
+    seen.check(most=len(parts))
+
+
+@in_depth
+async def test_without_a_quorum_calls_say_so_and_the_next_one_works(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    two = cluster.nodes[1:]
+    for one in two:
+        await asyncio.to_thread(one.kill)
+    for number, served in itertools.product(range(len(CALLS)), replicas):
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(AssertionError, match="store"):
+            await asked(served.url, number, "n0")
+        assert asyncio.get_running_loop().time() - began < DEADLINE + 2
+    await asyncio.to_thread(two[0].start)
+    async with walking(replicas, answers) as seen:
+        await until_right(seen)
+    await asyncio.to_thread(two[1].start)
+    seen.check()
+
+
+@in_depth
+async def test_minutes_of_faults_at_random_leave_no_wrong_answer(
+    cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
+) -> None:
+    chance, faults = random.Random(1), 0
+    end = asyncio.get_running_loop().time() + SECONDS
+    async with walking(replicas, answers) as seen:
+        while asyncio.get_running_loop().time() < end:
+            one = chance.choice((*cluster.nodes, *cluster.servers))
+            await asyncio.to_thread(chance.choice((one.kill, one.stop)))
+            faults += 1
+            await asyncio.sleep(chance.uniform(1, 5))
+            await asyncio.to_thread(one.start)
+            await until_right(seen)
+    print(f"{faults} faults, {seen.right} right answers, {len(seen.errors)} errors")  # noqa: T201
+    seen.check(most=faults)
