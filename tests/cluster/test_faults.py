@@ -22,7 +22,7 @@ import httpx2
 import pytest
 from bfsql_gremlin import GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
-from mcp import Client, McpError
+from mcp import Client, MCPError
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
@@ -84,7 +84,7 @@ def _serving(uris: Sequence[str]) -> Any:
     named = [option for uri in uris for option in ("--uri", uri)]
     options = ("--backend", "gremlin", "--stateless", "--deadline", str(DEADLINE), *named)
     # Answers are not reused: each call has to walk.
-    return serving(*options, "--cache-ttl", "0", "--max-calls-per-client", "1000")
+    return serving(*options, "--cache-ttl", "0.001", "--max-calls-per-client", "1000")
 
 
 CUT = re.compile(r"time for this call was up|could not be read|store left out|not finished")
@@ -140,7 +140,7 @@ async def walking(
                 number, start = chance.randrange(len(CALLS)), f"n{chance.randrange(NODES)}"
                 try:
                     found = await asked(url, number, start)
-                except (httpx2.HTTPError, McpError, ExceptionGroup, AssertionError) as error:
+                except (httpx2.HTTPError, MCPError, ExceptionGroup, AssertionError) as error:
                     seen.errors.append((client, repr(error)[:300]))
                     continue
                 if found == answers[number, start]:

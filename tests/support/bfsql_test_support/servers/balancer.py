@@ -20,23 +20,29 @@ async def balanced(ports: Sequence[int]) -> AsyncIterator[str]:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
-        for _ in ports:
-            order.rotate(-1)
-            with suppress(OSError):
-                back = await asyncio.open_connection(HOST, order[0])
-                await asyncio.gather(_copied(reader, back[1]), _copied(back[0], writer))
-                break
-        writer.close()
-        tasks.discard(task)
+        ends = [writer]
+        try:
+            for _ in ports:
+                order.rotate(-1)
+                with suppress(OSError):
+                    back, behind = await asyncio.open_connection(HOST, order[0])
+                    ends.append(behind)
+                    await asyncio.gather(_copied(reader, behind), _copied(back, writer))
+                    break
+        finally:
+            for end in ends:
+                end.close()
+            tasks.discard(task)
 
     server = await asyncio.start_server(serve, HOST, 0)
     try:
         yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
-        for task in tasks:
+        running = list(tasks)
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
