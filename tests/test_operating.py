@@ -54,7 +54,9 @@ def test_the_unit_starts_a_server_and_gives_it_time_to_stop(serve: set[str]) -> 
 
 def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
     image = (SNIPPETS / "Dockerfile").read_text("utf-8")
-    composed = [one for name in ("compose", "compose-replicas") for one in documents(f"{name}.yaml")]
+    composed = [
+        one for name in ("compose", "compose-replicas") for one in documents(f"{name}.yaml")
+    ]
     [pod] = [
         d["spec"]["template"]["spec"]
         for d in documents("kubernetes.yaml")

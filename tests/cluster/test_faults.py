@@ -37,8 +37,8 @@ from bfsql_test_support.servers.unavailable import Unavailable
 pytestmark = pytest.mark.slow
 
 NODES, EDGES = 150, 600
-CLIENTS = 50 if THOROUGH else 10
-SECONDS = 600 if THOROUGH else 15
+CLIENTS = 50 if THOROUGH else 4
+SECONDS = 600
 """Seconds of calls while parts fail at random."""
 PATIENCE = 60
 DEADLINE = 20
@@ -186,11 +186,13 @@ async def test_a_cassandra_node_that_is_killed_is_not_noticed(
         await until_right(seen)
         await asyncio.to_thread(cluster.nodes[2].kill)
         await until_right(seen)
-        await asyncio.to_thread(cluster.nodes[2].start)
-        await until_right(seen)
+        if THOROUGH:
+            await asyncio.to_thread(cluster.nodes[2].start)
+            await until_right(seen)
     seen.check()
 
 
+@in_depth
 async def test_a_janusgraph_server_that_is_killed_costs_one_error_at_most(
     cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
 ) -> None:
