@@ -47,14 +47,26 @@ settings.register_profile("quick", deadline=None, max_examples=5, derandomize=Tr
 settings.load_profile("everyday")
 
 
-SERVER = re.compile("neo4j|janusgraph|tinkergraph|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE)
+SERVER = re.compile(
+    "neo4j|janusgraph|tinkergraph|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE
+)
 """Servers that take seconds to start, or that many tests fill with data."""
 USING_SERVERS = re.compile(
     r"packages/bfsql-(gremlin|neo4j|postgres|sparql)/|tests/test_(docs|questions|(sparql_)?servers)\.py"
     r"|tests/(explore/test_conditions|attacks/test_store)\.py"
 )
 LONGEST_FIRST = (
-    *("neo4j", "janusgraph", "tinkergraph", "virtuoso", "fuseki", "postgres", "rdf4j", "bfsql-sparql", "oxigraph"),
+    *(
+        "neo4j",
+        "janusgraph",
+        "tinkergraph",
+        "virtuoso",
+        "fuseki",
+        "postgres",
+        "rdf4j",
+        "bfsql-sparql",
+        "oxigraph",
+    ),
     *("packages/bfsql-jsonld", "tests", "packages/bfsql-sqlite"),
     *("packages/bfsql-testing", "packages/bfsql-core/tests/rest"),
 )

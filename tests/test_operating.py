@@ -23,7 +23,7 @@ OPTION = re.compile(r"--[a-z][a-z-]+")
 
 def options_of(*command: str) -> set[str]:
     """The options in the help of a command."""
-    return set(OPTION.findall(CliRunner().invoke(bfsql, [*command, "--help"]).stdout))
+    return set(OPTION.findall(CliRunner().invoke(bfsql, [*command, "--help-all"]).stdout))
 
 
 def names(arguments: list[str]) -> set[str]:

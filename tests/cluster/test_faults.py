@@ -20,12 +20,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from bfsql_gremlin import GremlinSettings
-from bfsql_gremlin.load.loader import load_graph
 from mcp import Client, MCPError
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_gremlin import GremlinSettings
+from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.balancer import balanced
