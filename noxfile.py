@@ -206,6 +206,14 @@ def screenshots(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Make the site of the documentation in `build/site`, or in the folder after `--`."""
+    install(session, ["docs"])
+    folder = session.posargs[0] if session.posargs else "build/site"
+    session.run("python", "docs/site/build.py", folder)
+
+
+@nox.session
 def format(session: nox.Session) -> None:  # noqa: A001 - the name one types
     """Format, and apply the linter's automatic fixes."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
