@@ -80,7 +80,7 @@ def types(session: nox.Session) -> None:
     install(session, ["test", "types"])
     session.run("mypy", *[f"{package}/src" for package in PACKAGES])
     helpers = [f"{HELPERS}/bfsql_test_support/{name}" for name in ("questions", "servers", "soak")]
-    session.run("mypy", "noxfile.py", "benchmarks", *helpers)
+    session.run("mypy", "noxfile.py", "docs/site/build.py", "benchmarks", *helpers)
     for example in sorted(Path("examples").glob("*/src")):
         for folder in (example, example.with_name("tests")):
             session.run("mypy", str(folder), env={"MYPYPATH": str(example)})

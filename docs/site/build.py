@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +118,7 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
             entries = generate(pages / "docs" / "code", pages, generated)
             nav.append({"Generated from the code": entries})
         configuration.write_text(json.dumps(settings(nav)), "utf-8")  # JSON is YAML
-        command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", configuration]
+        command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(configuration)]
         ran = subprocess.run(
             command,
             check=False,
@@ -134,7 +135,7 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
     return [*errors, *broken(site)]
 
 
-def settings(nav: list[dict[str, object]]) -> dict[str, object]:
+def settings(nav: list[dict[str, Any]]) -> dict[str, Any]:
     """The configuration of Zensical, in the form of MkDocs."""
     python = {"paths": sorted(map(str, ROOT.glob("packages/*/src"))), "options": DOCSTRINGS}
     return {
@@ -159,7 +160,7 @@ def settings(nav: list[dict[str, object]]) -> dict[str, object]:
     }
 
 
-def navigation(contents: Path, pages: Path) -> list[dict[str, object]]:
+def navigation(contents: Path, pages: Path) -> list[dict[str, Any]]:
     """The sections of the table of contents, each with its pages, after both start pages."""
     sections: dict[str, list[dict[str, str]]] = {}
     for entry in ENTRY.finditer(contents.read_text("utf-8")):
@@ -168,7 +169,7 @@ def navigation(contents: Path, pages: Path) -> list[dict[str, object]]:
         else:
             path = (contents.parent / entry["path"]).resolve().relative_to(pages.resolve())
             listed.append({entry["title"]: path.as_posix()})
-    start = [{"BFS-QL": "README.md"}, {"Documentation": CONTENTS.as_posix()}]
+    start: list[dict[str, Any]] = [{"BFS-QL": "README.md"}, {"Documentation": CONTENTS.as_posix()}]
     return [*start, *({name: listed} for name, listed in sections.items())]
 
 
