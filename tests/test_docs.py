@@ -63,8 +63,8 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox uv && \.venv/bin/nox(?: -s (\w+))?"
 FROM_CLONE = re.compile(r"\./(packages/bfsql-\w+)").findall
 CLONE = (
-    r"(?:python3 -m venv \.venv && \.venv/bin/)?pip install(?: -q)?"
-    r"(?: \./packages/bfsql-\w+)+(?: && \.venv/bin/bfsql demo)?"
+    r"source \.venv/bin/activate|(?:python3 -m venv \.venv && \.venv/bin/)?pip install(?: -q)?"
+    r'(?: \./packages/bfsql-\w+| "\./packages/bfsql-\w+\[[\w,-]+\]")+(?: && \.venv/bin/bfsql demo)?'
 )
 PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
 WEB_API = ADDRESS.removesuffix("/mcp")

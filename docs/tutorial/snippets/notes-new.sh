@@ -1,2 +1,1 @@
-pip install bfsql-core bfsql-testing
 bfsql new-backend notes

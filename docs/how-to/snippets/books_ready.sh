@@ -1,0 +1,2 @@
+bfsql doctor books.ttl
+bfsql install claude-desktop books.ttl --print

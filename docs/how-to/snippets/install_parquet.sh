@@ -1,1 +1,0 @@
-pip install "bfsql-core[sqlite,parquet]"

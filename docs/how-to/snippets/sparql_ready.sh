@@ -1,0 +1,2 @@
+bfsql doctor --backend sparql
+bfsql install claude-desktop --backend sparql --print

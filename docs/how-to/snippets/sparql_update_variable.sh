@@ -1,0 +1,1 @@
+export SPARQL_UPDATE_URL=http://localhost:7878/update

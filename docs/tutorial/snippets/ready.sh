@@ -1,0 +1,2 @@
+bfsql doctor films.db
+bfsql install claude-desktop films.db --print
