@@ -227,6 +227,15 @@ def test_a_page_has_no_block_without_a_marker_and_no_link_that_leads_nowhere(pag
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
+@each_page
+def test_a_file_that_a_page_needs_is_on_it_or_on_a_page_that_it_links_to(page: Path) -> None:
+    linked = [(page.parent / link).resolve() for link in LINK.findall(page.read_text("utf-8"))]
+    near = [page, *(other for other in linked if other in PAGES)]
+    shown = {file for other in near for kind, file, *_ in marked(other) if kind == "file"}
+    needed = {file for kind, file, *_ in marked(page) if kind == "run" and file.suffix != ".py"}
+    assert needed <= shown
+
+
 def test_every_snippet_is_on_a_page() -> None:
     named = {file for page in PAGES for _, file, *_ in marked(page)}
     assert {path for path in ROOT.glob("docs/*/snippets/*") if path.is_file()} <= named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from configparser import RawConfigParser
@@ -53,19 +54,18 @@ def test_the_unit_starts_a_server_and_gives_it_time_to_stop(serve: set[str]) -> 
 
 
 def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
-    image = (SNIPPETS / "Dockerfile").read_text("utf-8")
-    composed = [
-        one for name in ("compose", "compose-replicas") for one in documents(f"{name}.yaml")
-    ]
+    image = (ROOT / "Dockerfile").read_text("utf-8")
+    entry = re.search(r"^ENTRYPOINT (.+)$", image, re.MULTILINE)
+    [compose] = documents("compose.yaml")
     [pod] = [
         d["spec"]["template"]["spec"]
         for d in documents("kubernetes.yaml")
         if d["kind"] == "Deployment"
     ]
     [container] = pod["containers"]
-    assert set(OPTION.findall(image)) - {"--no-cache-dir", "--uid"} <= serve
-    for compose in composed:
-        assert names(compose["services"]["graph"]["command"]) <= serve
+    assert entry is not None
+    assert names(json.loads(entry[1])) <= serve
+    assert names(compose["services"]["graph"]["command"]) <= serve
     assert names(container["args"]) <= serve
     assert pod["terminationGracePeriodSeconds"] > ServeSettings().grace
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -77,7 +77,7 @@ def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_pages_name_options_and_settings_that_there_are(page: str, serve: set[str]) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
-    others = {"--apply"}  # of `bfsql index`
+    others = {"--apply", "--tag"}  # of `bfsql index` and of `docker build`
     assert set(OPTION.findall(text)) - others <= serve
     named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
     named -= {name for name in named if name.startswith(("bfsql_", "process_"))}
