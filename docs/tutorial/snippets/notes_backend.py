@@ -1,4 +1,4 @@
-"""NotesBackend: the eight questions, answered from a folder of notes."""
+"""NotesBackend: the eight methods over a folder of notes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the entry point `notes` names."""
+"""The object of the entry point `notes`."""
 
 from bfsql.abc import GraphDbInterface
 from bfsql.plugins import BackendPlugin

@@ -13,12 +13,12 @@ LINK = re.compile(r"\[\[([^]|#]+)")
 
 @dataclass(frozen=True)
 class Note:
-    """What a file says."""
+    """The content of a file."""
 
     type: str
     text: str
     links: dict[Edge, list[str]]
-    """Each edge with the lines that say it."""
+    """Each edge with the lines that contain its link."""
 
 
 def read(folder: Path) -> dict[str, Note]:

@@ -1,4 +1,4 @@
-"""What users can say."""
+"""The settings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The conformance kit over a folder of notes, which the kit can only read."""
+"""The conformance kit over a folder of notes, in reading mode."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -28,7 +28,7 @@ def test_a_right_backend_passes(loaded):
     result = loaded("check", "--backend", "toy", "--word", "Tom")
     assert result.exit_code == 0, result.output
     assert "ok         both directions of an edge agree" in result.output
-    assert "The backend keeps the rules." in result.output
+    assert "The backend satisfies the rules." in result.output
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_a_convention_that_is_not_kept_is_advice(loaded, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "convention entity_types is sorted" in result.output
     assert "convention the metadata of something unknown" in result.output
-    assert "The backend keeps the rules." in result.output
+    assert "The backend satisfies the rules." in result.output
     assert "(2 convention" in result.output or ", 2 convention" in result.output
 
 

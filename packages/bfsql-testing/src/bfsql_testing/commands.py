@@ -88,7 +88,7 @@ def check(
 
     Nothing is written. A rule that core relies on fails if the backend is
     broken; a convention that is not followed is reported as advice, and a store
-    that is merely odd (edges without nodes, duplicate names) is reported as such.
+    with unusual data (edges without nodes, duplicate names) is reported as such.
     The exit code is 1 if a rule fails or the store stops answering.
     """
     from bfsql_testing.conformance import Trial, report
@@ -100,7 +100,7 @@ def check(
         click.echo(json.dumps(report.document(findings), ensure_ascii=False))
     else:
         for oddity in report.oddities(findings):
-            click.secho(f"Odd store: {escape(oddity)}", fg="yellow")
+            click.secho(f"Unusual data: {escape(oddity)}", fg="yellow")
         click.echo(escape(report.verdict(findings)))
     if not report.passed(findings):
         ctx.exit(FAILED)

@@ -1,4 +1,4 @@
-"""The command line `bfsql`. Only this room imports click and rich."""
+"""The command line `bfsql`. Only this package imports click and rich."""
 
 from bfsql.cli.command import bfsql, main
 

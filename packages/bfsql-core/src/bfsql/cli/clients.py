@@ -253,7 +253,7 @@ CLIENTS = {
             mac="{home}/Library/Application Support/Claude/claude_desktop_config.json",
             windows="{appdata}/Claude/claude_desktop_config.json",
             url=None,
-            after="Quit it, also in the menu bar or the tray, and start it again.",
+            after="Quit Claude Desktop (also from the menu bar or tray), then reopen it.",
         ),
         Client(
             "claude-code",

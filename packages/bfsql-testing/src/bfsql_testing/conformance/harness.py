@@ -274,7 +274,7 @@ class Trial:
         """
         away = self.gone(db) if self.gone else None
         if away is None:
-            raise Untried("No way to take the store away is given.")
+            raise Untried("The test class does not define store_gone.")
         return away
 
     def reader(self) -> Trial:
@@ -284,7 +284,7 @@ class Trial:
             Untried: The trial has no such way.
         """
         if self.read_only is None:
-            raise Untried("No way to open a store that may only be read is given.")
+            raise Untried("The test class does not define read_only_with.")
         return Trial(fill=self.read_only, keeps=self.keeps)
 
     def storable(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
@@ -397,7 +397,7 @@ async def some_edges(trial: Trial, db: GraphDbInterface) -> list[Triple]:
     for entity_id in await sample(trial, db):
         found.update(dict.fromkeys((await edges_of(db.edges_from, entity_id)).triples[:5]))
     if not found:
-        raise Untried("No node of the sample has an edge that leaves it.")
+        raise Untried("No sampled node has an outgoing edge.")
     return list(found)[: trial.size]
 
 

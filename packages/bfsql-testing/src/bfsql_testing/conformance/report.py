@@ -44,7 +44,7 @@ def passed(findings: Sequence[Finding]) -> bool:
 def text(findings: Sequence[Finding]) -> str:
     """A line per rule, with reasons below it, and the verdict."""
     every = [line for finding in findings for line in lines(finding)]
-    odd = [f"odd store: {clean_text(o)}" for o in oddities(findings)]
+    odd = [f"unusual data: {clean_text(o)}" for o in oddities(findings)]
     return "\n".join([*every, *odd, verdict(findings)])
 
 
@@ -53,15 +53,15 @@ def verdict(findings: Sequence[Finding]) -> str:
     counts = Counter(map(word, findings))
     parts = [f"{counts[one]} {one}" for one in (*WORDS.values(), *MINOR) if counts[one]]
     if any(f.outcome in ("broken", "needless") and not f.minor for f in findings):
-        sentence = "The backend is broken: it breaks rules that every backend has to keep."
+        sentence = "The backend is broken: it violates rules that every backend has to satisfy."
     elif any(f.outcome == "unreachable" for f in findings):
         sentence = "The store stopped answering, so nothing is known about the backend."
     elif not any(f.outcome == "holds" for f in findings):
         sentence = "Nothing could be tested."
     elif oddities(findings):
-        sentence = "The backend keeps the rules; its store is odd."
+        sentence = "The backend satisfies the rules; its store has unusual data."
     else:
-        sentence = "The backend keeps the rules."
+        sentence = "The backend satisfies the rules."
     sentence = " ".join([sentence, *(told for level, told in MINOR.items() if counts[level])])
     return f"{sentence} ({', '.join(parts)})"
 

@@ -83,7 +83,7 @@ async def found_by_name(trial: Trial) -> None:
             hits = await normalized(db).search_entities(name)
             same = sum(stub.name in (None, name) for stub in hits)
             if entity_id not in {stub.id for stub in hits} and same >= min(MOST, len(hits) or 1):
-                trial.odd(f"More nodes are named {name!r} than a search returns.")
+                trial.odd(f"More nodes than a search returns have the name {name!r}.")
                 continue
             expect(
                 entity_id in {stub.id for stub in hits},
@@ -91,7 +91,7 @@ async def found_by_name(trial: Trial) -> None:
                 f"{[stub.id for stub in hits[:5]]}.",
             )
         if not named:
-            raise Untried("No node of the sample has a name.")
+            raise Untried("No sampled node has a name.")
 
 
 @reading_rule(
@@ -115,7 +115,7 @@ async def search_misspelt(trial: Trial) -> None:
                 misspelt += 1
                 hits = await _candidate_ids(db, wrong)
                 if entity_id not in hits and len(hits) >= MOST:
-                    trial.odd(f"More nodes than a search gives are named much like {wrong!r}.")
+                    trial.odd(f"More nodes than a search returns have names similar to {wrong!r}.")
                     continue
                 expect(
                     entity_id in hits,
@@ -123,7 +123,7 @@ async def search_misspelt(trial: Trial) -> None:
                     f"it gave {hits[:5]}.",
                 )
         if not misspelt:
-            raise Untried("No node of the sample has a name of a long plain word or more.")
+            raise Untried("No sampled name has a word long enough to misspell.")
 
 
 def _misspelt(name: str) -> list[str]:

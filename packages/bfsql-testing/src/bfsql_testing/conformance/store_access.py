@@ -125,7 +125,7 @@ async def _sent(trial: Trial, db: GraphDbInterface, ask: Ask, value: str) -> lis
     queries = trial.queries or (lambda _: None)
     before = queries(db)
     if before is None:
-        raise Untried("No way to observe the texts of queries is given.")
+        raise Untried("The test class does not define queries_of.")
     count = len(before)
     await ask(value)
     return list(queries(db) or ())[count:]
@@ -138,7 +138,7 @@ async def _trips(
     count = trial.round_trips or (lambda _: None)
     before = count(db)
     if before is None:
-        raise Untried("No way to count round trips is given.")
+        raise Untried("The test class does not define round_trips_of.")
     await ask(keys)
     return (count(db) or 0) - before
 
@@ -217,7 +217,7 @@ async def read_rights(trial: Trial) -> None:
 async def omissions_said(trial: Trial) -> None:
     """By the backend itself, and in the notes of every answer."""
     if trial.omitting is None:
-        raise Untried("No way to open a store from which something has to be left out is given.")
+        raise Untried("The test class does not define omitting_with.")
     async with trial.omitting(trial.storable(hub(DEGREE))) as db:
         with call.scope() as scope:
             given = len(await ring_of(db, ["hub"]))

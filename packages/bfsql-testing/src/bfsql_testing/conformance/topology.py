@@ -437,4 +437,4 @@ async def ends_exist(trial: Trial) -> None:
                 "every traversal stays at its seeds. Are the ids in the edges written like those "
                 "of the nodes?",
             )
-            trial.odd(f"Ends of the examined edges that have no node: {missing}.")
+            trial.odd(f"Ends of examined edges that are not nodes: {missing}.")

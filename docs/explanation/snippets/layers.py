@@ -8,12 +8,12 @@ settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 contracts = settings["tool"]["importlinter"]["contracts"]
 core = next(c for c in contracts if c["type"] == "layers" and c["containers"] == ["bfsql"])
 closed = {
-    room
+    module
     for contract in contracts
     if contract["type"] == "forbidden" and "bfsql_sqlite" in contract["source_modules"]
-    for room in contract["forbidden_modules"]
+    for module in contract["forbidden_modules"]
 }
 for layer in core["layers"]:
-    rooms = [room.strip() for room in layer.split("|")]
+    names = [name.strip() for name in layer.split("|")]
     private = {"__main__", "moved"}
-    print(" | ".join(r if f"bfsql.{r}" in closed or r in private else f"{r} *" for r in rooms))
+    print(" | ".join(r if f"bfsql.{r}" in closed or r in private else f"{r} *" for r in names))
