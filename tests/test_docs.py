@@ -8,8 +8,7 @@ A marker before a block says which; its path is relative to the page's folder.
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one per line
     <!-- clone -->                     commands that install distributions of a clone, one per line
-    <!-- outside -->                   the page installs packages, in an environment for that
-    <!-- server: postgres -->          the page uses a real server, one of `SERVERS`
+    <!-- server: postgres -->          the page uses a real server: postgres, neo4j or oxigraph
 
 The files of a page run in the order of the page, in one empty folder. Python and shell scripts run
 unchanged (`pip` only checks that everything is installed). A real client lists the tools of a
@@ -24,8 +23,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_test_support.environments import OFFLINE, Environment
-from bfsql_test_support.servers.documentation import (
-    Place,
-    on_gremlin,
-    on_neo4j,
-    on_oxigraph,
-    on_postgres,
-)
+from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.environments import OFFLINE, Environment, created
+from bfsql_test_support.servers.documentation import Place, on_neo4j, on_oxigraph, on_postgres
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
@@ -79,6 +74,17 @@ ENVIRONMENT = {
     "BROWSER": "true",  # the shell's command, so that no browser opens
     "BFSQL_LOG_LEVEL": "info",
 }
+NEWCOMERS = {
+    "docs/tutorial/first-graph.md": ("bfsql-core", "bfsql-sqlite"),
+    "docs/tutorial/write-a-backend.md": ("bfsql-core", "bfsql-testing"),
+    "docs/how-to/load-other-formats.md": ("bfsql-core[parquet,rdf]", "bfsql-sqlite"),
+    "docs/how-to/connect-a-client.md": ("bfsql-core", "bfsql-sqlite"),
+    "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
+}
+"""The paths of newcomers: tables, a store of their own, Turtle, a server for others, Neo4j.
+
+These pages run where only what they install is installed.
+"""
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -172,13 +178,41 @@ def marked(page: Path) -> list[tuple[str, Path, str | None, str | None]]:
     ]
 
 
+@pytest.fixture(scope="session")
+def newcomer(
+    tmp_path_factory: pytest.TempPathFactory, wheels: Path
+) -> Callable[[tuple[str, ...]], Environment]:
+    """Makes an environment with some distributions, and with what builds wheels."""
+
+    @cache
+    def environment(distributions: tuple[str, ...]) -> Environment:
+        folder = tmp_path_factory.mktemp("newcomer") / "venv"
+        return created(folder, wheels, *distributions, "hatchling", "editables")
+
+    return environment
+
+
 @pytest.fixture
-def environment(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """The environment variables of a page's commands."""
-    if "\n<!-- outside -->\n" not in page.read_text("utf-8"):
-        return ENVIRONMENT
-    outside: Environment = request.getfixturevalue("outside")
-    return outside.variables(**OFFLINE)
+def environment(
+    page: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """The environment variables of a page's commands, with an empty folder as home."""
+    home = {"HOME": str(tmp_path_factory.mktemp("home"))}
+    distributions = NEWCOMERS.get(page.relative_to(ROOT).as_posix())
+    if distributions is None:
+        return ENVIRONMENT | home
+    made: Environment = request.getfixturevalue("newcomer")(distributions)
+    own = {name: ENVIRONMENT[name] for name in ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL")}
+    return made.variables(**OFFLINE, **own, **home)
+
+
+@pytest.mark.parametrize("name", NEWCOMERS)
+def test_the_page_of_a_newcomer_names_the_distributions_that_its_test_installs(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    known = {path.name for path in ROOT.glob("packages/*")}
+    lines = re.findall(r"pip install (.+)$", text, re.MULTILINE)
+    named = {one for line in lines for one in re.findall(r"bfsql-\w+", line) if one in known}
+    assert named == {one.partition("[")[0] for one in NEWCOMERS[name]}
 
 
 @pytest.fixture
@@ -239,3 +273,18 @@ def test_a_file_that_a_page_needs_is_on_it_or_on_a_page_that_it_links_to(page: P
 def test_every_snippet_is_on_a_page() -> None:
     named = {file for page in PAGES for _, file, *_ in marked(page)}
     assert {path for path in ROOT.glob("docs/*/snippets/*") if path.is_file()} <= named
+
+
+@pytest.mark.skipif(not THOROUGH, reason="It installs from the index and builds in isolation.")
+def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: Path) -> None:
+    [line] = re.findall(r"^python3 -m venv .*bfsql demo$", (ROOT / "README.md").read_text(), re.M)
+    clone, home = tmp_path / "clone", tmp_path / "home"
+    home.mkdir()
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone], check=True)
+    own = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    own |= {name: os.environ[name] for name in os.environ if name.startswith(("PIP_", "SSL_"))}
+    ran = subprocess.run(
+        ["bash", "-c", line], cwd=clone, env=own, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Steven Spielberg 5" in ran.stdout
