@@ -17,12 +17,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from graphs import records_of
 
 from bfsql import Graph
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.matching import name_of
+from bfsql_test_support import results
 from bfsql_test_support.questions.command import STORES, opened
 from bfsql_test_support.questions.names import Names
 from bfsql_test_support.questions.toolsets import SixTools
@@ -76,6 +78,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
     parser.add_argument("--names", type=int, help="how many names to make up; medlit without it")
     parser.add_argument("--queries", type=int, default=200, help="of each number of errors")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(arguments)
     if unknown := set(given.stores) - set(STORES):
         parser.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
@@ -85,12 +88,14 @@ def main(arguments: Sequence[str]) -> None:
         held = Records.medlit(Path(folder))
     else:
         parser.error("BFSQL_MEDLIT names no folder with medlit, and there is no --names")
-    asyncio.run(report(given.stores, held, given.queries))
+    rows = asyncio.run(report(given.stores, held, given.queries))
+    if given.save:
+        results.save("recall", rows, ("set", "store", "errors"))
 
 
-async def report(stores: Sequence[str], held: Records, queries: int) -> None:
-    """Print the shares, a line for each store and number of errors."""
-    names = held.names()
+async def report(stores: Sequence[str], held: Records, queries: int) -> list[dict[str, Any]]:
+    """Print and return the shares, a line for each store and number of errors."""
+    names, rows = held.names(), []
     print(f"{held.name}: {len(names):,} names\nstore         errors   among 1   among 5   classes")
     for store in stores:
         with ExitStack() as stack:
@@ -98,14 +103,19 @@ async def report(stores: Sequence[str], held: Records, queries: int) -> None:
                 tools = sides[0].tools
                 assert isinstance(tools, SixTools)
                 for errors in (1, 2):
-                    await _report(tools.graph, store, names, errors, queries)
+                    shares = await _report(tools.graph, store, names, errors, queries)
+                    where = {"set": held.name, "names": len(names), "store": store}
+                    rows.append({**where, "errors": errors, "queries": queries, **shares})
                 for query in WITHOUT_MATCH if held.name == "medlit" else ():
                     answer = await tools.graph.search_entities(query)
                     hits = [(hit["name"], hit["match"]) for hit in json.loads(answer.text)]
                     print(f"    {query!r}: {hits}; {' '.join(answer.notes)[:80]}")
+    return rows
 
 
-async def _report(graph: Graph, store: str, names: Sequence[str], errors: int, count: int) -> None:
+async def _report(
+    graph: Graph, store: str, names: Sequence[str], errors: int, count: int
+) -> dict[str, float]:
     chance = random.Random(errors)
     found, classes = Counter[int](), Counter[str]()
     for name in chance.choices(names, k=count):
@@ -115,6 +125,7 @@ async def _report(graph: Graph, store: str, names: Sequence[str], errors: int, c
             found[first] += name in [hit["name"] for hit in hits[:first]]
     shares = "".join(f"{found[first] / count:10.3f}" for first in FIRST)
     print(f"{store:12}{errors:8}{shares}   {dict(sorted(classes.items()))}")
+    return {f"among {first}": found[first] / count for first in FIRST}
 
 
 def misspelt(name: str, errors: int, chance: random.Random) -> str:

@@ -12,10 +12,12 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
+from bfsql_test_support import results
 from bfsql_test_support.questions.command import opened
 from bfsql_test_support.questions.stores import Loadable, Side
 from bfsql_test_support.questions.suite import Outcome, Sum, definition_tokens, markdown
@@ -73,6 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--answer-format", nargs="+", choices=FORMATS, default=FORMATS, help="json lines (both)"
     )
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(arguments)
     stores = given.stores or [*STORES, *(["oxigraph"] if given.set == "ck25" else [])]
     try:
@@ -81,7 +84,10 @@ def main(arguments: Sequence[str]) -> None:
         parser.error(str(error))
     questions = data.questions(given.every)
     print(f"{given.set}: {len(questions):,} questions with their right answers")
-    asyncio.run(run(data, questions, stores, given.answer_format))
+    saved = asyncio.run(run(data, questions, stores, given.answer_format))
+    if given.save:
+        rows = [{"set": given.set, "every": given.every, **row} for row in saved]
+        results.save("outside", rows, ("set", "every", "store", "format"))
 
 
 async def run(
@@ -89,10 +95,14 @@ async def run(
     questions: Sequence[OutsideQuestion],
     stores: Sequence[str],
     formats: Collection[str],
-) -> None:
-    """Run all plans in each store and format of answers, and print a table and the misses."""
+) -> list[dict[str, Any]]:
+    """Run all plans in each store and format of answers, and print a table and the misses.
+
+    Returns:
+        The sums of each store and format.
+    """
     rows = [["store", "kind", "right", "calls", "arguments", "answers", "definitions", "ms"]]
-    misses = []
+    misses, sums = [], []
     for store in stores:
         with ExitStack() as stack:
             async with opened(store, stack)(data) as sides:
@@ -100,12 +110,15 @@ async def run(
                     if isinstance(side.tools, SixTools) and side.answer_format in formats:
                         outcomes = [await answered(side.tools, one) for one in questions]
                         rows += table(side, outcomes)
+                        where = {"store": store, "format": side.answer_format}
+                        sums.append(where | asdict(Sum.of(outcomes)))
                         misses += [
                             f"{side.name} on {store}: {o.wrong}" for o in outcomes if o.wrong
                         ]
         print(f"    {store} is done")
     print(f"\n{markdown(rows)}\n\n{len(misses)} misses")
     print(*misses, sep="\n")
+    return sums
 
 
 async def answered(tools: SixTools, question: OutsideQuestion) -> Outcome:

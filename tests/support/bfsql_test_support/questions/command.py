@@ -7,9 +7,11 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bfsql_test_support import results
 from bfsql_test_support.questions.stores import (
     Loadable,
     Side,
@@ -45,15 +47,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--scale", type=int, nargs="+", default=SCALES, help="sizes of the worlds (1 6 20)"
     )
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(arguments)
     if unknown := set(given.stores) - set(STORES):
         parser.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
-    asyncio.run(run(given.stores, given.scale))
+    asyncio.run(run(given.stores, given.scale, save=given.save))
 
 
-async def run(stores: Sequence[str], scales: Sequence[int]) -> None:
+async def run(stores: Sequence[str], scales: Sequence[int], *, save: bool = False) -> None:
     """Run all plans over a world of each scale in each store, and print the tables."""
-    report = Report()
+    report, rows = Report(), []
     with ExitStack() as stack:
         opening = {store: opened(store, stack) for store in stores}
         for seed, scale in enumerate(scales, 11):
@@ -66,9 +69,20 @@ async def run(stores: Sequence[str], scales: Sequence[int]) -> None:
                 async with opens(world) as sides:
                     for side in sides:
                         await report.add(side, questions)
+                        asked = report.outcomes[side.store, side.name][-len(questions) - 1 :]
+                        tokens = report.tokens[side.store, side.name]
+                        rows.append(result(world, side, Sum.of(asked), tokens))
                 print(f"    {store}: {time.perf_counter() - start:.1f} s")
+    if save:
+        results.save("questions", rows, ("world", "store", "tools"))
     for table in tables(report):
         print(f"\n{table}")
+
+
+def result(world: World, side: Side, found: Sum, tokens: int) -> dict[str, Any]:
+    """A row of `benchmarks/results/questions.json`; the schema counts as a question."""
+    where = {"world": world.name, "store": side.store, "tools": side.name}
+    return where | asdict(found) | {"definitions": tokens}
 
 
 def tables(report: Report) -> list[str]:

@@ -1,0 +1,123 @@
+"""The figures of the README and of questions.md are those in `benchmarks/results/`.
+
+After a change that alters them: `nox -s benchmarks -- questions --save`, and so on.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql_test_support.questions.kinds import KINDS
+from bfsql_test_support.questions.stores import in_sqlite
+from bfsql_test_support.questions.suite import Report, Sum, questions_about
+from bfsql_test_support.questions.worlds import Size, World
+from bfsql_test_support.results import saved
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+QUESTIONS = (ROOT / "docs/explanation/questions.md").read_text("utf-8")
+SUMMED = ("right", "asked", "calls", "arguments", "answers")
+CLOSE = 0.03
+"""Share by which a sentence that is worded differently may change the characters of answers."""
+
+
+def sums(store: str, tools: str) -> dict[str, int]:
+    """The rows of a store and a set of tools, added up."""
+    rows = [r for r in saved("questions") if (r["store"], r["tools"]) == (store, tools)]
+    found = {key: sum(row[key] for row in rows) for key in SUMMED}
+    return found | {"definitions": max(row["definitions"] for row in rows)}
+
+
+def row(name: str, **fields: Any) -> dict[str, Any]:
+    """The only row of a file with these fields."""
+    [found] = [one for one in saved(name) if fields.items() <= one.items()]
+    return found
+
+
+def evidence(start: str) -> str:
+    """The result that the README gives in the row that begins so."""
+    [line] = [line for line in README.splitlines() if line.startswith(f"| {start}")]
+    return line
+
+
+def test_the_readme_has_the_figures_of_other_peoples_questions() -> None:
+    for store in ("sqlite", "neo4j"):
+        found = row("outside", set="zograscope", every=1, store=store, format="json")
+        assert found["calls"] == found["asked"]
+        text = f"{found['right']:,} of {found['asked']:,} right"
+        assert text in evidence("[questions that others wrote]")
+
+
+def test_the_readme_has_the_figures_of_the_suite() -> None:
+    ours, cypher = sums("neo4j", "six tools, lines"), sums("neo4j", "cypher")
+    line = evidence("[our suite of")
+    assert f"suite of {len(KINDS)} kinds" in line
+    ratio = ours["answers"] / cypher["answers"]
+    told = (
+        f"{ours['calls']} calls, with Cypher {cypher['calls']}; answers in lines have {ratio:.1f}"
+    )
+    assert f"{told} times the characters" in line
+
+
+def test_the_readme_has_the_figures_of_misspelt_names() -> None:
+    line = evidence("[names with one typing error]")
+    for names in ("medlit", "names"):
+        found = row("recall", set=names, store="sqlite", errors=1)
+        assert f"{found['names']:,}" in line
+        assert f"{found['among 1']:.0%}".replace("%", " %") in line
+
+
+def test_the_readme_has_the_figures_of_hostile_clients() -> None:
+    alone, beside = (row("hostile", **{"hostile clients": n})["p50 ms"] for n in (0, 8))
+    assert f"{beside} ms, where it takes {alone} ms alone" in evidence("[a search beside eight")
+
+
+@pytest.mark.parametrize(
+    ("tools", "store"),
+    sorted({(one["tools"], one["store"]) for one in saved("questions")}),
+)
+def test_the_page_has_the_sums_of_the_suite(tools: str, store: str) -> None:
+    found = sums(store, tools)
+    cells = [tools, store, f"{found['right']}/{found['asked']}"]
+    cells += [f"{found[key]:,}" for key in ("calls", "arguments", "answers")]
+    assert f"| {' | '.join(cells)} | {found['definitions']:,} tokens |" in QUESTIONS
+
+
+def test_the_page_has_the_shares_of_misspelt_names() -> None:
+    for names in ("medlit", "names"):
+        rows = [row("recall", set=names, store="sqlite", errors=n) for n in (1, 2)]
+        shares = [f"{one[f'among {first}']:.3f}" for one in rows for first in (1, 5)]
+        assert f"| sqlite | {' | '.join(shares)} |" in QUESTIONS
+
+
+@pytest.mark.parametrize("store", ["sqlite", "neo4j"])
+def test_the_page_has_the_sums_of_other_peoples_questions(store: str) -> None:
+    answers = row("outside", set="zograscope", store=store, format="json")["answers"]
+    assert re.search(rf"\| {store} \| 2,905/2,905 \|.* {answers:,} \|", QUESTIONS)
+
+
+async def test_the_suite_takes_the_calls_that_are_saved_and_about_the_characters(
+    tmp_path: Path,
+) -> None:
+    world, report = World("world-1", Size.of(1), 11), Report()
+    async with in_sqlite(world, tmp_path) as sides:
+        for side in sides:
+            await report.add(side, questions_about(world))
+    for (store, tools), outcomes in report.outcomes.items():
+        found = Sum.of(outcomes)
+        before = row("questions", world="world-1", store=store, tools=tools)
+        assert (found.calls, found.right) == (before["calls"], before["right"])
+        assert found.arguments == before["arguments"]
+        assert found.answers == pytest.approx(before["answers"], rel=CLOSE)
+        assert report.tokens[store, tools] == pytest.approx(before["definitions"], rel=CLOSE)
+
+
+def test_every_row_says_when_and_where_it_was_measured() -> None:
+    for name in ("hostile", "outside", "questions", "recall"):
+        for one in saved(name):
+            assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"])
+            assert "cores" in one["machine"]
