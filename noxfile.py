@@ -200,9 +200,10 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """Make the documentation's screenshots, or write them to the folder after `--` instead."""
-    install_for_tests(session)
-    session.run("python", "-m", "bfsql_test_support.browser.screenshots", *session.posargs)
+    """Make the documentation's pictures, or write them to the folder after `--` instead."""
+    install_for_tests(session, "pictures")
+    for module in ("screenshots", "animation"):
+        session.run("python", "-m", f"bfsql_test_support.browser.{module}", *session.posargs)
 
 
 @nox.session

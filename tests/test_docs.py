@@ -288,3 +288,12 @@ def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: P
     )
     assert ran.returncode == 0, ran.stderr
     assert "Steven Spielberg 5" in ran.stdout
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_readme_shows_a_short_animation_of_at_most_a_megabyte(scheme: str) -> None:
+    name = f"docs/how-to/images/question-{scheme}.webp"
+    content = (ROOT / name).read_bytes()
+    assert name in (ROOT / "README.md").read_text("utf-8")
+    assert len(content) <= 1_000_000
+    assert content.count(b"ANMF") > 5  # the frames

@@ -54,9 +54,7 @@ async def main(folder: Path) -> None:
     """Write all pictures to a folder."""
     with TemporaryDirectory(prefix="bfsql-films-") as place:
         graph, recorded = Path(place) / "films.db", Path(place) / "calls.jsonl"
-        with films_paths() as tables:
-            load = [sys.executable, "-m", "bfsql", "load", *map(str, tables), "--path", str(graph)]
-            await asyncio.to_thread(subprocess.run, load, check=True, capture_output=True)
+        await asyncio.to_thread(load_films, graph)
         await record(graph, recorded)
         options = ("--replay", str(recorded), "--graph-description", DESCRIPTION)
         with exploring(str(graph), *options) as served:
@@ -64,6 +62,13 @@ async def main(folder: Path) -> None:
                 for size in SIZES:
                     for scheme in ("light", "dark"):
                         await take(browser, served.url, size, scheme, folder)
+
+
+def load_films(graph: Path) -> None:
+    """Load the demo's films into a file."""
+    with films_paths() as tables:
+        load = [sys.executable, "-m", "bfsql", "load", *map(str, tables), "--path", str(graph)]
+        subprocess.run(load, check=True, capture_output=True)
 
 
 async def record(graph: Path, recorded: Path) -> None:
