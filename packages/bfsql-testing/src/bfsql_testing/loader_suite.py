@@ -350,7 +350,7 @@ class LoaderSuite:
     async def test_a_failing_source_changes_nothing(
         self, load: Load, contents: Contents, before: Any, error: Exception
     ) -> None:
-        """Its error arrives as it is: a file that cannot be read is no fault of the store."""
+        """Its error arrives as it is: an unreadable file is not the fault of the store."""
         with pytest.raises(type(error)) as caught:
             await load(breaking(20_000, error))
         assert caught.value is error

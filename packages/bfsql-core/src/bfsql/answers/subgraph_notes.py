@@ -258,7 +258,7 @@ def _order(facts: AnswerGaps) -> Iterator[str]:
 
 
 def _as_text(example: str) -> str:
-    return f" is sorted as text: {quoted(clean_text(example))} is no number and no ISO date."
+    return f" is sorted as text: {quoted(clean_text(example))} is neither a number nor an ISO date."
 
 
 def _measures(facts: AnswerGaps) -> Iterator[str]:

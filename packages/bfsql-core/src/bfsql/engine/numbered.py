@@ -37,7 +37,7 @@ def columns_of(db: GraphDbInterface) -> IntegerGraph:
 
 
 async def nodes_of(db: NormalizedBackend, ids: Sequence[str]) -> list[Node | None]:
-    """The node of each id, in the order of the ids; None for an id that is no node.
+    """The node of each id, in the order of the ids; None for an id that is not a node.
 
     One batch returns canonical ids. An id that the batch does not return may be another
     spelling of a node that it did return, so each of those ids is looked up individually.

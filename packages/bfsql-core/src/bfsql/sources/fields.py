@@ -113,7 +113,7 @@ def value_of(cell: str) -> str | int | float | bool:
 
 
 def is_label(value: Any) -> bool:
-    """Whether a value can be a name: short text that is no number."""
+    """Whether a value can be a name: short text that is not a number."""
     return isinstance(value, str) and value[:100] == value != "" and value_of(value) == value
 
 

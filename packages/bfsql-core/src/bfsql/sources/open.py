@@ -174,7 +174,7 @@ class _Input(NamedTuple):
 
 
 def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_Input]:
-    """The input at a path; of a folder that is no format of its own, its graph files."""
+    """The input at a path; of a folder without a format of its own, its graph files."""
     inside = None
     with errors.of(path):
         if os.path.isdir(path):  # noqa: PTH112 - it raises nothing

@@ -145,7 +145,7 @@ class PatternReader:
     # --- patterns -------------------------------------------------------------------
 
     def pattern(self, text: str) -> Pattern | None:
-        """The set of entities that a seed names; None if the text is no pattern.
+        """The set of entities that a seed names; None if the text is not a pattern.
 
         Raises:
             ToolError: The text begins like a pattern and cannot be read as one.
@@ -254,7 +254,7 @@ class PatternReader:
         return ScopedRelation(text, one, int(number[1]) if number else None, scope)
 
     def _check_front(self, text: str, rest: str) -> None:
-        """Raise an error if a relation follows a text that is no type.
+        """Raise an error if a relation follows a text that is not a type.
 
         An operator before the first arrow makes the text a condition on a property.
         """

@@ -370,7 +370,7 @@ class Traversal:
 
 def _too_small(budget: Budget) -> ToolError:
     what = f"max_tokens={budget.tokens}" if budget.tokens else budget.bound.name.capitalize()
-    cure = "Raise max_tokens (0 is no budget), or name" if budget.bound.cure else "Name"
+    cure = "Raise max_tokens (0 for no limit), or name" if budget.bound.cure else "Name"
     return ToolError(
         f"{what} has no room for even one node beside the seeds, the "
         f"counts, the facets and the schema_summary. {cure} fewer seeds or facets.",

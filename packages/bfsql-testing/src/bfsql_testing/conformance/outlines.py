@@ -92,7 +92,7 @@ async def outline_names(trial: Trial) -> None:
     "outline-counts", "an outline counts nodes and relations as the graph has them", source=OUTLINE
 )
 async def outline_counts(trial: Trial) -> None:
-    """Edges with an end that is no node count nowhere; a sample may lack relations.
+    """Edges with an end that is not a node are not counted; a sample may lack relations.
 
     Nodes may be left uncounted.
     """

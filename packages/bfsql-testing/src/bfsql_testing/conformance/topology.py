@@ -405,7 +405,7 @@ async def own_edges(trial: Trial) -> None:
 @reading_rule(
     "ends-exist",
     "the ends of every edge are nodes, or always are not",
-    source="protocol 8: an edge end that the store has no node for is no node",
+    source="protocol 8: an edge end without a node in the store is not a node",
 )
 async def ends_exist(trial: Trial) -> None:
     """An end is a node to every question, or to none; some that are none are odd, not wrong."""
