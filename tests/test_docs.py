@@ -265,6 +265,7 @@ def test_a_file_that_a_page_needs_is_on_it_or_on_a_page_that_it_links_to(page: P
     linked = [(page.parent / link).resolve() for link in LINK.findall(page.read_text("utf-8"))]
     near = [page, *(other for other in linked if other in PAGES)]
     shown = {file for other in near for kind, file, *_ in marked(other) if kind == "file"}
+    shown |= set(linked)
     needed = {file for kind, file, *_ in marked(page) if kind == "run" and file.suffix != ".py"}
     assert needed <= shown
 

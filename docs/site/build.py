@@ -22,14 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = Path("docs", "README.md")
-COPIED = (
-    "*.md",
-    "docs/**/*.md",
-    "docs/**/images/*",
-    "docs/site/site.*",
-    "packages/*/README.md",
-    "examples/*/README.md",
-)
+COPIED = ("*.md", "docs/**/*", "packages/*/README.md", "examples/*/README.md")
 ENTRY = re.compile(r"^## (?P<section>.+)|^- \[(?P<title>[^]]+)\]\((?P<path>[^)]+)\)", re.MULTILINE)
 GENERATED = {
     "Python": (
@@ -109,7 +102,7 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
     shutil.rmtree(site, ignore_errors=True)
     with TemporaryDirectory(prefix="bfsql-site-") as staged:
         pages, configuration = Path(staged) / "pages", Path(staged) / "mkdocs.yml"
-        for path in (path for pattern in COPIED for path in root.glob(pattern)):
+        for path in (one for pattern in COPIED for one in root.glob(pattern) if one.is_file()):
             copy = pages / path.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
