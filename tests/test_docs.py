@@ -8,7 +8,7 @@ A marker before a block says which; its path is relative to the page's folder.
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one per line
     <!-- clone -->                     commands that install distributions of a clone, one per line
-    <!-- server: postgres -->          the page uses a real server: postgres, neo4j or oxigraph
+    <!-- server: postgres -->          the page uses a real server, one of `SERVERS`
 
 The files of a page run in the order of the page, in one empty folder. Python and shell scripts run
 unchanged (`pip` only checks that everything is installed). A real client lists the tools of a
@@ -35,7 +35,13 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from bfsql_test_support.environments import OFFLINE, Environment, created
-from bfsql_test_support.servers.documentation import Place, on_neo4j, on_oxigraph, on_postgres
+from bfsql_test_support.servers.documentation import (
+    Place,
+    on_gremlin,
+    on_neo4j,
+    on_oxigraph,
+    on_postgres,
+)
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")

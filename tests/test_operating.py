@@ -56,7 +56,9 @@ def test_the_unit_starts_a_server_and_gives_it_time_to_stop(serve: set[str]) -> 
 def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
     image = (ROOT / "Dockerfile").read_text("utf-8")
     entry = re.search(r"^ENTRYPOINT (.+)$", image, re.MULTILINE)
-    [compose] = documents("compose.yaml")
+    composed = [
+        one for name in ("compose", "compose-replicas") for one in documents(f"{name}.yaml")
+    ]
     [pod] = [
         d["spec"]["template"]["spec"]
         for d in documents("kubernetes.yaml")
@@ -65,7 +67,8 @@ def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
     [container] = pod["containers"]
     assert entry is not None
     assert names(json.loads(entry[1])) <= serve
-    assert names(compose["services"]["graph"]["command"]) <= serve
+    for compose in composed:
+        assert names(compose["services"]["graph"]["command"]) <= serve
     assert names(container["args"]) <= serve
     assert pod["terminationGracePeriodSeconds"] > ServeSettings().grace
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}

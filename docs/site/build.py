@@ -20,7 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 CONTENTS = Path("docs", "README.md")
 COPIED = ("*.md", "docs/**/*", "packages/*/README.md", "examples/*/README.md")
 ENTRY = re.compile(r"^## (?P<section>.+)|^- \[(?P<title>[^]]+)\]\((?P<path>[^)]+)\)", re.MULTILINE)
@@ -106,6 +107,7 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
             copy = pages / path.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
+        shutil.copytree(HERE, pages / "docs" / "site", dirs_exist_ok=True)
         nav = navigation(pages / CONTENTS, pages)
         if generated:
             entries = generate(pages / "docs" / "code", pages, generated)

@@ -116,7 +116,7 @@ async def columns_nodes(trial: Trial) -> None:
     source="protocol 8: an edge end without a node in the store is not a node",
 )
 async def columns_ends(trial: Trial) -> None:
-    """All ends of the edges of the sample; one that is not a node is not found, and has no edges."""
+    """All ends of the edges of the sample; one that is not a node is not found, without edges."""
     async with _columns(trial) as (db, columns, ids):
         handles = await _handles_of(columns, ids)
         names, types = await columns.ids(handles), await columns.types(handles)
