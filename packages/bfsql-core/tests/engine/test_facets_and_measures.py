@@ -306,7 +306,10 @@ async def test_an_error_says_what_would_be_right(arguments, sentence):
         ({"facets": ["studies.x"]}, 'has "studies.x". There is: studies.confidence.'),
         ({"measure": "max 1.confidence"}, "There is: studies.confidence."),
         ({"facets": ["confidence"]}, 'has "confidence". There is: studies.confidence.'),
-        ({"facets": ["begun"]}, 'facets: "begun" is sorted as text: "24/08/2017" is no number'),
+        (
+            {"facets": ["begun"]},
+            'facets: "begun" is sorted as text: "24/08/2017" is neither a number',
+        ),
         ({"measure": "max 1.begun"}, 'measure: "max 1.begun" is sorted as text'),
         ({"measure": "max 1.yaer"}, 'has the property of "max 1.yaer". There is: year.'),
         ({"measure": "mean 1.year"}, '"mean 1.year" leaves out 1 value held as text.'),

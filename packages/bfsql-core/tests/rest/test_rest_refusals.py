@@ -73,7 +73,8 @@ async def test_an_unknown_relation_says_how_relations_are_found(web: httpx2.Asyn
     ("path", "argument", "says"),
     [
         ("/entities?q=a&q=b", "q", "given 2 times"),
-        ("/entities?q=a&limit=0", "limit", 'from 1 to 100, not "0"'),
+        ("/entities?q=a&limit=0", "limit", 'from 1 to 10000, not "0"'),
+        ("/entities?q=a&limit=101", "limit", "from 1 to 100"),
         ("/entities?q=a&limit=1e3", "limit", "whole number"),
         ("/entities?q=a&limit=%D9%A3", "limit", "whole number"),
         ("/entities?q=a&node_types=Film", "node_types", "Did you mean types?"),

@@ -41,6 +41,8 @@ from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.hits import Hit, classified_search
 from bfsql.tools.namesakes import contexts, namesakes
 
+_MOST_HITS = 100
+"""Largest number of hits of a search, as in `search_entities`."""
 _PARTS = ("subject", "predicate", "object")
 """The fields of a relation, in order."""
 
@@ -138,6 +140,12 @@ async def search(request: ApiRequest) -> Reply:
             "takes types.",
             kind="bad_value",
             argument="q",
+        )
+    if query.limit > _MOST_HITS:
+        raise ToolError(
+            f"limit must be a whole number from 1 to {_MOST_HITS} where q is given.",
+            kind="bad_value",
+            argument="limit",
         )
     db = request.api.db
     types = await _types(request.api, query.types)
