@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.servers.maven import Artifact, fetch, java
-from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.port import answers, free_port
 from bfsql_test_support.servers.process import Server, ServerProcess
 
 VERSION = "5.0.2"
@@ -130,16 +129,9 @@ class CassandraNode(Server):
                 *("-cp", f"{jars()}/*", "org.apache.cassandra.service.CassandraDaemon"),
             ],
             log=folder / "console.log",
-            ready=self._answers,
+            ready=lambda: answers(self.port, self.host),
             patience=180,
         )
-
-    def _answers(self) -> bool:
-        try:
-            socket.create_connection((self.host, self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
 
 
 def jars() -> Path:

@@ -25,10 +25,10 @@ def free_port() -> int:
             return port
 
 
-def answers(port: int) -> bool:
-    """Whether something accepts connections on a port of 127.0.0.1."""
+def answers(port: int, host: str = HOST) -> bool:
+    """Whether something accepts connections on a port of this machine."""
     try:
-        socket.create_connection((HOST, port), timeout=1).close()
+        socket.create_connection((host, port), timeout=1).close()
     except OSError:
         return False
     return True

@@ -139,14 +139,16 @@ async def _result(
     columns, size = walked.columns, sum(map(len, walked.arcs))
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
-    some = bool(len(await off_loop(size, lambda: walks.nodes)))
+    nodes = await off_loop(size, lambda: walks.nodes)
+    some = bool(len(nodes))
     if query.comparisons and some:
         walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
-    types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
-    missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), AnswerGaps()
+        nodes = await off_loop(size, lambda: walks.nodes)
+    types = await types_of(columns, nodes)
+    missing, facts = Handles(columns.size, nodes[types == NO_NODE]), AnswerGaps()
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
-        types = await types_of(columns, walks.nodes)
+        types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
     facts = replace(facts, conditions=conditions.facts)
     dead_end = None
     if not len(walks.nodes):
