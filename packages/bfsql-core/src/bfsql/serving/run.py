@@ -22,6 +22,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
@@ -92,19 +93,10 @@ async def open_while_importing(
     importing.start()
     async with open_live(graph_factory, settings) as live:
         await asyncio.to_thread(importing.join)
-        # Collecting garbage less often saves a tenth of the time for a hub of 60,000 edges
-        # (decision 0001). Reference cycles, of which asyncio leaves one for each connection that
-        # has ended and the SDK one for each call, die in the younger generations; a collection of
-        # the oldest one holds Python's lock for up to 0.4 s, so it is rare.
-        gc.set_threshold(50_000, 5, 100)
-        # Modules stay: a full collection takes a tenth of the time without them. The first graph
-        # is among what is frozen, and has to be collected when another one takes its place.
+        # The first graph is among what is frozen, and has to be collected when another one takes
+        # its place.
         live.on_open(lambda _: gc.unfreeze())
-        gc.freeze()
-        # A thread that needs Python's lock waits this long for each thread before it: with eight
-        # threads that compute in Python, health is answered within 0.1 s instead of 1 s.
-        sys.setswitchinterval(0.0005)
-        with tracing.exported_spans():
+        with rare_collections(100), frozen_modules(), short_switches(), tracing.exported_spans():
             yield live
 
 
