@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import chain
 from typing import Any, Self
 
 import uvicorn
@@ -148,6 +149,12 @@ async def end_at_once(server: uvicorn.Server, serving: asyncio.Future[None] | Fu
         assert not serving.done(), "the web server did not start"
         await asyncio.sleep(0)
     serving.cancel()
+    # Python 3.11 leaves a connection open that it has accepted, but not yet handed to uvicorn,
+    # when it stops listening: accept no more, and wait three rounds for the last.
+    for listener in chain.from_iterable(listening.sockets for listening in server.servers):
+        asyncio.get_running_loop().remove_reader(listener)
+    for _ in range(3):
+        await asyncio.sleep(0)
     for listening in server.servers:
         listening.close()
     state = server.server_state
