@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing, NothingFits
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.toolsets import SixTools
 from bfsql_test_support.questions.worlds import PHASES
 
 
@@ -22,6 +22,11 @@ class StatusesOfAPhase(Kind):
     text = "How many trials of phase {phase} are there in each status?"
     form = Form.TABLE
     hint = "from status to number"
+    cypher_query = "MATCH (t:Trial {phase: $phase}) RETURN t.status AS status, count(t) AS n"
+    sparql_query = (
+        "SELECT ?status (COUNT(?t) AS ?n) { ?t a :Trial ; :phase $phase ; :status ?status } "
+        "GROUP BY ?status"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         phase = world.choice(PHASES)
@@ -32,25 +37,19 @@ class StatusesOfAPhase(Kind):
         answer = await ask.bfs(f"Trial[phase={phase}]", facets=["status"], limit=0)
         return dict(answer["facets"]["status"]["values"])
 
-    async def cypher(self, ask: CypherTools, phase: int) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (t:Trial {phase: $phase}) RETURN t.status AS status, count(t) AS n", phase=phase
-        )
-        return {row["status"]: row["n"] for row in rows}
-
-    async def sparql(self, ask: SparqlTools, phase: int) -> dict[str, int]:
-        rows = await ask.rows(
-            "SELECT ?status (COUNT(?t) AS ?n) { ?t a :Trial ; :phase $phase ; :status ?status } "
-            "GROUP BY ?status",
-            phase=phase,
-        )
-        return {row["status"]: int(row["n"]) for row in rows}
-
 
 class StatusesOfAntibodyTrials(Kind):
     text = "Of the trials that study {disease} and test an antibody, how many have each status?"
     form = Form.TABLE
     hint = "from status to number"
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial)-[:tests]->"
+        "(:Compound {form: 'antibody'}) RETURN t.status AS status, count(DISTINCT t) AS n"
+    )
+    sparql_query = (
+        "SELECT ?status (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
+        '?t :studies ?d ; :status ?status ; :tests ?c . ?c :form "antibody" } GROUP BY ?status'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def fitting(disease: str) -> list[str]:
@@ -69,26 +68,17 @@ class StatusesOfAntibodyTrials(Kind):
         answer = await ask.bfs(disease, path=steps, facets=["1.status"], limit=0)
         return dict(answer["facets"]["1.status"]["values"])
 
-    async def cypher(self, ask: CypherTools, disease: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial)-[:tests]->"
-            "(:Compound {form: 'antibody'}) RETURN t.status AS status, count(DISTINCT t) AS n",
-            disease=disease,
-        )
-        return {row["status"]: row["n"] for row in rows}
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "SELECT ?status (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
-            '?t :studies ?d ; :status ?status ; :tests ?c . ?c :form "antibody" } GROUP BY ?status',
-            disease=disease,
-        )
-        return {row["status"]: int(row["n"]) for row in rows}
-
 
 class MeanEnrolment(Kind):
     text = "What is the mean enrolment of the trials that study {disease}?"
     form = Form.NUMBER
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial) RETURN avg(t.enrolment) AS n"
+    )
+    sparql_query = (
+        "SELECT (AVG(?size) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
+        "?t :studies ?d ; :enrolment ?size }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Disease", lambda d: len(world.into(d, "studies")) > 3)
@@ -100,25 +90,25 @@ class MeanEnrolment(Kind):
         answer = await ask.bfs(disease, path=path, facets=["enrolment:1"], limit=0)
         return float(answer["facets"]["enrolment"]["mean"])
 
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial) RETURN avg(t.enrolment) AS n",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> float:
-        return float(
-            await ask.value(
-                "SELECT (AVG(?size) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
-                "?t :studies ?d ; :enrolment ?size }",
-                disease=disease,
-            )
-        )
-
 
 class SponsorOfMostPatients(Kind):
     text = "Which company has the largest enrolment in all phase {phase} trials that it sponsors?"
     form = Form.NAME
+    walk = Walk(
+        "Trial[phase=$phase]",
+        "<-sponsors- Company",
+        measure="sum 0.enrolment",
+        sort_by="-measure",
+        limit=1,
+    )
+    cypher_query = (
+        "MATCH (t:Trial {phase: $phase})<-[:sponsors]-(c:Company) "
+        "RETURN c.name AS name, sum(t.enrolment) AS n ORDER BY n DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name (SUM(?size) AS ?n) { ?t :phase $phase ; :enrolment ?size . "
+        "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -136,28 +126,17 @@ class SponsorOfMostPatients(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, phase: int) -> str:
-        order = {"measure": "sum 0.enrolment", "sort_by": "-measure", "limit": 1}
-        return names(await ask.walk(f"Trial[phase={phase}]", "<-sponsors- Company", **order))[0]
-
-    async def cypher(self, ask: CypherTools, phase: int) -> Any:
-        return await ask.value(
-            "MATCH (t:Trial {phase: $phase})<-[:sponsors]-(c:Company) "
-            "RETURN c.name AS name, sum(t.enrolment) AS n ORDER BY n DESC LIMIT 1",
-            phase=phase,
-        )
-
-    async def sparql(self, ask: SparqlTools, phase: int) -> Any:
-        return await ask.value(
-            "SELECT ?name (SUM(?size) AS ?n) { ?t :phase $phase ; :enrolment ?size . "
-            "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1",
-            phase=phase,
-        )
-
 
 class LargestTrialsOfAll(Kind):
     text = "Which three trials with the status {status} are the largest, the largest first?"
     form = Form.RANKING
+    cypher_query = (
+        "MATCH (t:Trial {status: $status}) RETURN t.name AS name ORDER BY t.enrolment DESC LIMIT 3"
+    )
+    sparql_query = (
+        "SELECT ?name { ?t a :Trial ; :status $status ; :enrolment ?n ; rdfs:label ?name } "
+        "ORDER BY DESC(?n) LIMIT 3"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         for status in ("completed", "recruiting", "terminated"):
@@ -171,24 +150,26 @@ class LargestTrialsOfAll(Kind):
         answer = await ask.bfs(seed, sort_by="-enrolment", limit=3, fields=["name"])
         return names(answer["nodes"])
 
-    async def cypher(self, ask: CypherTools, status: str) -> list[str]:
-        return await ask.column(
-            "MATCH (t:Trial {status: $status}) "
-            "RETURN t.name AS name ORDER BY t.enrolment DESC LIMIT 3",
-            status=status,
-        )
-
-    async def sparql(self, ask: SparqlTools, status: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?t a :Trial ; :status $status ; :enrolment ?n ; rdfs:label ?name } "
-            "ORDER BY DESC(?n) LIMIT 3",
-            status=status,
-        )
-
 
 class MostCitedPaperOfAYear(Kind):
     text = "Which paper of {year} is cited by the most papers?"
     form = Form.NAME
+    walk = Walk(
+        "Paper[year=$year]",
+        "<-cites- Paper",
+        show="0",
+        measure="count 1",
+        sort_by="-measure",
+        limit=1,
+    )
+    cypher_query = (
+        "MATCH (p:Paper {year: $year})<-[:cites]-(c:Paper) "
+        "RETURN p.name AS name, count(c) AS n ORDER BY n DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name (COUNT(?c) AS ?n) { ?p a :Paper ; :year $year ; rdfs:label ?name . "
+        "?c :cites ?p } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -199,29 +180,19 @@ class MostCitedPaperOfAYear(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, year: int) -> str:
-        order = {"show": "0", "measure": "count 1", "sort_by": "-measure", "limit": 1}
-        return names(await ask.walk(f"Paper[year={year}]", "<-cites- Paper", **order))[0]
-
-    async def cypher(self, ask: CypherTools, year: int) -> Any:
-        return await ask.value(
-            "MATCH (p:Paper {year: $year})<-[:cites]-(c:Paper) "
-            "RETURN p.name AS name, count(c) AS n ORDER BY n DESC LIMIT 1",
-            year=year,
-        )
-
-    async def sparql(self, ask: SparqlTools, year: int) -> Any:
-        return await ask.value(
-            "SELECT ?name (COUNT(?c) AS ?n) { ?p a :Paper ; :year $year ; rdfs:label ?name . "
-            "?c :cites ?p } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1",
-            year=year,
-        )
-
 
 class LatestPaperOfEachMember(Kind):
     text = "In which year did each member of {centre} who has written a paper publish the latest?"
     form = Form.TABLE
     hint = "from person to year"
+    cypher_query = (
+        "MATCH (:Centre {name: $centre})<-[:member_of]-(p:Person)-[:authored]->(d:Paper) "
+        "RETURN p.name AS name, max(d.year) AS year"
+    )
+    sparql_query = (
+        "SELECT ?name (MAX(?y) AS ?year) { ?c rdfs:label $centre . ?p :member_of ?c ; "
+        "rdfs:label ?name ; :authored ?d . ?d :year ?y } GROUP BY ?p ?name"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def latest(centre: str) -> dict[str, int]:
@@ -245,19 +216,3 @@ class LatestPaperOfEachMember(Kind):
         steps = ("<-member_of- Person", "-authored-> Paper")
         found = await ask.walk(centre, *steps, show="1", measure="max 2.year")
         return {node["metadata"]["name"]: node["measure"] for node in found}
-
-    async def cypher(self, ask: CypherTools, centre: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (:Centre {name: $centre})<-[:member_of]-(p:Person)-[:authored]->(d:Paper) "
-            "RETURN p.name AS name, max(d.year) AS year",
-            centre=centre,
-        )
-        return {row["name"]: row["year"] for row in rows}
-
-    async def sparql(self, ask: SparqlTools, centre: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "SELECT ?name (MAX(?y) AS ?year) { ?c rdfs:label $centre . ?p :member_of ?c ; "
-            "rdfs:label ?name ; :authored ?d . ?d :year ?y } GROUP BY ?p ?name",
-            centre=centre,
-        )
-        return {row["name"]: int(row["year"]) for row in rows}

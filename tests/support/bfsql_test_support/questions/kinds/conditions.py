@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk
 from bfsql_test_support.questions.worlds import REGIONS
 
 
 class NewestPapersOfACentre(Kind):
     text = "What are the five papers that members of {centre} published last, the latest first?"
     form = Form.RANKING
+    walk = Walk(
+        "$centre", "<-member_of- Person", "-authored-> Paper", sort_by="-published", limit=5
+    )
+    cypher_query = (
+        "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person)-[:authored]->(p:Paper) "
+        "RETURN DISTINCT p.name AS name, p.published AS published "
+        "ORDER BY published DESC LIMIT 5"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name ?published { ?c rdfs:label $centre . ?a :member_of ?c ; "
+        ":authored ?p . ?p rdfs:label ?name ; :published ?published } "
+        "ORDER BY DESC(?published) LIMIT 5"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def papers(centre: str) -> list[str]:
@@ -23,30 +33,19 @@ class NewestPapersOfACentre(Kind):
         found = world.one("Centre", lambda c: len(papers(c)) > 5)
         return {"centre": world.name(found)}, [world.name(p) for p in papers(found)[:5]]
 
-    async def six_tools(self, ask: SixTools, centre: str) -> list[str]:
-        steps = ("<-member_of- Person", "-authored-> Paper")
-        return names(await ask.walk(centre, *steps, sort_by="-published", limit=5))
-
-    async def cypher(self, ask: CypherTools, centre: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person)-[:authored]->(p:Paper) "
-            "RETURN DISTINCT p.name AS name, p.published AS published "
-            "ORDER BY published DESC LIMIT 5",
-            centre=centre,
-        )
-
-    async def sparql(self, ask: SparqlTools, centre: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name ?published { ?c rdfs:label $centre . ?a :member_of ?c ; "
-            ":authored ?p . ?p rdfs:label ?name ; :published ?published } "
-            "ORDER BY DESC(?published) LIMIT 5",
-            centre=centre,
-        )
-
 
 class FirstTrialOfACompound(Kind):
     text = "Which trial that tests {compound} started first?"
     form = Form.NAME
+    walk = Walk("$compound", "<-tests- Trial", sort_by="start", limit=1)
+    cypher_query = (
+        "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial) "
+        "RETURN t.name AS name ORDER BY t.start LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name ; "
+        ":start ?start } ORDER BY ?start LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def first(compound: str) -> str | None:
@@ -57,23 +56,6 @@ class FirstTrialOfACompound(Kind):
         found = world.one("Compound", first)
         return {"compound": world.name(found)}, world.name(first(found) or "")
 
-    async def six_tools(self, ask: SixTools, compound: str) -> str:
-        return names(await ask.walk(compound, "<-tests- Trial", sort_by="start", limit=1))[0]
-
-    async def cypher(self, ask: CypherTools, compound: str) -> Any:
-        return await ask.value(
-            "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial) "
-            "RETURN t.name AS name ORDER BY t.start LIMIT 1",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> Any:
-        return await ask.value(
-            "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name ; "
-            ":start ?start } ORDER BY ?start LIMIT 1",
-            compound=compound,
-        )
-
 
 class LargestCompletedTrials(Kind):
     text = (
@@ -81,6 +63,17 @@ class LargestCompletedTrials(Kind):
         "first?"
     )
     form = Form.RANKING
+    walk = Walk(
+        "$disease", "<-studies- Trial", where=["status=completed"], sort_by="-enrolment", limit=3
+    )
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial {status: 'completed'}) "
+        "RETURN t.name AS name ORDER BY t.enrolment DESC LIMIT 3"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
+        ':status "completed" ; :enrolment ?n } ORDER BY DESC(?n) LIMIT 3'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def largest(disease: str) -> list[str]:
@@ -94,27 +87,18 @@ class LargestCompletedTrials(Kind):
         found = world.one("Disease", fits)
         return {"disease": world.name(found)}, [world.name(t) for t in largest(found)[:3]]
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        order = {"where": ["status=completed"], "sort_by": "-enrolment", "limit": 3}
-        return names(await ask.walk(disease, "<-studies- Trial", **order))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial {status: 'completed'}) "
-            "RETURN t.name AS name ORDER BY t.enrolment DESC LIMIT 3",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
-            ':status "completed" ; :enrolment ?n } ORDER BY DESC(?n) LIMIT 3',
-            disease=disease,
-        )
-
 
 class RecruitingLateTrials(Kind):
     text = "Which phase 3 trials that study {disease} are recruiting?"
+    walk = Walk("$disease", "<-studies- Trial", where=["phase=3", "status=recruiting"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-"
+        "(t:Trial {phase: 3, status: 'recruiting'}) RETURN t.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
+        ':phase 3 ; :status "recruiting" }'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def fitting(disease: str) -> list[str]:
@@ -125,27 +109,19 @@ class RecruitingLateTrials(Kind):
         found = world.one("Disease", lambda d: 2 <= len(fitting(d)) <= 30)
         return {"disease": world.name(found)}, world.names(fitting(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        where = ["phase=3", "status=recruiting"]
-        return names(await ask.walk(disease, "<-studies- Trial", where=where))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:studies]-"
-            "(t:Trial {phase: 3, status: 'recruiting'}) RETURN t.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
-            ':phase 3 ; :status "recruiting" }',
-            disease=disease,
-        )
-
 
 class SurelyInhibited(Kind):
     text = "Which proteins does {compound} inhibit with a confidence above 0.7?"
+    walk = Walk("$compound", "-inhibits-> Protein", where=["inhibits.confidence>0.7"])
+    cypher_query = (
+        "MATCH (:Compound {name: $compound})-[r:inhibits]->(p:Protein) "
+        "WHERE r.confidence > 0.7 RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?c rdfs:label $compound . ?s rdf:subject ?c ; "
+        "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name "
+        "FILTER(?n > 0.7) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def sure(compound: str) -> list[str]:
@@ -155,29 +131,26 @@ class SurelyInhibited(Kind):
         found = world.one("Compound", lambda c: 1 < len(sure(c)) < len(world.out(c, "inhibits")))
         return {"compound": world.name(found)}, world.names(sure(found))
 
-    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
-        where = ["inhibits.confidence>0.7"]
-        return names(await ask.walk(compound, "-inhibits-> Protein", where=where))
-
-    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Compound {name: $compound})-[r:inhibits]->(p:Protein) "
-            "WHERE r.confidence > 0.7 RETURN p.name AS name",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?c rdfs:label $compound . ?s rdf:subject ?c ; "
-            "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name "
-            "FILTER(?n > 0.7) }",
-            compound=compound,
-        )
-
 
 class MostSurelyInhibited(Kind):
     text = "Which protein does {compound} inhibit with the highest confidence?"
     form = Form.NAME
+    walk = Walk(
+        "$compound",
+        "-inhibits-> Protein",
+        measure="max 1.inhibits.confidence",
+        sort_by="-measure",
+        limit=1,
+    )
+    cypher_query = (
+        "MATCH (:Compound {name: $compound})-[r:inhibits]->(p:Protein) "
+        "RETURN p.name AS name ORDER BY r.confidence DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name { ?c rdfs:label $compound . ?s rdf:subject ?c ; "
+        "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name } "
+        "ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def surest(compound: str) -> str | None:
@@ -191,28 +164,19 @@ class MostSurelyInhibited(Kind):
         found = world.one("Compound", surest)
         return {"compound": world.name(found)}, world.name(surest(found) or "")
 
-    async def six_tools(self, ask: SixTools, compound: str) -> str:
-        order = {"measure": "max 1.inhibits.confidence", "sort_by": "-measure", "limit": 1}
-        return names(await ask.walk(compound, "-inhibits-> Protein", **order))[0]
-
-    async def cypher(self, ask: CypherTools, compound: str) -> Any:
-        return await ask.value(
-            "MATCH (:Compound {name: $compound})-[r:inhibits]->(p:Protein) "
-            "RETURN p.name AS name ORDER BY r.confidence DESC LIMIT 1",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> Any:
-        return await ask.value(
-            "SELECT ?name { ?c rdfs:label $compound . ?s rdf:subject ?c ; "
-            "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name } "
-            "ORDER BY DESC(?n) LIMIT 1",
-            compound=compound,
-        )
-
 
 class MembersSinceBefore(Kind):
     text = "Who has been a member of {centre} since before 1995?"
+    walk = Walk("$centre", "<-member_of- Person", where=["member_of.since<1995"])
+    cypher_query = (
+        "MATCH (:Centre {name: $centre})<-[r:member_of]-(p:Person) WHERE r.since < 1995 "
+        "RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?c rdfs:label $centre . ?s rdf:object ?c ; "
+        "rdf:predicate :member_of ; rdf:subject ?p ; :since ?n . ?p rdfs:label ?name "
+        "FILTER(?n < 1995) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def old(centre: str) -> list[str]:
@@ -222,28 +186,18 @@ class MembersSinceBefore(Kind):
         found = world.one("Centre", lambda c: 1 < len(old(c)) <= 40)
         return {"centre": world.name(found)}, world.names(old(found))
 
-    async def six_tools(self, ask: SixTools, centre: str) -> list[str]:
-        where = ["member_of.since<1995"]
-        return names(await ask.walk(centre, "<-member_of- Person", where=where))
-
-    async def cypher(self, ask: CypherTools, centre: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Centre {name: $centre})<-[r:member_of]-(p:Person) WHERE r.since < 1995 "
-            "RETURN p.name AS name",
-            centre=centre,
-        )
-
-    async def sparql(self, ask: SparqlTools, centre: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?c rdfs:label $centre . ?s rdf:object ?c ; "
-            "rdf:predicate :member_of ; rdf:subject ?p ; :since ?n . ?p rdfs:label ?name "
-            "FILTER(?n < 1995) }",
-            centre=centre,
-        )
-
 
 class PapersBetweenTwoYears(Kind):
     text = "Which papers did {person} publish from 2005 to 2012?"
+    walk = Walk("$person", "-authored-> Paper", where=["year>=2005", "year<=2012"])
+    cypher_query = (
+        "MATCH (:Person {name: $person})-[:authored]->(p:Paper) "
+        "WHERE 2005 <= p.year <= 2012 RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?a rdfs:label $person ; :authored ?p . ?p rdfs:label ?name ; "
+        ":year ?year FILTER(2005 <= ?year && ?year <= 2012) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def between(person: str) -> list[str]:
@@ -254,27 +208,18 @@ class PapersBetweenTwoYears(Kind):
         found = world.one("Person", lambda p: 1 < len(between(p)) < 20)
         return {"person": world.name(found)}, world.names(between(found))
 
-    async def six_tools(self, ask: SixTools, person: str) -> list[str]:
-        where = ["year>=2005", "year<=2012"]
-        return names(await ask.walk(person, "-authored-> Paper", where=where))
-
-    async def cypher(self, ask: CypherTools, person: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Person {name: $person})-[:authored]->(p:Paper) "
-            "WHERE 2005 <= p.year <= 2012 RETURN p.name AS name",
-            person=person,
-        )
-
-    async def sparql(self, ask: SparqlTools, person: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?a rdfs:label $person ; :authored ?p . ?p rdfs:label ?name ; "
-            ":year ?year FILTER(2005 <= ?year && ?year <= 2012) }",
-            person=person,
-        )
-
 
 class PapersWithAWordInTheTitle(Kind):
     text = 'Which papers that mention {disease} have "structure of" in their title?'
+    walk = Walk("$disease", "<-mentions- Paper", where=["name~structure of"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper) "
+        "WHERE toLower(p.name) CONTAINS 'structure of' RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d rdfs:label $disease . ?p :mentions ?d ; rdfs:label ?name "
+        'FILTER(CONTAINS(LCASE(?name), "structure of")) }'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def fitting(disease: str) -> list[str]:
@@ -284,27 +229,24 @@ class PapersWithAWordInTheTitle(Kind):
         found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 40)
         return {"disease": world.name(found)}, world.names(fitting(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        where = ["name~structure of"]
-        return names(await ask.walk(disease, "<-mentions- Paper", where=where))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper) "
-            "WHERE toLower(p.name) CONTAINS 'structure of' RETURN p.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d rdfs:label $disease . ?p :mentions ?d ; rdfs:label ?name "
-            'FILTER(CONTAINS(LCASE(?name), "structure of")) }',
-            disease=disease,
-        )
-
 
 class ProteinsBehindLateTrials(Kind):
     text = "Which proteins are inhibited by compounds that phase 3 trials of {disease} test?"
+    walk = Walk(
+        "$disease",
+        "<-studies- Trial",
+        "-tests-> Compound",
+        "-inhibits-> Protein",
+        where=["1.phase=3"],
+    )
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(:Trial {phase: 3})-[:tests]->"
+        "(:Compound)-[:inhibits]->(p:Protein) RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?d rdfs:label $disease . ?t :studies ?d ; :phase 3 ; "
+        ":tests ?c . ?c :inhibits ?p . ?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def proteins(disease: str) -> set[str]:
@@ -315,27 +257,18 @@ class ProteinsBehindLateTrials(Kind):
         found = world.one("Disease", lambda d: 3 <= len(proteins(d)) <= 40)
         return {"disease": world.name(found)}, world.names(proteins(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        steps = ("<-studies- Trial", "-tests-> Compound", "-inhibits-> Protein")
-        return names(await ask.walk(disease, *steps, where=["1.phase=3"]))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(:Trial {phase: 3})-[:tests]->"
-            "(:Compound)-[:inhibits]->(p:Protein) RETURN DISTINCT p.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?d rdfs:label $disease . ?t :studies ?d ; :phase 3 ; "
-            ":tests ?c . ?c :inhibits ?p . ?p rdfs:label ?name }",
-            disease=disease,
-        )
-
 
 class SponsorsFromARegion(Kind):
     text = "Which companies from {region} sponsor trials that study {disease}?"
+    walk = Walk("$disease", "<-studies- Trial", "<-sponsors- Company", where=["region=$region"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(:Trial)<-[:sponsors]-"
+        "(c:Company {region: $region}) RETURN DISTINCT c.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?d rdfs:label $disease . ?t :studies ?d . ?c :sponsors ?t ; "
+        ":region $region ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -348,23 +281,3 @@ class SponsorsFromARegion(Kind):
             return {"region": region, "disease": world.name(disease)}, world.names(found)
 
         return world.until(chosen)
-
-    async def six_tools(self, ask: SixTools, region: str, disease: str) -> list[str]:
-        steps = ("<-studies- Trial", "<-sponsors- Company")
-        return names(await ask.walk(disease, *steps, where=[f"region={region}"]))
-
-    async def cypher(self, ask: CypherTools, region: str, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(:Trial)<-[:sponsors]-"
-            "(c:Company {region: $region}) RETURN DISTINCT c.name AS name",
-            disease=disease,
-            region=region,
-        )
-
-    async def sparql(self, ask: SparqlTools, region: str, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?d rdfs:label $disease . ?t :studies ?d . ?c :sponsors ?t ; "
-            ":region $region ; rdfs:label ?name }",
-            disease=disease,
-            region=region,
-        )

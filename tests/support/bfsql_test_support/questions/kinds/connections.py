@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import networkx as nx
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
 from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 FAR = 5
@@ -74,6 +73,10 @@ def _chain(far: int) -> str:
 class HowFarApart(Kind):
     text = "How many relations are there at the least on a connection of {one} and {other}?"
     form = Form.NUMBER
+    cypher_query = (
+        "MATCH p = shortestPath((:Company {name: $one})-[*..5]-(:Family {name: $other})) "
+        "RETURN length(p) AS n"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -89,14 +92,6 @@ class HowFarApart(Kind):
         lengths = [re.search(r"(\d+) (?:edge|hop|step|relation)", note) for note in answer["notes"]]
         [found] = [int(length[1]) for length in lengths if length]
         return found
-
-    async def cypher(self, ask: CypherTools, one: str, other: str) -> Any:
-        return await ask.value(
-            "MATCH p = shortestPath((:Company {name: $one})-[*..5]-(:Family {name: $other})) "
-            "RETURN length(p) AS n",
-            one=one,
-            other=other,
-        )
 
     async def sparql(self, ask: SparqlTools, one: str, other: str) -> int:
         for far in range(1, FAR + 1):
@@ -170,6 +165,10 @@ def _predicates(world: Drawing, node: str, others: list[str]) -> list[str]:
 
 class WhatThreeProteinsShare(Kind):
     text = "What is directly connected with all three of {proteins}?"
+    cypher_query = (
+        "MATCH (p:Protein)--(x) WHERE p.name IN $proteins "
+        "WITH x, count(DISTINCT p) AS n WHERE n = 3 RETURN x.name AS name"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -193,13 +192,6 @@ class WhatThreeProteinsShare(Kind):
         answer = await ask.call("intersect_subgraphs", seeds=proteins, k=1, fields=["name"])
         return names(answer["nodes"])
 
-    async def cypher(self, ask: CypherTools, proteins: list[str]) -> list[str]:
-        return await ask.column(
-            "MATCH (p:Protein)--(x) WHERE p.name IN $proteins "
-            "WITH x, count(DISTINCT p) AS n WHERE n = 3 RETURN x.name AS name",
-            proteins=proteins,
-        )
-
     async def sparql(self, ask: SparqlTools, proteins: list[str]) -> list[str]:
         sides = (f"{{ ?a{i} ?p{i} ?x }} UNION {{ ?x ?p{i} ?a{i} }}" for i in range(3))
         called = " ".join(f"?a{i} rdfs:label $protein{i} ." for i in range(3))
@@ -211,6 +203,15 @@ class WhatThreeProteinsShare(Kind):
 
 class NeighboursApartFromPapers(Kind):
     text = "What is directly connected with {compound}, apart from papers?"
+    walk = Walk("$compound", "--", exclude_node_types=["Paper"])
+    cypher_query = (
+        "MATCH (:Compound {name: $compound})--(x) WHERE NOT x:Paper RETURN DISTINCT x.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?c rdfs:label $compound . "
+        "{ ?c ?p ?x } UNION { ?x ?p ?c } ?x rdfs:label ?name "
+        "FILTER NOT EXISTS { ?x a :Paper } }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def near(compound: str) -> list[str]:
@@ -218,21 +219,3 @@ class NeighboursApartFromPapers(Kind):
 
         found = world.one("Compound", lambda c: 5 <= len(near(c)) <= 30)
         return {"compound": world.name(found)}, world.names(near(found))
-
-    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
-        return names(await ask.walk(compound, "--", exclude_node_types=["Paper"]))
-
-    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Compound {name: $compound})--(x) WHERE NOT x:Paper "
-            "RETURN DISTINCT x.name AS name",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?c rdfs:label $compound . "
-            "{ ?c ?p ?x } UNION { ?x ?p ?c } ?x rdfs:label ?name "
-            "FILTER NOT EXISTS { ?x a :Paper } }",
-            compound=compound,
-        )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk
+from bfsql_test_support.questions.toolsets import SixTools, SparqlTools
 
 
 def _leader(counts: Counter[str]) -> str | None:
@@ -20,6 +19,15 @@ def _leader(counts: Counter[str]) -> str | None:
 class TerminatedTrials(Kind):
     text = "How many trials that study {disease} were terminated?"
     form = Form.NUMBER
+    walk = Walk("$disease", "<-studies- Trial", where=["status=terminated"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial {status: 'terminated'}) "
+        "RETURN count(t) AS n"
+    )
+    sparql_query = (
+        "SELECT (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
+        '?t :studies ?d ; :status "terminated" }'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def count(disease: str) -> int:
@@ -29,55 +37,31 @@ class TerminatedTrials(Kind):
         found = world.one("Disease", lambda d: count(d) > 1)
         return {"disease": world.name(found)}, count(found)
 
-    async def six_tools(self, ask: SixTools, disease: str) -> int:
-        return await ask.count(disease, "<-studies- Trial", where=["status=terminated"])
-
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial {status: 'terminated'}) "
-            "RETURN count(t) AS n",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> int:
-        return int(
-            await ask.value(
-                "SELECT (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
-                '?t :studies ?d ; :status "terminated" }',
-                disease=disease,
-            )
-        )
-
 
 class PapersAboutAHub(Kind):
     text = "How many papers mention {disease}?"
     form = Form.NUMBER
+    walk = Walk("$disease", "<-mentions- Paper")
+    cypher_query = "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper) RETURN count(p) AS n"
+    sparql_query = "SELECT (COUNT(?p) AS ?n) { ?d rdfs:label $disease . ?p :mentions ?d }"
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.hub("Disease")
         return {"disease": world.name(found)}, len(set(world.into(found, "mentions")))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> int:
-        return await ask.count(disease, "<-mentions- Paper")
-
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper) RETURN count(p) AS n",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> int:
-        return int(
-            await ask.value(
-                "SELECT (COUNT(?p) AS ?n) { ?d rdfs:label $disease . ?p :mentions ?d }",
-                disease=disease,
-            )
-        )
-
 
 class SponsorOfMostTrials(Kind):
     text = "Which company sponsors the most trials that study {disease}?"
     form = Form.NAME
+    walk = Walk("$disease", "<-studies- Trial", "<-sponsors- Company", sort_by="-paths", limit=1)
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial)<-[:sponsors]-(c:Company) "
+        "RETURN c.name AS name, count(t) AS n ORDER BY n DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name (COUNT(?t) AS ?n) { ?d rdfs:label $disease . ?t :studies ?d . "
+        "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def sponsor(disease: str) -> str | None:
@@ -87,28 +71,29 @@ class SponsorOfMostTrials(Kind):
         found = world.one("Disease", sponsor)
         return {"disease": world.name(found)}, world.name(sponsor(found) or "")
 
-    async def six_tools(self, ask: SixTools, disease: str) -> str:
-        steps = ("<-studies- Trial", "<-sponsors- Company")
-        return names(await ask.walk(disease, *steps, sort_by="-paths", limit=1))[0]
-
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial)<-[:sponsors]-(c:Company) "
-            "RETURN c.name AS name, count(t) AS n ORDER BY n DESC LIMIT 1",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> Any:
-        return await ask.value(
-            "SELECT ?name (COUNT(?t) AS ?n) { ?d rdfs:label $disease . ?t :studies ?d . "
-            "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1",
-            disease=disease,
-        )
-
 
 class CentreWithMostPapers(Kind):
     text = "Members of which centre have written the most different papers that mention {disease}?"
     form = Form.NAME
+    walk = Walk(
+        "$disease",
+        "<-mentions- Paper",
+        "<-authored- Person",
+        "-member_of-> Centre",
+        count_distinct=1,
+        sort_by="-distinct",
+        limit=1,
+    )
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper)<-[:authored]-(:Person)"
+        "-[:member_of]->(c:Centre) "
+        "RETURN c.name AS name, count(DISTINCT p) AS n ORDER BY n DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name (COUNT(DISTINCT ?p) AS ?n) { ?d rdfs:label $disease . ?p :mentions ?d . "
+        "?a :authored ?p ; :member_of ?c . ?c rdfs:label ?name } "
+        "GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def centre(disease: str) -> str | None:
@@ -123,31 +108,19 @@ class CentreWithMostPapers(Kind):
         found = world.one("Disease", centre)
         return {"disease": world.name(found)}, world.name(centre(found) or "")
 
-    async def six_tools(self, ask: SixTools, disease: str) -> str:
-        steps = ("<-mentions- Paper", "<-authored- Person", "-member_of-> Centre")
-        order = {"count_distinct": 1, "sort_by": "-distinct", "limit": 1}
-        return names(await ask.walk(disease, *steps, **order))[0]
-
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:mentions]-(p:Paper)<-[:authored]-(:Person)"
-            "-[:member_of]->(c:Centre) "
-            "RETURN c.name AS name, count(DISTINCT p) AS n ORDER BY n DESC LIMIT 1",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> Any:
-        return await ask.value(
-            "SELECT ?name (COUNT(DISTINCT ?p) AS ?n) { ?d rdfs:label $disease . ?p :mentions ?d . "
-            "?a :authored ?p ; :member_of ?c . ?c rdfs:label ?name } "
-            "GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1",
-            disease=disease,
-        )
-
 
 class TargetOfMostTreatments(Kind):
     text = "Which protein is inhibited by the most compounds that treat {disease}?"
     form = Form.NAME
+    walk = Walk("$disease", "<-treats- Compound", "-inhibits-> Protein", sort_by="-paths", limit=1)
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound)-[:inhibits]->(p:Protein) "
+        "RETURN p.name AS name, count(c) AS n ORDER BY n DESC LIMIT 1"
+    )
+    sparql_query = (
+        "SELECT ?name (COUNT(?c) AS ?n) { ?d rdfs:label $disease . ?c :treats ?d ; "
+        ":inhibits ?p . ?p rdfs:label ?name } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def target(disease: str) -> str | None:
@@ -157,24 +130,6 @@ class TargetOfMostTreatments(Kind):
         found = world.one("Disease", target)
         return {"disease": world.name(found)}, world.name(target(found) or "")
 
-    async def six_tools(self, ask: SixTools, disease: str) -> str:
-        steps = ("<-treats- Compound", "-inhibits-> Protein")
-        return names(await ask.walk(disease, *steps, sort_by="-paths", limit=1))[0]
-
-    async def cypher(self, ask: CypherTools, disease: str) -> Any:
-        return await ask.value(
-            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound)-[:inhibits]->(p:Protein) "
-            "RETURN p.name AS name, count(c) AS n ORDER BY n DESC LIMIT 1",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> Any:
-        return await ask.value(
-            "SELECT ?name (COUNT(?c) AS ?n) { ?d rdfs:label $disease . ?c :treats ?d ; "
-            ":inhibits ?p . ?p rdfs:label ?name } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1",
-            disease=disease,
-        )
-
 
 class MostCitedPapersOfACentre(Kind):
     text = (
@@ -182,6 +137,26 @@ class MostCitedPapersOfACentre(Kind):
         "first?"
     )
     form = Form.RANKING
+    walk = Walk(
+        "$centre",
+        "<-member_of- Person",
+        "-authored-> Paper",
+        "<-cites- Paper",
+        show="2",
+        count_distinct=3,
+        sort_by="-distinct",
+        limit=3,
+    )
+    cypher_query = (
+        "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person)-[:authored]->(p:Paper)"
+        "<-[:cites]-(c:Paper) "
+        "RETURN p.name AS name, count(DISTINCT c) AS n ORDER BY n DESC LIMIT 3"
+    )
+    sparql_query = (
+        "SELECT ?name (COUNT(DISTINCT ?c) AS ?n) { ?m rdfs:label $centre . ?a :member_of ?m ; "
+        ":authored ?p . ?p rdfs:label ?name . ?c :cites ?p } "
+        "GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 3"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def ranking(centre: str) -> list[str] | None:
@@ -195,32 +170,14 @@ class MostCitedPapersOfACentre(Kind):
         found = world.one("Centre", ranking)
         return {"centre": world.name(found)}, [world.name(p) for p in ranking(found) or ()]
 
-    async def six_tools(self, ask: SixTools, centre: str) -> list[str]:
-        steps = ("<-member_of- Person", "-authored-> Paper", "<-cites- Paper")
-        order = {"show": "2", "count_distinct": 3, "sort_by": "-distinct", "limit": 3}
-        return names(await ask.walk(centre, *steps, **order))
-
-    async def cypher(self, ask: CypherTools, centre: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person)-[:authored]->(p:Paper)"
-            "<-[:cites]-(c:Paper) "
-            "RETURN p.name AS name, count(DISTINCT c) AS n ORDER BY n DESC LIMIT 3",
-            centre=centre,
-        )
-
-    async def sparql(self, ask: SparqlTools, centre: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name (COUNT(DISTINCT ?c) AS ?n) { ?m rdfs:label $centre . ?a :member_of ?m ; "
-            ":authored ?p . ?p rdfs:label ?name . ?c :cites ?p } "
-            "GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 3",
-            centre=centre,
-        )
-
 
 class NeighboursByType(Kind):
     text = "How many entities of each type are directly connected with {disease}?"
     form = Form.TABLE
     hint = "from type to number"
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})--(x) RETURN labels(x)[0] AS type, count(DISTINCT x) AS n"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Disease", lambda d: len(set(world.undirected[d])) > 8)
@@ -231,14 +188,6 @@ class NeighboursByType(Kind):
         counts = (await ask.bfs(disease, max_hops=1, limit=0))["schema_summary"]["node_counts"]
         found = counts | {"Disease": counts["Disease"] - 1}  # without the seed
         return {entity_type: n for entity_type, n in found.items() if n}
-
-    async def cypher(self, ask: CypherTools, disease: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (:Disease {name: $disease})--(x) "
-            "RETURN labels(x)[0] AS type, count(DISTINCT x) AS n",
-            disease=disease,
-        )
-        return {row["type"]: row["n"] for row in rows}
 
     async def sparql(self, ask: SparqlTools, disease: str) -> dict[str, int]:
         rows = await ask.rows(
@@ -253,6 +202,14 @@ class TrialsInEachPhase(Kind):
     text = "How many trials that study {disease} are there in each phase?"
     form = Form.TABLE
     hint = "from phase to number"
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial) "
+        "RETURN t.phase AS phase, count(t) AS n"
+    )
+    sparql_query = (
+        "SELECT ?phase (COUNT(?t) AS ?n) { ?d rdfs:label $disease . "
+        "?t :studies ?d ; :phase ?phase } GROUP BY ?phase"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Disease", lambda d: 6 <= len(world.into(d, "studies")) <= 40)
@@ -263,27 +220,12 @@ class TrialsInEachPhase(Kind):
         answer = await ask.bfs(disease, path=["<-studies- Trial"], facets=["phase"], limit=0)
         return dict(answer["facets"]["phase"]["values"])
 
-    async def cypher(self, ask: CypherTools, disease: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (:Disease {name: $disease})<-[:studies]-(t:Trial) "
-            "RETURN t.phase AS phase, count(t) AS n",
-            disease=disease,
-        )
-        return {str(row["phase"]): row["n"] for row in rows}
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "SELECT ?phase (COUNT(?t) AS ?n) { ?d rdfs:label $disease . "
-            "?t :studies ?d ; :phase ?phase } GROUP BY ?phase",
-            disease=disease,
-        )
-        return {row["phase"]: int(row["n"]) for row in rows}
-
 
 class RelationsOfAProtein(Kind):
     text = "Which relations does {protein} have, and to how many entities each?"
     form = Form.TABLE
     hint = "from predicate to number, both directions together"
+    cypher_query = "MATCH (:Protein {name: $protein})-[r]-() RETURN type(r) AS type, count(r) AS n"
 
     def draw(self, world: Drawing) -> Drawn:
         def counts(protein: str) -> Counter[str]:
@@ -302,13 +244,6 @@ class RelationsOfAProtein(Kind):
                 raise ValueError(f"{relation!r} is not a relation with its count")
             found[matched[1]] += int(matched[2])
         return dict(found)
-
-    async def cypher(self, ask: CypherTools, protein: str) -> dict[str, int]:
-        rows = await ask.rows(
-            "MATCH (:Protein {name: $protein})-[r]-() RETURN type(r) AS type, count(r) AS n",
-            protein=protein,
-        )
-        return {row["type"]: row["n"] for row in rows}
 
     async def sparql(self, ask: SparqlTools, protein: str) -> dict[str, int]:
         rows = await ask.rows(

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
 from bfsql_test_support.questions.toolsets import CallRefused, CypherTools, SixTools, SparqlTools
 
 
@@ -48,6 +48,9 @@ class StatusesOfTrials(Kind):
     text = "What is the status of each of these trials: {trials}?"
     form = Form.TABLE
     hint = "from trial to status"
+    cypher_query = (
+        "MATCH (t:Trial) WHERE t.name IN $trials RETURN t.name AS name, t.status AS status"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         chosen: dict[str, None] = {}
@@ -60,13 +63,6 @@ class StatusesOfTrials(Kind):
         records = await ask.call("describe_entities", ids=trials)
         return {record["name"]: record["status"] for record in records}
 
-    async def cypher(self, ask: CypherTools, trials: list[str]) -> dict[str, str]:
-        rows = await ask.rows(
-            "MATCH (t:Trial) WHERE t.name IN $trials RETURN t.name AS name, t.status AS status",
-            trials=trials,
-        )
-        return {row["name"]: row["status"] for row in rows}
-
     async def sparql(self, ask: SparqlTools, trials: list[str]) -> dict[str, str]:
         listed = " ".join(map(json.dumps, trials))
         rows = await ask.rows(
@@ -78,6 +74,15 @@ class StatusesOfTrials(Kind):
 
 class PapersOfANamesake(Kind):
     text = "Which papers has {person}, the one who is a member of {centre}, written?"
+    walk = Walk("$centre", "<-member_of- Person", "-authored-> Paper", where=["1.name=$person"])
+    cypher_query = (
+        "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person {name: $person})"
+        "-[:authored]->(p:Paper) RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?c rdfs:label $centre . ?a rdfs:label $person ; :member_of ?c ; "
+        ":authored ?p . ?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -93,29 +98,16 @@ class PapersOfANamesake(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, person: str, centre: str) -> list[str]:
-        steps = ("<-member_of- Person", "-authored-> Paper")
-        return names(await ask.walk(centre, *steps, where=[f"1.name={person}"]))
-
-    async def cypher(self, ask: CypherTools, person: str, centre: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Centre {name: $centre})<-[:member_of]-(:Person {name: $person})"
-            "-[:authored]->(p:Paper) RETURN p.name AS name",
-            centre=centre,
-            person=person,
-        )
-
-    async def sparql(self, ask: SparqlTools, person: str, centre: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?c rdfs:label $centre . ?a rdfs:label $person ; :member_of ?c ; "
-            ":authored ?p . ?p rdfs:label ?name }",
-            centre=centre,
-            person=person,
-        )
-
 
 class CentresOfNamesakes(Kind):
     text = "There are several people called {person}. Of which centres are they members?"
+    walk = Walk("Person[name=$person]", "-member_of-> Centre")
+    cypher_query = (
+        "MATCH (:Person {name: $person})-[:member_of]->(c:Centre) RETURN DISTINCT c.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $person ; :member_of ?c . ?c rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -126,25 +118,14 @@ class CentresOfNamesakes(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, person: str) -> list[str]:
-        return names(await ask.walk(f"Person[name={person}]", "-member_of-> Centre"))
-
-    async def cypher(self, ask: CypherTools, person: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Person {name: $person})-[:member_of]->(c:Centre) "
-            "RETURN DISTINCT c.name AS name",
-            person=person,
-        )
-
-    async def sparql(self, ask: SparqlTools, person: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $person ; :member_of ?c . ?c rdfs:label ?name }",
-            person=person,
-        )
-
 
 class PapersAboutAProteinNamedLikeADisease(Kind):
     text = "Which papers mention the protein {protein} (there is a disease of this name, too)?"
+    walk = Walk("Protein: $protein", "<-mentions- Paper")
+    cypher_query = "MATCH (:Protein {name: $protein})<-[:mentions]-(p:Paper) RETURN p.name AS name"
+    sparql_query = (
+        "SELECT ?name { ?x a :Protein ; rdfs:label $protein . ?p :mentions ?x ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         diseases = {world.name(d) for d in world.world.of("Disease")}
@@ -157,22 +138,6 @@ class PapersAboutAProteinNamedLikeADisease(Kind):
             return {"protein": world.name(protein)}, world.names(papers)
 
         return world.until(chosen)
-
-    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
-        return names(await ask.walk(f"Protein: {protein}", "<-mentions- Paper"))
-
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})<-[:mentions]-(p:Paper) RETURN p.name AS name",
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?x a :Protein ; rdfs:label $protein . ?p :mentions ?x ; "
-            "rdfs:label ?name }",
-            protein=protein,
-        )
 
 
 class TreatedByAMisspeltCompound(Kind):
@@ -269,27 +234,16 @@ class TrialsOfAnUnknownCompound(Kind):
 
 class TreatedByAnAlias(Kind):
     text = "Which diseases does {alias} treat? (The name is an alias of a compound.)"
+    walk = Walk("$alias", "-treats-> Disease")
+    cypher_query = (
+        "MATCH (c:Compound)-[:treats]->(d:Disease) WHERE $alias IN c.synonyms RETURN d.name AS name"
+    )
+    sparql_query = "SELECT ?name { ?c skos:altLabel $alias ; :treats ?d . ?d rdfs:label ?name }"
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Compound", lambda c: world.out(c, "treats"))
         [alias] = world.get(found, "synonyms")
         return {"alias": alias}, world.names(world.out(found, "treats"))
-
-    async def six_tools(self, ask: SixTools, alias: str) -> list[str]:
-        return names(await ask.walk(alias, "-treats-> Disease"))
-
-    async def cypher(self, ask: CypherTools, alias: str) -> list[str]:
-        return await ask.column(
-            "MATCH (c:Compound)-[:treats]->(d:Disease) WHERE $alias IN c.synonyms "
-            "RETURN d.name AS name",
-            alias=alias,
-        )
-
-    async def sparql(self, ask: SparqlTools, alias: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?c skos:altLabel $alias ; :treats ?d . ?d rdfs:label ?name }",
-            alias=alias,
-        )
 
 
 class EvidenceOfAStatement(Kind):

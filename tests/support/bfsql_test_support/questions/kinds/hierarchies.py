@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.toolsets import SixTools
 
 
 class FamiliesAboveAProtein(Kind):
     text = "Which families are one to three is_a steps above {protein}?"
+    walk = Walk("$protein", "-is_a->{1,3}")
+    cypher_query = (
+        "MATCH (:Protein {name: $protein})-[:is_a*1..3]->(f:Family) RETURN DISTINCT f.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?p rdfs:label $protein ; "
+        ":is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f . ?f a :Family ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Protein", lambda p: len(world.within(p, "is_a", 4)) > 3)
         return {"protein": world.name(found)}, world.names(world.within(found, "is_a", 3))
 
-    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
-        return names(await ask.walk(protein, "-is_a->{1,3}"))
-
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})-[:is_a*1..3]->(f:Family) "
-            "RETURN DISTINCT f.name AS name",
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?p rdfs:label $protein ; "
-            ":is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f . ?f a :Family ; rdfs:label ?name }",
-            protein=protein,
-        )
-
 
 class ProteinsBelowAFamily(Kind):
     text = "Which proteins are at most three is_a steps below {family}?"
+    cypher_query = (
+        "MATCH (:Family {name: $family})<-[:is_a*1..3]-(p:Protein) RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?f rdfs:label $family . "
+        "?p :is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f ; a :Protein ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def below(family: str, steps: int) -> list[str]:
@@ -47,24 +45,16 @@ class ProteinsBelowAFamily(Kind):
         found = await ask.walk(family, "<-is_a-{1,3}")
         return names([node for node in found if node["entity_type"] == "Protein"])
 
-    async def cypher(self, ask: CypherTools, family: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Family {name: $family})<-[:is_a*1..3]-(p:Protein) "
-            "RETURN DISTINCT p.name AS name",
-            family=family,
-        )
-
-    async def sparql(self, ask: SparqlTools, family: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?f rdfs:label $family . "
-            "?p :is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f ; a :Protein ; rdfs:label ?name }",
-            family=family,
-        )
-
 
 class IsItAKindOf(Kind):
     text = "Is {below} a kind of {above}, directly or through at most four others?"
     form = Form.YES_OR_NO
+    walk = Walk("$below", "-is_a->{1,5}", to=["$above"])
+    cypher_query = (
+        "RETURN EXISTS { (:Disease {name: $below})-[:is_a*1..5]->"
+        "(:Disease {name: $above}) } AS found"
+    )
+    sparql_query = "SELECT ?b { ?b rdfs:label $below ; :is_a+ ?a . ?a rdfs:label $above }"
 
     def draw(self, world: Drawing) -> Drawn:
         below = world.one("Disease", lambda d: len(world.within(d, "is_a", 5)) > 1)
@@ -73,33 +63,17 @@ class IsItAKindOf(Kind):
         chosen = world.choice(sorted(above) or world.out(below, "is_a"))
         return {"below": world.name(below), "above": world.name(chosen)}, True
 
-    async def six_tools(self, ask: SixTools, below: str, above: str) -> bool:
-        return bool(await ask.count(below, "-is_a->{1,5}", to=[above]))
-
-    async def cypher(self, ask: CypherTools, below: str, above: str) -> bool:
-        return bool(
-            await ask.value(
-                "RETURN EXISTS { (:Disease {name: $below})-[:is_a*1..5]->"
-                "(:Disease {name: $above}) } AS found",
-                below=below,
-                above=above,
-            )
-        )
-
-    async def sparql(self, ask: SparqlTools, below: str, above: str) -> bool:
-        return bool(
-            await ask.rows(
-                "SELECT ?b { ?b rdfs:label $below ; :is_a+ ?a . ?a rdfs:label $above }",
-                below=below,
-                above=above,
-            )
-        )
-
 
 class DoesItInhibit(Kind):
     text = "Does {compound} inhibit {protein}?"
     form = Form.YES_OR_NO
     expected = True
+    walk = Walk("$compound", "-inhibits->", to=["$protein"])
+    cypher_query = (
+        "RETURN EXISTS { (:Compound {name: $compound})-[:inhibits]->"
+        "(:Protein {name: $protein}) } AS found"
+    )
+    sparql_query = "SELECT ?c { ?c rdfs:label $compound ; :inhibits ?p . ?p rdfs:label $protein }"
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -115,28 +89,6 @@ class DoesItInhibit(Kind):
             return about, self.expected
 
         return world.until(chosen)
-
-    async def six_tools(self, ask: SixTools, compound: str, protein: str) -> bool:
-        return bool(await ask.count(compound, "-inhibits->", to=[protein]))
-
-    async def cypher(self, ask: CypherTools, compound: str, protein: str) -> bool:
-        return bool(
-            await ask.value(
-                "RETURN EXISTS { (:Compound {name: $compound})-[:inhibits]->"
-                "(:Protein {name: $protein}) } AS found",
-                compound=compound,
-                protein=protein,
-            )
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str, protein: str) -> bool:
-        return bool(
-            await ask.rows(
-                "SELECT ?c { ?c rdfs:label $compound ; :inhibits ?p . ?p rdfs:label $protein }",
-                compound=compound,
-                protein=protein,
-            )
-        )
 
 
 class DoesItInhibitWhatItActivates(DoesItInhibit):

@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
+from string import Template
 from typing import Any, ClassVar
 
 from bfsql_test_support.questions.drawing import Drawing
@@ -30,20 +31,46 @@ Drawn = tuple[dict[str, Any], Any]
 """The values drawn for a question, as arguments of its plans, and its true answer."""
 
 
+class Walk:
+    """A call of `SixTools.walk`, in whose strings `$name` stands for a drawn value."""
+
+    def __init__(self, seed: str, *steps: str, **options: Any) -> None:
+        self._arguments = [seed, *steps]
+        self._options = options
+
+    def of(self, about: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+        """The arguments of the call, positional and by keyword."""
+
+        def filled(value: Any) -> Any:
+            if isinstance(value, list):
+                return [filled(item) for item in value]
+            return Template(value).substitute(about) if isinstance(value, str) else value
+
+        options = {key: filled(value) for key, value in self._options.items()}
+        return filled(self._arguments), options
+
+
 class Kind(ABC):
     """A kind of question.
 
-    A plan receives the tools and, as keyword arguments, the values that `draw` has chosen.
+    Most plans are one call, which the attributes declare; the others are methods, which receive
+    the tools and, as keyword arguments, the values that `draw` has chosen.
 
     Attributes:
         text: The question, with the names of the drawn values in braces.
         form: The form of its answer.
         hint: An addition to the description of the form.
+        walk: The plan with our tools.
+        cypher_query: The plan with Cypher; the drawn values are its parameters.
+        sparql_query: The plan with SPARQL, likewise.
     """
 
     text: ClassVar[str]
     form: ClassVar[Form] = Form.NAMES
     hint: ClassVar[str] = ""
+    walk: ClassVar[Walk]
+    cypher_query: ClassVar[str]
+    sparql_query: ClassVar[str]
 
     @property
     def name(self) -> str:
@@ -58,17 +85,35 @@ class Kind(ABC):
             NothingFits: The world has nothing to ask for.
         """
 
-    @abstractmethod
-    async def six_tools(self, ask: SixTools, *args: Any, **kwargs: Any) -> Any:
+    async def six_tools(self, ask: SixTools, *_: Any, **about: Any) -> Any:
         """The answer of the plan with our tools."""
+        arguments, options = self.walk.of(about)
+        if self.form in (Form.NUMBER, Form.YES_OR_NO):
+            count = await ask.count(*arguments, **options)
+            return count if self.form is Form.NUMBER else count > 0
+        ends = names(await ask.walk(*arguments, **options))
+        return ends[0] if self.form is Form.NAME else ends
 
-    @abstractmethod
-    async def cypher(self, ask: CypherTools, *args: Any, **kwargs: Any) -> Any:
+    async def cypher(self, ask: CypherTools, *_: Any, **about: Any) -> Any:
         """The answer of the plan with Cypher."""
+        return self._answer(await ask.rows(self.cypher_query, **about))
 
-    @abstractmethod
-    async def sparql(self, ask: SparqlTools, *args: Any, **kwargs: Any) -> Any:
+    async def sparql(self, ask: SparqlTools, *_: Any, **about: Any) -> Any:
         """The answer of the plan with SPARQL."""
+        return self._answer(await ask.rows(self.sparql_query, **about))
+
+    def _answer(self, rows: list[dict[str, Any]]) -> Any:
+        """The answer in the rows of a query; numbers of SPARQL are strings."""
+        values = [list(row.values()) for row in rows]
+        match self.form:
+            case Form.NAMES | Form.RANKING:
+                return [row[0] for row in values]
+            case Form.YES_OR_NO:  # Cypher returns true or false, SPARQL a row or none
+                return any(row[0] is not False for row in values)
+            case Form.TABLE:
+                return {str(key): int(v) if str(v).isdigit() else v for key, v in values}
+        [[value, *_]] = values
+        return float(value) if self.form is Form.NUMBER else value
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.toolsets import SixTools, SparqlTools
 from bfsql_test_support.questions.worlds import FORMS
 
 
 class TerminatedTrialsAboveASize(Kind):
     text = "Which phase 3 trials with an enrolment above {least} were terminated?"
+    cypher_query = (
+        "MATCH (t:Trial {phase: 3, status: 'terminated'}) WHERE t.enrolment > $least "
+        "RETURN t.name AS name"
+    )
+    sparql_query = (
+        'SELECT ?name { ?t a :Trial ; :phase 3 ; :status "terminated" ; :enrolment ?n ; '
+        "rdfs:label ?name FILTER(?n > $least) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         wanted = {"phase": 3, "status": "terminated"}
@@ -25,20 +33,6 @@ class TerminatedTrialsAboveASize(Kind):
         seed = f"Trial[phase=3][status=terminated][enrolment>{least}]"
         return names((await ask.bfs(seed, fields=["name"]))["nodes"])
 
-    async def cypher(self, ask: CypherTools, least: int) -> list[str]:
-        return await ask.column(
-            "MATCH (t:Trial {phase: 3, status: 'terminated'}) WHERE t.enrolment > $least "
-            "RETURN t.name AS name",
-            least=least,
-        )
-
-    async def sparql(self, ask: SparqlTools, least: int) -> list[str]:
-        return await ask.column(
-            'SELECT ?name { ?t a :Trial ; :phase 3 ; :status "terminated" ; :enrolment ?n ; '
-            "rdfs:label ?name FILTER(?n > $least) }",
-            least=least,
-        )
-
 
 def _known(world: Drawing, node: str) -> dict[str, Any]:
     return world.world.metadata(node)
@@ -47,6 +41,10 @@ def _known(world: Drawing, node: str) -> dict[str, Any]:
 class ApprovedCompoundsOfAForm(Kind):
     text = "How many compounds of the form {form} have a year of approval?"
     form = Form.NUMBER
+    cypher_query = (
+        "MATCH (c:Compound {form: $form}) WHERE c.approved IS NOT NULL RETURN count(c) AS n"
+    )
+    sparql_query = "SELECT (COUNT(?c) AS ?n) { ?c a :Compound ; :form $form ; :approved ?year }"
 
     def draw(self, world: Drawing) -> Drawn:
         form = world.choice(FORMS)
@@ -56,23 +54,18 @@ class ApprovedCompoundsOfAForm(Kind):
     async def six_tools(self, ask: SixTools, form: str) -> Any:
         return (await ask.bfs(f"Compound[form={form}][approved]", limit=0))["node_count"]
 
-    async def cypher(self, ask: CypherTools, form: str) -> Any:
-        return await ask.value(
-            "MATCH (c:Compound {form: $form}) WHERE c.approved IS NOT NULL RETURN count(c) AS n",
-            form=form,
-        )
-
-    async def sparql(self, ask: SparqlTools, form: str) -> int:
-        return int(
-            await ask.value(
-                "SELECT (COUNT(?c) AS ?n) { ?c a :Compound ; :form $form ; :approved ?year }",
-                form=form,
-            )
-        )
-
 
 class CompoundsWithoutApproval(Kind):
     text = "Which compounds that treat {disease} have no year of approval?"
+    walk = Walk("$disease", "<-treats- Compound[no approved]")
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) WHERE c.approved IS NULL "
+        "RETURN c.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
+        "rdfs:label ?name FILTER NOT EXISTS { ?c :approved ?year } }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def fitting(disease: str) -> list[str]:
@@ -81,27 +74,16 @@ class CompoundsWithoutApproval(Kind):
         found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
         return {"disease": world.name(found)}, world.names(fitting(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        return names(await ask.walk(disease, "<-treats- Compound[no approved]"))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) WHERE c.approved IS NULL "
-            "RETURN c.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
-            "rdfs:label ?name FILTER NOT EXISTS { ?c :approved ?year } }",
-            disease=disease,
-        )
-
 
 class UncitedPapersOfAYear(Kind):
     text = "How many papers of {year} does no paper cite?"
     form = Form.NUMBER
+    cypher_query = (
+        "MATCH (p:Paper {year: $year}) WHERE NOT (p)<-[:cites]-(:Paper) RETURN count(p) AS n"
+    )
+    sparql_query = (
+        "SELECT (COUNT(?p) AS ?n) { ?p a :Paper ; :year $year FILTER NOT EXISTS { ?q :cites ?p } }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         year = world.get(world.one("Paper", lambda p: not world.into(p, "cites")), "year")
@@ -111,24 +93,18 @@ class UncitedPapersOfAYear(Kind):
     async def six_tools(self, ask: SixTools, year: int) -> Any:
         return (await ask.bfs(f"Paper[year={year}][no <-cites- Paper]", limit=0))["node_count"]
 
-    async def cypher(self, ask: CypherTools, year: int) -> Any:
-        return await ask.value(
-            "MATCH (p:Paper {year: $year}) WHERE NOT (p)<-[:cites]-(:Paper) RETURN count(p) AS n",
-            year=year,
-        )
-
-    async def sparql(self, ask: SparqlTools, year: int) -> int:
-        return int(
-            await ask.value(
-                "SELECT (COUNT(?p) AS ?n) { ?p a :Paper ; :year $year "
-                "FILTER NOT EXISTS { ?q :cites ?p } }",
-                year=year,
-            )
-        )
-
 
 class CompoundsWithoutATerminatedTrial(Kind):
     text = "Which compounds that treat {disease} were never tested in a trial that was terminated?"
+    walk = Walk("$disease", "<-treats- Compound", where=["no <-tests- Trial[status=terminated]"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) "
+        "WHERE NOT (c)<-[:tests]-(:Trial {status: 'terminated'}) RETURN c.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
+        'rdfs:label ?name FILTER NOT EXISTS { ?t :tests ?c ; :status "terminated" } }'
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def terminated(compound: str) -> bool:
@@ -142,27 +118,18 @@ class CompoundsWithoutATerminatedTrial(Kind):
         found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
         return {"disease": world.name(found)}, world.names(fitting(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        where = ["no <-tests- Trial[status=terminated]"]
-        return names(await ask.walk(disease, "<-treats- Compound", where=where))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) "
-            "WHERE NOT (c)<-[:tests]-(:Trial {status: 'terminated'}) RETURN c.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
-            'rdfs:label ?name FILTER NOT EXISTS { ?t :tests ?c ; :status "terminated" } }',
-            disease=disease,
-        )
-
 
 class CompoundsForOneOfTwoDiseases(Kind):
     text = "Which compounds treat {one}, but not {other}?"
+    walk = Walk("$one", "<-treats- Compound", where=["no -treats-> $other"])
+    cypher_query = (
+        "MATCH (:Disease {name: $one})<-[:treats]-(c:Compound) "
+        "WHERE NOT (c)-[:treats]->(:Disease {name: $other}) RETURN c.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d a :Disease ; rdfs:label $one . ?c :treats ?d ; rdfs:label ?name "
+        "FILTER NOT EXISTS { ?c :treats ?e . ?e rdfs:label $other } }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -175,28 +142,19 @@ class CompoundsForOneOfTwoDiseases(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, one: str, other: str) -> list[str]:
-        return names(await ask.walk(one, "<-treats- Compound", where=[f"no -treats-> {other}"]))
-
-    async def cypher(self, ask: CypherTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $one})<-[:treats]-(c:Compound) "
-            "WHERE NOT (c)-[:treats]->(:Disease {name: $other}) RETURN c.name AS name",
-            one=one,
-            other=other,
-        )
-
-    async def sparql(self, ask: SparqlTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d a :Disease ; rdfs:label $one . ?c :treats ?d ; rdfs:label ?name "
-            "FILTER NOT EXISTS { ?c :treats ?e . ?e rdfs:label $other } }",
-            one=one,
-            other=other,
-        )
-
 
 class CompoundsWithSeveralLateTrials(Kind):
     text = "Which compounds that treat {disease} are tested in at least two phase 3 trials?"
+    walk = Walk("$disease", "<-treats- Compound", where=["<-tests- Trial[phase=3] >= 2"])
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) "
+        "WHERE COUNT { (c)<-[:tests]-(:Trial {phase: 3}) } >= 2 RETURN c.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
+        "rdfs:label ?name . ?t :tests ?c ; :phase 3 } GROUP BY ?c ?name "
+        "HAVING(COUNT(?t) >= 2)"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def fitting(disease: str) -> list[str]:
@@ -209,31 +167,16 @@ class CompoundsWithSeveralLateTrials(Kind):
         found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
         return {"disease": world.name(found)}, world.names(fitting(found))
 
-    async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
-        where = ["<-tests- Trial[phase=3] >= 2"]
-        return names(await ask.walk(disease, "<-treats- Compound", where=where))
-
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound) "
-            "WHERE COUNT { (c)<-[:tests]-(:Trial {phase: 3}) } >= 2 RETURN c.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
-            "rdfs:label ?name . ?t :tests ?c ; :phase 3 } GROUP BY ?c ?name "
-            "HAVING(COUNT(?t) >= 2)",
-            disease=disease,
-        )
-
 
 class AuthorsInSeveralCentres(Kind):
     text = (
         "How many people are members of at least two centres and have written {n} papers or more?"
     )
     form = Form.NUMBER
+    cypher_query = (
+        "MATCH (p:Person) WHERE COUNT { (p)-[:member_of]->(:Centre) } >= 2 "
+        "AND COUNT { (p)-[:authored]->(:Paper) } >= $n RETURN count(p) AS n"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         n = world.choice([3, 4, 5])
@@ -247,13 +190,6 @@ class AuthorsInSeveralCentres(Kind):
     async def six_tools(self, ask: SixTools, n: int) -> Any:
         seed = f"Person[-member_of-> Centre >= 2][-authored-> Paper >= {n}]"
         return (await ask.bfs(seed, limit=0))["node_count"]
-
-    async def cypher(self, ask: CypherTools, n: int) -> Any:
-        return await ask.value(
-            "MATCH (p:Person) WHERE COUNT { (p)-[:member_of]->(:Centre) } >= 2 "
-            "AND COUNT { (p)-[:authored]->(:Paper) } >= $n RETURN count(p) AS n",
-            n=n,
-        )
 
     async def sparql(self, ask: SparqlTools, n: int) -> int:
         return len(

@@ -7,7 +7,7 @@ import re
 import networkx as nx
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
 from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 FAR = 5
@@ -60,6 +60,11 @@ class PeopleBetweenTwoAuthors(Kind):
 
 class EverythingAboveADisease(Kind):
     text = "Of which diseases is {disease} a kind, directly or through any number of others?"
+    cypher_query = "MATCH (:Disease {name: $disease})-[:is_a*]->(d) RETURN DISTINCT d.name AS name"
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a a :Disease ; rdfs:label $disease ; :is_a+ ?d . "
+        "?d rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         far = len(world.world.of("Disease"))
@@ -70,22 +75,13 @@ class EverythingAboveADisease(Kind):
         answer = await ask.bfs(disease, along=["-is_a->"], fields=["name"])
         return [name for name in names(answer["nodes"]) if name != disease]
 
-    async def cypher(self, ask: CypherTools, disease: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})-[:is_a*]->(d) RETURN DISTINCT d.name AS name",
-            disease=disease,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a a :Disease ; rdfs:label $disease ; :is_a+ ?d . "
-            "?d rdfs:label ?name }",
-            disease=disease,
-        )
-
 
 class TrianglesOfAProtein(Kind):
     text = "Which proteins interact with {protein} and with another protein that does so, too?"
+    cypher_query = (
+        "MATCH (a:Protein {name: $protein})-[:interacts_with]-(p)-[:interacts_with]-()"
+        "-[:interacts_with]-(a) RETURN DISTINCT p.name AS name"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         edges = [(s, o) for s, o, p in world.graph.edges(keys=True) if p == "interacts_with"]
@@ -102,13 +98,6 @@ class TrianglesOfAProtein(Kind):
         steps = ["-interacts_with- Protein"] * 3
         return names(await ask.walk(protein, *steps, where=["3 = 0"], show="1"))
 
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (a:Protein {name: $protein})-[:interacts_with]-(p)-[:interacts_with]-()"
-            "-[:interacts_with]-(a) RETURN DISTINCT p.name AS name",
-            protein=protein,
-        )
-
     async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
         both = "(:interacts_with|^:interacts_with)"
         return await ask.column(
@@ -120,6 +109,22 @@ class TrianglesOfAProtein(Kind):
 
 class PapersThatTheirAuthorCites(Kind):
     text = "Which of their own papers does {person} cite?"
+    walk = Walk(
+        "$person",
+        "-authored-> Paper",
+        "-cites-> Paper",
+        "<-authored- Person",
+        where=["3 = 0"],
+        show="2",
+    )
+    cypher_query = (
+        "MATCH (a:Person {name: $person})-[:authored]->(:Paper)-[:cites]->(p:Paper)"
+        "<-[:authored]-(a) RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?q , ?p . ?q :cites ?p . "
+        "?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def own(person: str) -> set[str]:
@@ -129,27 +134,18 @@ class PapersThatTheirAuthorCites(Kind):
         found = world.one("Person", lambda p: len(own(p)) > 1)
         return {"person": world.name(found)}, world.names(own(found))
 
-    async def six_tools(self, ask: SixTools, person: str) -> list[str]:
-        steps = ("-authored-> Paper", "-cites-> Paper", "<-authored- Person")
-        return names(await ask.walk(person, *steps, where=["3 = 0"], show="2"))
-
-    async def cypher(self, ask: CypherTools, person: str) -> list[str]:
-        return await ask.column(
-            "MATCH (a:Person {name: $person})-[:authored]->(:Paper)-[:cites]->(p:Paper)"
-            "<-[:authored]-(a) RETURN DISTINCT p.name AS name",
-            person=person,
-        )
-
-    async def sparql(self, ask: SparqlTools, person: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?q , ?p . ?q :cites ?p . "
-            "?p rdfs:label ?name }",
-            person=person,
-        )
-
 
 class CompoundsThatTreatAndInhibit(Kind):
     text = "Which compounds treat {disease} and inhibit {protein}?"
+    walk = Walk("$disease", "<-treats- Compound[-inhibits-> $protein]")
+    cypher_query = (
+        "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound)-[:inhibits]->"
+        "(:Protein {name: $protein}) RETURN c.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?d rdfs:label $disease . ?p rdfs:label $protein . "
+        "?c :treats ?d ; :inhibits ?p ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -165,30 +161,28 @@ class CompoundsThatTreatAndInhibit(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, disease: str, protein: str) -> list[str]:
-        return names(await ask.walk(disease, f"<-treats- Compound[-inhibits-> {protein}]"))
-
-    async def cypher(self, ask: CypherTools, disease: str, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Disease {name: $disease})<-[:treats]-(c:Compound)-[:inhibits]->"
-            "(:Protein {name: $protein}) RETURN c.name AS name",
-            disease=disease,
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, disease: str, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?d rdfs:label $disease . ?p rdfs:label $protein . "
-            "?c :treats ?d ; :inhibits ?p ; rdfs:label ?name }",
-            disease=disease,
-            protein=protein,
-        )
-
 
 class RivalsOfACompound(Kind):
     text = (
         "Which compounds other than {compound} are tested in a trial of a disease that another "
         "trial, of {compound}, studies?"
+    )
+    walk = Walk(
+        "$compound",
+        "<-tests- Trial",
+        "-studies-> Disease",
+        "<-studies- Trial",
+        "-tests-> Compound",
+        where=["4 != 0"],
+    )
+    cypher_query = (
+        "MATCH (a:Compound {name: $compound})<-[:tests]-(:Trial)-[:studies]->(:Disease)"
+        "<-[:studies]-(:Trial)-[:tests]->(c:Compound) WHERE c <> a "
+        "RETURN DISTINCT c.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $compound . ?t :tests ?a ; :studies ?d . "
+        "?u :studies ?d ; :tests ?c . ?c rdfs:label ?name FILTER(?t != ?u && ?c != ?a) }"
     )
 
     def draw(self, world: Drawing) -> Drawn:
@@ -200,25 +194,6 @@ class RivalsOfACompound(Kind):
 
         found = world.one("Compound", lambda c: 1 < len(rivals(c)) <= 40)
         return {"compound": world.name(found)}, world.names(rivals(found))
-
-    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
-        steps = ("<-tests- Trial", "-studies-> Disease", "<-studies- Trial", "-tests-> Compound")
-        return names(await ask.walk(compound, *steps, where=["4 != 0"]))
-
-    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
-        return await ask.column(
-            "MATCH (a:Compound {name: $compound})<-[:tests]-(:Trial)-[:studies]->(:Disease)"
-            "<-[:studies]-(:Trial)-[:tests]->(c:Compound) WHERE c <> a "
-            "RETURN DISTINCT c.name AS name",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $compound . ?t :tests ?a ; :studies ?d . "
-            "?u :studies ?d ; :tests ?c . ?c rdfs:label ?name FILTER(?t != ?u && ?c != ?a) }",
-            compound=compound,
-        )
 
 
 class SponsorsOfEachTrial(Kind):

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, names
-from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.toolsets import SixTools
 
 
 class TrialsThatTestACompound(Kind):
     text = "Which trials test {compound}?"
+    walk = Walk("$compound", "<-tests- Trial")
+    cypher_query = "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial) RETURN t.name AS name"
+    sparql_query = "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name }"
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Compound", lambda c: 3 <= len(world.into(c, "tests")) <= 30)
         return {"compound": world.name(found)}, world.names(world.into(found, "tests"))
 
-    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
-        return names(await ask.walk(compound, "<-tests- Trial"))
-
-    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial) RETURN t.name AS name",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name }",
-            compound=compound,
-        )
-
 
 class ProteinsInhibitedOrActivated(Kind):
     text = "Which proteins does {compound} inhibit or activate?"
+    walk = Walk("$compound", "-inhibits|activates-> Protein")
+    cypher_query = (
+        "MATCH (:Compound {name: $compound})-[:inhibits|activates]->(p:Protein) "
+        "RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?c rdfs:label $compound ; :inhibits|:activates ?p . "
+        "?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one(
@@ -40,26 +37,18 @@ class ProteinsInhibitedOrActivated(Kind):
         hit = world.out(found, "inhibits", "activates")
         return {"compound": world.name(found)}, world.names(hit)
 
-    async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
-        return names(await ask.walk(compound, "-inhibits|activates-> Protein"))
-
-    async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Compound {name: $compound})-[:inhibits|activates]->(p:Protein) "
-            "RETURN DISTINCT p.name AS name",
-            compound=compound,
-        )
-
-    async def sparql(self, ask: SparqlTools, compound: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?c rdfs:label $compound ; :inhibits|:activates ?p . "
-            "?p rdfs:label ?name }",
-            compound=compound,
-        )
-
 
 class InteractionPartners(Kind):
     text = "Which proteins interact with {protein}?"
+    walk = Walk("$protein", "-interacts_with- Protein")
+    cypher_query = (
+        "MATCH (:Protein {name: $protein})-[:interacts_with]-(p:Protein) "
+        "RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $protein ; "
+        ":interacts_with|^:interacts_with ?p . ?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one(
@@ -69,26 +58,18 @@ class InteractionPartners(Kind):
         near = world.out(found, "interacts_with") + world.into(found, "interacts_with")
         return {"protein": world.name(found)}, world.names(near)
 
-    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
-        return names(await ask.walk(protein, "-interacts_with- Protein"))
-
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})-[:interacts_with]-(p:Protein) "
-            "RETURN DISTINCT p.name AS name",
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $protein ; "
-            ":interacts_with|^:interacts_with ?p . ?p rdfs:label ?name }",
-            protein=protein,
-        )
-
 
 class ProteinsOfTheSameFamily(Kind):
     text = "Which other proteins are in a family that {protein} is in?"
+    walk = Walk("$protein", "-is_a-> Family", "<-is_a- Protein")
+    cypher_query = (
+        "MATCH (:Protein {name: $protein})-[:is_a]->(:Family)<-[:is_a]-(p:Protein) "
+        "RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $protein ; :is_a ?f . ?f a :Family . "
+        "?p :is_a ?f ; a :Protein ; rdfs:label ?name FILTER(?p != ?a) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def others(protein: str) -> list[str]:
@@ -98,26 +79,18 @@ class ProteinsOfTheSameFamily(Kind):
         found = world.one("Protein", lambda p: 3 <= len(others(p)) <= 40)
         return {"protein": world.name(found)}, world.names(set(others(found)) - {found})
 
-    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
-        return names(await ask.walk(protein, "-is_a-> Family", "<-is_a- Protein"))
-
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})-[:is_a]->(:Family)<-[:is_a]-(p:Protein) "
-            "RETURN DISTINCT p.name AS name",
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $protein ; :is_a ?f . ?f a :Family . "
-            "?p :is_a ?f ; a :Protein ; rdfs:label ?name FILTER(?p != ?a) }",
-            protein=protein,
-        )
-
 
 class Coauthors(Kind):
     text = "Who has written a paper together with {person}?"
+    walk = Walk("$person", "-authored-> Paper", "<-authored- Person")
+    cypher_query = (
+        "MATCH (:Person {name: $person})-[:authored]->(:Paper)<-[:authored]-(p:Person) "
+        "RETURN DISTINCT p.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?d . "
+        "?p :authored ?d ; rdfs:label ?name FILTER(?p != ?a) }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def others(person: str) -> set[str]:
@@ -127,26 +100,12 @@ class Coauthors(Kind):
         found = world.one("Person", lambda p: 4 <= len(others(p)) <= 30)
         return {"person": world.name(found)}, world.names(others(found))
 
-    async def six_tools(self, ask: SixTools, person: str) -> list[str]:
-        return names(await ask.walk(person, "-authored-> Paper", "<-authored- Person"))
-
-    async def cypher(self, ask: CypherTools, person: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Person {name: $person})-[:authored]->(:Paper)<-[:authored]-(p:Person) "
-            "RETURN DISTINCT p.name AS name",
-            person=person,
-        )
-
-    async def sparql(self, ask: SparqlTools, person: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?d . "
-            "?p :authored ?d ; rdfs:label ?name FILTER(?p != ?a) }",
-            person=person,
-        )
-
 
 class PapersThatCiteAPaper(Kind):
     text = 'Which papers cite "{paper}"?'
+    walk = Walk("$paper", "<-cites- Paper")
+    cypher_query = "MATCH (:Paper {name: $paper})<-[:cites]-(p:Paper) RETURN p.name AS name"
+    sparql_query = "SELECT ?name { ?a rdfs:label $paper . ?p :cites ?a ; rdfs:label ?name }"
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one(
@@ -154,22 +113,12 @@ class PapersThatCiteAPaper(Kind):
         )
         return {"paper": world.name(found)}, world.names(world.into(found, "cites"))
 
-    async def six_tools(self, ask: SixTools, paper: str) -> list[str]:
-        return names(await ask.walk(paper, "<-cites- Paper"))
-
-    async def cypher(self, ask: CypherTools, paper: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Paper {name: $paper})<-[:cites]-(p:Paper) RETURN p.name AS name", paper=paper
-        )
-
-    async def sparql(self, ask: SparqlTools, paper: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?a rdfs:label $paper . ?p :cites ?a ; rdfs:label ?name }", paper=paper
-        )
-
 
 class PapersThatAPaperCites(Kind):
     text = 'Which papers does "{paper}" cite?'
+    walk = Walk("$paper", "-cites-> Paper")
+    cypher_query = "MATCH (:Paper {name: $paper})-[:cites]->(p:Paper) RETURN p.name AS name"
+    sparql_query = "SELECT ?name { ?a rdfs:label $paper ; :cites ?p . ?p rdfs:label ?name }"
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one(
@@ -177,23 +126,17 @@ class PapersThatAPaperCites(Kind):
         )
         return {"paper": world.name(found)}, world.names(world.out(found, "cites"))
 
-    async def six_tools(self, ask: SixTools, paper: str) -> list[str]:
-        return names(await ask.walk(paper, "-cites-> Paper"))
-
-    async def cypher(self, ask: CypherTools, paper: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Paper {name: $paper})-[:cites]->(p:Paper) RETURN p.name AS name", paper=paper
-        )
-
-    async def sparql(self, ask: SparqlTools, paper: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?a rdfs:label $paper ; :cites ?p . ?p rdfs:label ?name }", paper=paper
-        )
-
 
 class HeadOfATrial(Kind):
     text = "Who leads the centre where the trial {trial} is run?"
     form = Form.NAME
+    cypher_query = (
+        "MATCH (:Trial {name: $trial})-[:run_at]->(:Centre)<-[:leads]-(p:Person) "
+        "RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?t rdfs:label $trial ; :run_at ?c . ?p :leads ?c ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.one("Trial")
@@ -205,24 +148,18 @@ class HeadOfATrial(Kind):
         [name] = names(await ask.walk(trial, "-run_at-> Centre", "<-leads- Person"))
         return name
 
-    async def cypher(self, ask: CypherTools, trial: str) -> str:
-        name: str = await ask.value(
-            "MATCH (:Trial {name: $trial})-[:run_at]->(:Centre)<-[:leads]-(p:Person) "
-            "RETURN p.name AS name",
-            trial=trial,
-        )
-        return name
-
-    async def sparql(self, ask: SparqlTools, trial: str) -> str:
-        name: str = await ask.value(
-            "SELECT ?name { ?t rdfs:label $trial ; :run_at ?c . ?p :leads ?c ; rdfs:label ?name }",
-            trial=trial,
-        )
-        return name
-
 
 class CompaniesBehindAProtein(Kind):
     text = "Which companies sponsor trials that test a compound that inhibits {protein}?"
+    walk = Walk("$protein", "<-inhibits- Compound", "<-tests- Trial", "<-sponsors- Company")
+    cypher_query = (
+        "MATCH (:Protein {name: $protein})<-[:inhibits]-(:Compound)<-[:tests]-(:Trial)"
+        "<-[:sponsors]-(c:Company) RETURN DISTINCT c.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?p rdfs:label $protein . ?m :inhibits ?p . ?t :tests ?m . "
+        "?c :sponsors ?t ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def companies(protein: str) -> set[str]:
@@ -233,27 +170,25 @@ class CompaniesBehindAProtein(Kind):
         found = world.one("Protein", lambda p: 3 <= len(companies(p)) <= 30)
         return {"protein": world.name(found)}, world.names(companies(found))
 
-    async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
-        steps = ("<-inhibits- Compound", "<-tests- Trial", "<-sponsors- Company")
-        return names(await ask.walk(protein, *steps))
-
-    async def cypher(self, ask: CypherTools, protein: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})<-[:inhibits]-(:Compound)<-[:tests]-(:Trial)"
-            "<-[:sponsors]-(c:Company) RETURN DISTINCT c.name AS name",
-            protein=protein,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?p rdfs:label $protein . ?m :inhibits ?p . ?t :tests ?m . "
-            "?c :sponsors ?t ; rdfs:label ?name }",
-            protein=protein,
-        )
-
 
 class CompoundsBetweenProteinAndCompany(Kind):
     text = "Which compounds that inhibit {protein} are tested in a trial that {company} sponsors?"
+    walk = Walk(
+        "$protein",
+        "<-inhibits- Compound",
+        "<-tests- Trial",
+        "<-sponsors- Company",
+        to=["$company"],
+        show="1",
+    )
+    cypher_query = (
+        "MATCH (:Protein {name: $protein})<-[:inhibits]-(c:Compound)<-[:tests]-(:Trial)"
+        "<-[:sponsors]-(:Company {name: $company}) RETURN DISTINCT c.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { ?p rdfs:label $protein . ?c :inhibits ?p ; rdfs:label ?name . "
+        "?t :tests ?c . ?m :sponsors ?t ; rdfs:label $company }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -269,29 +204,18 @@ class CompoundsBetweenProteinAndCompany(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, protein: str, company: str) -> list[str]:
-        steps = ("<-inhibits- Compound", "<-tests- Trial", "<-sponsors- Company")
-        return names(await ask.walk(protein, *steps, to=[company], show="1"))
-
-    async def cypher(self, ask: CypherTools, protein: str, company: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Protein {name: $protein})<-[:inhibits]-(c:Compound)<-[:tests]-(:Trial)"
-            "<-[:sponsors]-(:Company {name: $company}) RETURN DISTINCT c.name AS name",
-            protein=protein,
-            company=company,
-        )
-
-    async def sparql(self, ask: SparqlTools, protein: str, company: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { ?p rdfs:label $protein . ?c :inhibits ?p ; rdfs:label ?name . "
-            "?t :tests ?c . ?m :sponsors ?t ; rdfs:label $company }",
-            protein=protein,
-            company=company,
-        )
-
 
 class PapersOfTwoPeople(Kind):
     text = "Which papers have {one} and {other} written together?"
+    walk = Walk("$one", "-authored-> Paper", "<-authored- Person", to=["$other"], show="1")
+    cypher_query = (
+        "MATCH (:Person {name: $one})-[:authored]->(p:Paper)<-[:authored]-"
+        "(:Person {name: $other}) RETURN p.name AS name"
+    )
+    sparql_query = (
+        "SELECT ?name { ?a rdfs:label $one ; :authored ?p . ?b rdfs:label $other ; "
+        ":authored ?p . ?p rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         def chosen() -> Drawn | None:
@@ -305,29 +229,17 @@ class PapersOfTwoPeople(Kind):
 
         return world.until(chosen)
 
-    async def six_tools(self, ask: SixTools, one: str, other: str) -> list[str]:
-        steps = ("-authored-> Paper", "<-authored- Person")
-        return names(await ask.walk(one, *steps, to=[other], show="1"))
-
-    async def cypher(self, ask: CypherTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "MATCH (:Person {name: $one})-[:authored]->(p:Paper)<-[:authored]-"
-            "(:Person {name: $other}) RETURN p.name AS name",
-            one=one,
-            other=other,
-        )
-
-    async def sparql(self, ask: SparqlTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "SELECT ?name { ?a rdfs:label $one ; :authored ?p . ?b rdfs:label $other ; "
-            ":authored ?p . ?p rdfs:label ?name }",
-            one=one,
-            other=other,
-        )
-
 
 class TrialsOfEitherCompound(Kind):
     text = "Which trials test {one} or {other}?"
+    cypher_query = (
+        "MATCH (c:Compound)<-[:tests]-(t:Trial) WHERE c.name IN [$one, $other] "
+        "RETURN DISTINCT t.name AS name"
+    )
+    sparql_query = (
+        "SELECT DISTINCT ?name { VALUES ?n { $one $other } ?c rdfs:label ?n . "
+        "?t :tests ?c ; rdfs:label ?name }"
+    )
 
     def draw(self, world: Drawing) -> Drawn:
         one = world.one("Compound", lambda c: 2 <= len(world.into(c, "tests")) <= 12)
@@ -339,19 +251,3 @@ class TrialsOfEitherCompound(Kind):
         steps = ["<-tests- Trial"]
         answer = await ask.bfs(one, other, path=steps, show="ends", fields=["name"])
         return names(answer["nodes"])
-
-    async def cypher(self, ask: CypherTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "MATCH (c:Compound)<-[:tests]-(t:Trial) WHERE c.name IN [$one, $other] "
-            "RETURN DISTINCT t.name AS name",
-            one=one,
-            other=other,
-        )
-
-    async def sparql(self, ask: SparqlTools, one: str, other: str) -> list[str]:
-        return await ask.column(
-            "SELECT DISTINCT ?name { VALUES ?n { $one $other } ?c rdfs:label ?n . "
-            "?t :tests ?c ; rdfs:label ?name }",
-            one=one,
-            other=other,
-        )
