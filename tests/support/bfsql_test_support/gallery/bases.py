@@ -26,8 +26,6 @@ from bfsql.models import (
     EntityStub,
     EvidenceRecord,
     GraphRecord,
-    Metadata,
-    Node,
     NodeRecord,
     Omission,
     Triple,
@@ -59,31 +57,9 @@ class Change(NamedTuple):
     """Takes the right method and returns the wrong one, under the right one's signature."""
 
 
-def wrong(name: str, rule: str, mistake: str, base: type, **changes: Any) -> Wrong:
-    """A row of the table.
-
-    Args:
-        name: Of the backend.
-        rule: Id of the rule that has to catch it.
-        mistake: What is wrong with it, in a sentence.
-        base: The right backend.
-        **changes: By the name of a method: its change, or a function to take its place.
-    """
-    body = {
-        method: change.of(getattr(base, method)) if isinstance(change, Change) else change
-        for method, change in changes.items()
-    }
-    return Wrong(type(name, (base,), {"__doc__": mistake, **body}), rule)
-
-
 def as_class(rule: str, backend: type[GraphDbInterface]) -> Wrong:
     """A row for a backend that is a class of its own."""
     return Wrong(backend, rule)
-
-
-def with_columns(rule: str, kind: type[PlainColumns]) -> Wrong:
-    """A row for a backend with these columns."""
-    return wrong(kind.__name__, rule, kind.__doc__ or "", ColumnsOverMemory, kind=kind)
 
 
 def around(ask: Callable[..., Any]) -> Change:
@@ -156,6 +132,8 @@ def failing(error: Exception) -> Any:
 class Eight(GraphDbInterface):
     """Only the eight methods, so that a mistake in one of them affects the batches too.
 
+    Every request goes through one method, as through a connection.
+
     Args:
         records: The graph.
     """
@@ -163,79 +141,74 @@ class Eight(GraphDbInterface):
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         self.right = MemoryBackend(records)
 
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> list[EntityStub]:
-        """As it should be."""
-        return await self.right.search_entities(query, node_types)
-
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """As it should be."""
-        return await self.right.edges_from(entity_id)
-
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """As it should be."""
-        return await self.right.edges_to(entity_id)
-
-    async def get_node(self, entity_id: str) -> Node:
-        """As it should be."""
-        return await self.right.get_node(entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """As it should be."""
-        return await self.right.metadata_for_node(entity_id)
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """As it should be."""
-        return await self.right.metadata_for_edge(edge)
-
-    async def entity_types(self) -> list[str]:
-        """As it should be."""
-        return await self.right.entity_types()
-
-    async def predicates(self) -> list[str]:
-        """As it should be."""
-        return await self.right.predicates()
-
-
-class Through(Eight):
-    """Sends every request through one method, as through a connection."""
-
     async def through(self, ask: Callable[..., Awaitable[Any]], *asked: Any) -> Any:
         """Send a request to the store."""
         return await ask(*asked)
 
     async def search_entities(self, query: str, node_types: list[str] | None = None) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.search_entities, query, node_types)
 
     async def edges_from(self, entity_id: str) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.edges_from, entity_id)
 
     async def edges_to(self, entity_id: str) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.edges_to, entity_id)
 
     async def get_node(self, entity_id: str) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.get_node, entity_id)
 
     async def metadata_for_node(self, entity_id: str) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.metadata_for_node, entity_id)
 
     async def metadata_for_edge(self, edge: Edge) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.metadata_for_edge, edge)
 
     async def entity_types(self) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.entity_types)
 
     async def predicates(self) -> Any:
-        """Through the connection."""
+        """As it should be."""
         return await self.through(self.right.predicates)
+
+
+def wrong(
+    name: str,
+    rule: str,
+    mistake: str,
+    base: type = Eight,
+    *,
+    edges: Change | None = None,
+    **changes: Any,
+) -> Wrong:
+    """A row of the table.
+
+    Args:
+        name: Of the backend.
+        rule: Id of the rule that has to catch it.
+        mistake: What is wrong with it, in a sentence.
+        base: The right backend.
+        edges: A change of both `edges_from` and `edges_to`.
+        **changes: By the name of a method: its change, or a function to take its place.
+    """
+    if edges is not None:
+        changes |= {"edges_from": edges, "edges_to": edges}
+    body = {
+        method: change.of(getattr(base, method)) if isinstance(change, Change) else change
+        for method, change in changes.items()
+    }
+    return Wrong(type(name, (base,), {"__doc__": mistake, **body}), rule)
+
+
+def with_columns(rule: str, kind: type[PlainColumns]) -> Wrong:
+    """A row for a backend with these columns."""
+    return wrong(kind.__name__, rule, kind.__doc__ or "", ColumnsOverMemory, kind=kind)
 
 
 class Keeps(MemoryBackend):
@@ -302,7 +275,7 @@ def _name(metadata: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-class Store(Through):
+class Store(Eight):
     """An observable store that can become unreachable, be read-only or have a limit."""
 
     writable = True

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from bfsql.models import GraphRecord
-from bfsql_test_support.gallery.bases import Through
+from bfsql_test_support.gallery.bases import Eight
 
 
-class SharesOneCursor(Through):
+class SharesOneCursor(Eight):
     """Keeps the rows of a request where the next request overwrites them."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
@@ -20,7 +20,7 @@ class SharesOneCursor(Through):
         return self._rows
 
 
-class ServesOneAtATime(Through):
+class ServesOneAtATime(Eight):
     """Has one connection, which refuses a request while it is busy with another."""
 
     _busy = False
@@ -36,7 +36,7 @@ class ServesOneAtATime(Through):
             self._busy = False
 
 
-class RefusesTheEleventh(Through):
+class RefusesTheEleventh(Eight):
     """Has ten connections, and raises an error instead of waiting for a free one."""
 
     _under_way = 0
@@ -52,7 +52,7 @@ class RefusesTheEleventh(Through):
             self._under_way -= 1
 
 
-class BlocksTheLoop(Through):
+class BlocksTheLoop(Eight):
     """Blocks the event loop while it waits for its store, as a synchronous driver does."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
@@ -60,7 +60,7 @@ class BlocksTheLoop(Through):
         return await super().through(ask, *asked)
 
 
-class DiesOfCancellation(Through):
+class DiesOfCancellation(Eight):
     """Leaves its connection in the middle of a response when a call is cancelled."""
 
     _torn = False
@@ -76,7 +76,7 @@ class DiesOfCancellation(Through):
         return await super().through(ask, *asked)
 
 
-class NeverGivesBack(Through):
+class NeverGivesBack(Eight):
     """Takes a connection from its pool, and returns it only on success."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
@@ -91,7 +91,7 @@ class NeverGivesBack(Through):
         return answer
 
 
-class EndsTheOthers(Through):
+class EndsTheOthers(Eight):
     """Closes its session when one call is cancelled, which ends all concurrent calls."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
@@ -113,7 +113,7 @@ class EndsTheOthers(Through):
             self._under_way.discard(this)
 
 
-class SharesOneTask(Through):
+class SharesOneTask(Eight):
     """Lets callers with the same request share a task, which the first cancellation ends."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
@@ -134,7 +134,7 @@ class SharesOneTask(Through):
             del self._flights[key]
 
 
-class SwallowsCancellation(Through):
+class SwallowsCancellation(Eight):
     """Treats a cancellation as a failure of its store, and returns an empty result."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
@@ -145,7 +145,7 @@ class SwallowsCancellation(Through):
         return await super().through(ask, *asked)
 
 
-class ClosesAfterTheFirst(Through):
+class ClosesAfterTheFirst(Eight):
     """Closes its session after the first response, and never opens it again."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:

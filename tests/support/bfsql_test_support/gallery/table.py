@@ -1,9 +1,9 @@
 """All wrong backends in one table: name, rule that has to catch it, mistake, change.
 
-A change replaces methods of a right backend: of `MemoryBackend`, of `Eight` (the eight methods over
-it, so that batches have the mistake, too), of `Keeps` (which stores changed values), of `Searches`
-or of `Store`. Mistakes that take more than an expression are classes of their own, in the modules
-that are named after them.
+A change replaces methods of a right backend: of `Eight` (the eight methods over `MemoryBackend`, so
+that batches have the mistake, too), or of the named one: `MemoryBackend`, `Keeps` (which stores
+changed values), `Searches` or `Store`. Mistakes that take more than an expression are classes of
+their own, in the modules that are named after them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,8 @@ from bfsql_test_support.gallery import (
     streams,
 )
 from bfsql_test_support.gallery.bases import (
-    Eight,
     Keeps,
     Searches,
-    Through,
     after,
     around,
     as_class,
@@ -61,44 +59,36 @@ GALLERY = [
         "ForgetsIncoming",
         "both-directions",
         "Follows edges in one direction only, because its author's graph is directed.",
-        Eight,
         edges_to=after(lambda *_: []),
     ),
     wrong(
         "ForgetsOutgoing",
         "both-directions",
         "Returns the entering edges for both directions.",
-        Eight,
         edges_from=around(lambda _, db, entity_id: db.edges_to(entity_id)),
     ),
     wrong(
         "TurnsEdgesRound",
         "own-edges",
         "Returns the requested id as subject in both directions, so entering edges seem to leave.",
-        Eight,
         edges_to=after(lambda edges, *_: [Edge(o, p, s) for s, p, o in edges]),
     ),
     wrong(
         "FiltersByRelevance",
         "every-edge",
         "Omits edges with low confidence without reporting it.",
-        Eight,
-        edges_from=around(edges.relevant),
-        edges_to=around(edges.relevant),
+        edges=around(edges.relevant),
     ),
     wrong(
         "LimitsEdges",
         "whole-hub",
         "Has a LIMIT in its query, and does not report the edges beyond it.",
-        Eight,
-        edges_from=after(lambda edges, *_: edges[:100]),
-        edges_to=after(lambda edges, *_: edges[:100]),
+        edges=after(lambda edges, *_: edges[:100]),
     ),
     wrong(
         "OneEdgeANeighbour",
         "every-edge",
         "Keeps edges in a dictionary by neighbour: a second predicate between two nodes is lost.",
-        Eight,
         edges_from=after(lambda edges, *_: list({e.object: e for e in edges}.values())),
         edges_to=after(lambda edges, *_: list({e.subject: e for e in edges}.values())),
     ),
@@ -106,40 +96,31 @@ GALLERY = [
         "DropsSelfLoops",
         "every-edge",
         "Excludes the node itself when it joins a node with its neighbours.",
-        Eight,
-        edges_from=after(lambda edges, *_: [e for e in edges if e.object != e.subject]),
-        edges_to=after(lambda edges, *_: [e for e in edges if e.object != e.subject]),
+        edges=after(lambda edges, *_: [e for e in edges if e.object != e.subject]),
     ),
     wrong(
         "GivesRowsAsMappings",
         "own-edges",
         "Returns the driver's rows, which unpack to the names of their columns.",
-        Eight,
-        edges_from=after(lambda edges, *_: [edge._asdict() for edge in edges]),
-        edges_to=after(lambda edges, *_: [edge._asdict() for edge in edges]),
+        edges=after(lambda edges, *_: [edge._asdict() for edge in edges]),
     ),
     wrong(
         "YieldsEdges",
         "own-edges",
         "Implements the method as an async generator, which cannot be awaited.",
-        Eight,
         edges_from=edges.yielded,
     ),
     wrong(
         "GivesNothingAtAll",
         "alone-is-known",
         "Returns None for an entity without edges.",
-        Eight,
-        edges_from=after(lambda edges, *_: edges or None),
-        edges_to=after(lambda edges, *_: edges or None),
+        edges=after(lambda edges, *_: edges or None),
     ),
     wrong(
         "IsolatedAreUnknown",
         "alone-is-known",
         "Looks entities up among the ends of edges: one without edges is unknown to it.",
-        Eight,
-        edges_from=around(edges.of_an_end),
-        edges_to=around(edges.of_an_end),
+        edges=around(edges.of_an_end),
     ),
     wrong(
         "MakesNodesOfDanglingEnds",
@@ -152,7 +133,6 @@ GALLERY = [
         "EndsAreNotNodes",
         "intersect-bytes",
         "Finds ends of edges as nodes that it hides elsewhere.",
-        Eight,
         get_node=around(edges.node_or_end),
     ),
     wrong(
@@ -227,7 +207,6 @@ GALLERY = [
         "GivesEveryLabel",
         "own-identity",
         "Returns a list of labels as the type.",
-        Eight,
         get_node=after(lambda node, *_: node._replace(entity_type=[node.entity_type])),
     ),
     wrong(
@@ -246,77 +225,66 @@ GALLERY = [
         "ListsOtherTypesToo",
         "schema-lists",
         "Lists types that occur only in `other_types`, or that no node has any longer.",
-        Eight,
         entity_types=after(lambda types, _: sorted([*types, "Retired"])),
     ),
     wrong(
         "ListsSomeTypes",
         "types-match",
         "Has a LIMIT on its list of types.",
-        Eight,
         entity_types=after(lambda types, _: types[:1]),
     ),
     wrong(
         "ListsSomePredicates",
         "predicates-match",
         "Has a LIMIT on its list of predicates.",
-        Eight,
         predicates=after(lambda names, _: names[:1]),
     ),
     wrong(
         "SpellsPredicatesTwice",
         "schema-lists",
         "Lists predicates in lower case, but returns edges as stored.",
-        Eight,
         predicates=after(lambda names, _: sorted({name.lower() for name in names})),
     ),
     wrong(
         "ListsPredicatesOfNoEdge",
         "schema-lists",
         "Lists the predicates that its schema allows, not those that occur.",
-        Eight,
         predicates=after(lambda names, _: sorted([*names, "reserved"])),
     ),
     wrong(
         "ListsTypesAsTheyCome",
         "types-sorted",
         "Lists types in the order of its table.",
-        Eight,
         entity_types=after(lambda types, _: types[::-1]),
     ),
     wrong(
         "ListsPredicatesAsTheyCome",
         "predicates-sorted",
         "Lists predicates in the order of its table.",
-        Eight,
         predicates=after(lambda names, _: names[::-1]),
     ),
     wrong(
         "SortsByTheLocale",
         "hostile-ids",
         "Sorts like a dictionary, ignoring case.",
-        Eight,
         predicates=after(lambda names, _: sorted(names, key=str.casefold)),
     ),
     wrong(
         "ListsTypesTwice",
         "types-sorted",
         "Lists a type once for every node that has it.",
-        Eight,
         entity_types=after(lambda _, db: sorted(db.right._types.values())),
     ),
     wrong(
         "ListsInAnyOrder",
         "predicates-sorted",
         "Returns a set instead of a sorted list.",
-        Eight,
         predicates=after(lambda names, _: frozenset(names)),
     ),
     wrong(
         "LearnsPredicates",
         "predicates-match",
         "Lists the predicates that it has read so far, so that the list grows during a session.",
-        Eight,
         edges_from=after(edges.learned),
         predicates=after(lambda _, db: sorted(vars(db).get("learned", ()))),
     ),
@@ -324,7 +292,6 @@ GALLERY = [
         "BringsOtherDetail",
         "bfs-bytes",
         "Returns nodes with metadata that contradicts `metadata_for_node`.",
-        Eight,
         get_node=after(lambda node, _, i: node._replace(metadata={"name": i, "row": 7})),
     ),
     wrong(
@@ -404,7 +371,6 @@ GALLERY = [
         "AnswersInAnyCase",
         "same-errors",
         "Compares ids by a collation that ignores case, so that an id in the wrong case is found.",
-        Eight,
         get_node=around(
             lambda right, db, i: right(
                 i
@@ -417,7 +383,6 @@ GALLERY = [
         "ReadsPatterns",
         "ids-no-patterns",
         "Compares ids with LIKE, where a percent sign matches any text.",
-        Eight,
         get_node=around(
             lambda right, db, i: right(
                 next((k for k in sorted(db.right._types) if fnmatchcase(k, i.replace("%", "*"))), i)
@@ -428,7 +393,6 @@ GALLERY = [
         "QuotesByHand",
         "hostile-ids",
         "Puts values into its query in quotes, and fails on a value that contains one.",
-        Through,
         through=around(
             lambda right, _, ask, *asked: (
                 failing(RuntimeError("syntax error in the query"))
@@ -449,7 +413,6 @@ GALLERY = [
         "GivesRowNumbers",
         "own-identity",
         "Returns its own row number as the id.",
-        Eight,
         get_node=after(lambda node, db, i: node._replace(id=str(sorted(db.right._types).index(i)))),
     ),
     wrong(
@@ -463,43 +426,36 @@ GALLERY = [
         "UnknownHasNoEdges",
         "unknown-ids",
         "Queries only the edge table: an unknown entity looks like one without edges.",
-        Eight,
-        edges_from=unknown(lambda _: []),
-        edges_to=unknown(lambda _: []),
+        edges=unknown(lambda _: []),
     ),
     wrong(
         "UnknownIsNone",
         "unknown-ids",
         "Returns None for an unknown entity.",
-        Eight,
         get_node=unknown(lambda _: None),
     ),
     wrong(
         "UnknownIsAnyNode",
         "unknown-ids",
         "Returns a node for every requested id.",
-        Eight,
         get_node=unknown(lambda entity_id: Node(entity_id, "unknown")),
     ),
     wrong(
         "RaisesItsOwnError",
         "unknown-ids",
         "Raises an error of its driver instead of KeyError.",
-        Eight,
         get_node=unknown(lambda entity_id: failing(ValueError(f"no row for {entity_id}"))),
     ),
     wrong(
         "UnknownHasEmptyMetadata",
         "unknown-metadata",
         "Returns an empty mapping for an unknown entity.",
-        Eight,
         metadata_for_node=unknown(lambda _: {}),
     ),
     wrong(
         "UnknownEdgeHasEmptyMetadata",
         "unknown-metadata",
         "Returns an empty mapping for an edge that does not exist.",
-        Eight,
         metadata_for_edge=unknown(lambda _: {}),
     ),
     wrong(
@@ -544,7 +500,6 @@ GALLERY = [
         "PutsEvidenceElsewhere",
         "edge-evidence",
         "Returns evidence under a key of its own, where core does not strip it.",
-        Eight,
         metadata_for_edge=after(
             lambda known, *_: {"evidence" if k == "provenance" else k: known[k] for k in known}
         ),
@@ -627,7 +582,6 @@ GALLERY = [
         "SavesSpace",
         "every-value",
         "Omits long values in order to save tokens, which is core's task.",
-        Eight,
         metadata_for_node=after(
             lambda known, *_: {k: v for k, v in known.items() if len(str(v)) < 60}
         ),
@@ -636,7 +590,6 @@ GALLERY = [
         "RepeatsTheIdentity",
         "entities-bytes",
         "Returns all columns of the row, including the id and the type.",
-        Eight,
         metadata_for_node=after(
             lambda known, db, i: {**known, "id": i, "entity_type": db.right._types[i]}
         ),
@@ -645,7 +598,6 @@ GALLERY = [
         "EdgesHaveNoDetail",
         "every-value",
         "Returns no metadata for edges.",
-        Eight,
         metadata_for_edge=after(lambda *_: {}),
     ),
     wrong(
@@ -659,7 +611,6 @@ GALLERY = [
         "AveragesConfidence",
         "every-value",
         "Returns the mean of an edge's confidences instead of the maximum.",
-        Eight,
         metadata_for_edge=after(
             lambda known, *_: (
                 {**known, "confidence": fmean(known["confidences"])}
@@ -694,7 +645,6 @@ GALLERY = [
         "LendsItsEdges",
         "fresh-answers",
         "Returns its own list of edges, which a caller can modify.",
-        Eight,
         edges_from=after(
             lambda edges, db, i: vars(db).setdefault("lists", {}).setdefault(i, edges)
         ),
@@ -880,28 +830,24 @@ GALLERY = [
         "GivesOneHitAName",
         "search-crowd",
         "Returns an entity twice, for its name and for its id.",
-        Eight,
         search_entities=after(lambda found, *_: [*found[:1], *found][:SEARCH_LIMIT]),
     ),
     wrong(
         "IgnoresTypes",
         "search-types-first",
         "Accepts `node_types` but ignores it.",
-        Eight,
         search_entities=around(lambda right, _, query, node_types=None: right(query)),
     ),
     wrong(
         "FiltersAfterTheLimit",
         "search-types-first",
         "Filters by type after it has limited the results to twenty.",
-        Eight,
         search_entities=around(edges.filtered_after),
     ),
     wrong(
         "SearchHasASyntax",
         "search-any-text",
         "Passes the text to a search engine in whose syntax quotes have a meaning.",
-        Eight,
         search_entities=after(
             lambda found, _, query, *__: (
                 failing(ValueError("unterminated string")) if query.count('"') % 2 else found
@@ -912,7 +858,6 @@ GALLERY = [
         "SearchOfNothingFails",
         "search-any-text",
         "Fails on a text without words.",
-        Eight,
         search_entities=after(
             lambda found, _, query, *__: (
                 found if query.split() else failing(ValueError("empty search expression"))
@@ -923,14 +868,12 @@ GALLERY = [
         "NoMatchIsAnError",
         "search-any-text",
         "Raises KeyError when nothing matches.",
-        Eight,
         search_entities=after(lambda found, _, query, *__: found or failing(KeyError(query))),
     ),
     wrong(
         "NoMatchIsNone",
         "search-any-text",
         "Returns None when nothing matches.",
-        Eight,
         search_entities=after(lambda found, *_: found or None),
     ),
     wrong(
@@ -968,7 +911,6 @@ GALLERY = [
         "OrdersTiesAsTheyCome",
         "search-name-next",
         "Leaves equally good matches in the order of its table, last row first.",
-        Eight,
         search_entities=after(
             lambda found, _, query, *__: sorted(  # noqa: C414 - reversed ties stay reversed
                 reversed(found), key=lambda e: (e.id != query, e.name != query)
@@ -979,7 +921,6 @@ GALLERY = [
         "FindsWhatIsGone",
         "search-types",
         "Searches an index that is older than the graph.",
-        Eight,
         search_entities=after(
             lambda found, *_: [
                 *found[: SEARCH_LIMIT - 1],
@@ -991,14 +932,12 @@ GALLERY = [
         "FindsAnotherType",
         "search-types",
         "Reads the type from a different column than `get_node`.",
-        Eight,
         search_entities=after(lambda found, *_: [e._replace(entity_type="Thing") for e in found]),
     ),
     wrong(
         "ScoresByWords",
         "tools-answer",
         "Returns the score of its search engine, which is unbounded and not a similarity.",
-        Eight,
         search_entities=after(
             lambda found, *_: [e._replace(score=14.2 - n) for n, e in enumerate(found)]
         ),
@@ -1007,21 +946,18 @@ GALLERY = [
         "FindsInAnyOrder",
         "search-stable",
         "Leaves the order of results to its store, which may change it at any time.",
-        Eight,
         search_entities=after(edges.in_another_order),
     ),
     wrong(
         "FindsNothing",
         "found-by-name",
         "Has no index, and silently returns no results.",
-        Eight,
         search_entities=after(lambda *_: []),
     ),
     wrong(
         "RanksIdsLast",
         "search-id-first",
         "Ranks the entity with the id below those that have the id as their name.",
-        Eight,
         search_entities=after(
             lambda found, _, query, *__: sorted(
                 found, key=lambda e: (e.name != query, e.id == query)
@@ -1032,7 +968,6 @@ GALLERY = [
         "ForgetsNames",
         "search-name-next",
         "Returns the id of every hit as its name.",
-        Eight,
         search_entities=after(lambda found, *_: [e._replace(name=e.id) for e in found]),
     ),
     # --- isolation.py
