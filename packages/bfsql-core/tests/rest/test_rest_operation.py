@@ -214,6 +214,19 @@ async def test_tools_are_watched_and_refused_as_over_mcp(served: Served) -> None
     assert seen["outcome"].error == "refused"
 
 
+async def test_a_list_of_entities_is_watched_and_refused_as_a_set(served: Served) -> None:
+    watcher = Watcher()
+    web = await served(hooks=[watcher])
+    answer = await web.get("/entities?type=Film&limit=1")
+    assert answer.json()["count"] == 2
+    assert watcher.seen[0]["tool"] == "bfs_query"
+    assert watcher.seen[0]["arguments"]["seeds"] == ["Film:*"]
+    assert watcher.seen[0]["outcome"].rows == {"nodes": 1}
+    web = await served(hooks=[watcher, Refusing("Not after midnight.")])
+    assert (await web.get("/entities?type=Film")).status_code == 403
+    assert watcher.seen[1]["outcome"].error == "refused"
+
+
 async def test_what_many_ask_at_once_reaches_the_store_once(
     served: Served, records: list[GraphRecord]
 ) -> None:

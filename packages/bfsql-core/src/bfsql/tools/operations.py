@@ -158,16 +158,24 @@ class Operations:
     ) -> EntityPage:
         """A page of the entities of some types that meet conditions; see `Traversal`.
 
-        Hooks that refuse calls see it as the call of `bfs_query` with the same entities as seeds.
+        Hooks that watch and refuse calls see it as the call of `bfs_query` with the same entities
+        as seeds.
         """
         brackets = "".join(f"[{text}]" for text in conditions) or ":*"
         arguments = {"seeds": [f"{'|'.join(types) or '*'}{brackets}"], "limit": limit}
-        if self._is_guarded and (
-            refusal := await self._hooks.refusal("bfs_query", checked("bfs_query", arguments))
-        ):
-            raise ToolError(refusal, kind="refused")
         traversal = Traversal(self.db, self._limits, self.known, None)
-        return await traversal.entity_page(types, conditions, after, limit)
+        if not self._is_guarded:
+            return await traversal.entity_page(types, conditions, after, limit)
+        hooks, scope = self._hooks, call.current()
+        assert scope is not None
+        watching = Observers([_WatchingHooks(hooks)] if hooks.watches else [])
+        with watching.observed("bfs_query", arguments, scope) as seen:
+            seen.arguments = values = checked("bfs_query", arguments)
+            if refusal := await hooks.refusal("bfs_query", values):
+                raise ToolError(refusal, kind="refused")
+            page = await traversal.entity_page(types, conditions, after, limit)
+            seen.rows = {"nodes": len(page.nodes)}
+            return page
 
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
         """Orientation: the contents of the graph, or the relations around some entities."""
