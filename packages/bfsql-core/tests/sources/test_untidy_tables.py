@@ -167,8 +167,8 @@ def test_rows_may_have_fewer_cells_and_empty_ones_more(read):
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
-        *((f"n.csv{packed}", b"id,name\n1,a\n", b"\n2,b\n") for packed in ("", ".gz", ".zst")),
-        *((f"n.jsonl{packed}", b'{"id": 1}\n', b'\n{"id": 2}\n') for packed in ("", ".gz", ".zst")),
+        *((f"n.csv{packed}", b"id,name\n1,a\n", b"\n2,b\n") for packed in ("", ".gz")),
+        *((f"n.jsonl{packed}", b'{"id": 1}\n', b'\n{"id": 2}\n') for packed in ("", ".zst")),
     ],
 )
 def test_a_line_of_any_length_is_refused_without_being_held(tmp_path, name, before, after):
