@@ -380,3 +380,20 @@ def test_a_mistake_is_one_sentence(
     assert done.exit_code in {1, 2}
     assert sentence in " ".join(done.output.split())
     assert "Traceback" not in done.output
+
+
+def test_several_files_are_one_graph_with_names_in_one_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = "@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+    Path("de.ttl").write_text(head + ':a rdfs:label "Preis"@de ; a :Term , :Price .')
+    Path("en.nt").write_text(
+        '<http://e.org/a> <http://www.w3.org/2000/01/rdf-schema#label> "price"@en .'
+    )
+    Path("classes.ttl").write_text(head + ":Term rdfs:subClassOf :Price .")
+    done = CliRunner().invoke(command, ["load", "de.ttl", "en.nt", "classes.ttl", "--path", "g.db"])
+    assert "names are in the language en" in done.output
+    shown = CliRunner().invoke(command, ["describe-entity", "preis", "--path", "g.db", "--json"])
+    node = json.loads(shown.output)
+    assert (node["entity_type"], node["name"], node["synonyms"]) == (":Term", "price", ["Preis"])

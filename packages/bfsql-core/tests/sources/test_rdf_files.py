@@ -92,8 +92,9 @@ e:b rdfs:label "e:b" ; e:q 1 ; e:l "[2, 1]"^^rdf:JSON ; e:r "x" .
         NodeRecord("e:b", "", {"e:l": [2, 1]}),
         NodeRecord("e:b", "", {"e:r": "x"}),
         NodeRecord("e:a", "e:T", {"other_types": ["e:U"], "name": "A"}),
+        NodeRecord("e:b", ""),
     ]
-    assert (found.account.nodes, found.account.joined_nodes) == (11, 4)
+    assert (found.account.nodes, found.account.joined_nodes) == (11, 3)
 
 
 def test_an_empty_iri_is_refused(read):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import rdflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.models import EdgeRecord, NodeRecord, merge_node_records
-from bfsql.sources import open_source
+from bfsql.sources import open_source, read_all
 
 HEAD = """@prefix : <http://e.org/p#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -141,6 +143,25 @@ def test_names_are_in_one_language(read):
     found = read("b.ttl", HEAD + german + more)
     assert node(found, ":c")[1] == {"name": "Apfel", "synonyms": ["apple"]}
     assert node(found, ":d")[1] == {"name": "Birne", "synonyms": ["poire"]}
+
+
+def test_types_and_names_are_chosen_once_for_all_files_of_a_load(write, sort_out):
+    files = [
+        (
+            "data.ttl",
+            ':x a :Animal , :Dog ; rdfs:label "Rex" . :y a :Animal . :z rdfs:label "chien"@fr .',
+        ),
+        ("german.ttl", ':a rdfs:label "Preis"@de . :b rdfs:label "Reis"@de . :y a :Dog .'),
+        ("english.ttl", ':a rdfs:label "price"@en . :Dog rdfs:subClassOf :Animal .'),
+        ("table.csv", "id,name\n:a,from a table\n"),
+    ]
+    paths = [write(name, text if "csv" in name else HEAD + text) for name, text in files]
+    for order in permutations(paths[:-1]):
+        found = sort_out(read_all([*order, paths[-1]]))
+        assert node(found, ":x") == (":Dog", {"other_types": [":Animal"], "name": "Rex"})
+        assert node(found, ":y") == (":Dog", {"other_types": [":Animal"]})
+        assert node(found, ":z")[1] == {"name": "chien"}
+        assert node(found, ":a")[1] == {"name": "price", "synonyms": ["Preis", "from a table"]}
 
 
 def test_ids_of_rdf_xml_are_shortened_by_its_default_namespace(read):

@@ -32,6 +32,7 @@ from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.derived import TypedEnds
 from bfsql.sources.files import ReadSoFar
 from bfsql.sources.open import Source
+from bfsql.sources.rdf_choices import choose_together
 
 EVERY = 1_000
 """Number of records between two calls of `progress`."""
@@ -158,6 +159,7 @@ class Reading:
         sources = open_sources([*paths, *remove], options)
         removals = [source for source in sources if source.origin in remove]
         sources = [source for source in sources if source.origin not in remove]
+        choose_together([source.choices for source in sources if source.choices is not None])
         self._accounts = [source.account for source in sources]
         self._node_tables = NodeTables(sources)
         self._sources = sources

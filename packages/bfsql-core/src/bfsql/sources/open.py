@@ -26,6 +26,7 @@ from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
+from bfsql.sources.rdf_choices import Choices, RdfStream, choose_together
 from bfsql.sources.registry import format_of, graph_files, known_formats
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
@@ -73,11 +74,14 @@ class Source(NamedTuple):
     ends: TypedEnds | None = None
     """Nodes at the ends of the table's edges, for loads that create nodes, to be read after its
     records; they are not counted in the account."""
+    choices: Choices | None = None
+    """The types and names of an RDF file."""
 
 
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
     """The records of several files as one graph; arguments and errors as in `open_sources`."""
     sources = open_sources(paths, options)
+    choose_together([one.choices for one in sources if one.choices is not None])
     return chain.from_iterable(chain(one.records, one.references or ()) for one in sources)
 
 
@@ -139,7 +143,9 @@ def _source(
     alone: bool,
 ) -> Source:
     if not isinstance(opened, AnyTable):
-        return Source(account, _read(given, opened, account), origin=given.origin)
+        choices = opened.choices if isinstance(opened, RdfStream) else None
+        records = _read(given, opened, account)
+        return Source(account, records, origin=given.origin, choices=choices)
     options = options.of_file(given.path.name)
     references = reference_edges(opened, account, options)
     ends = typed_ends(opened, account, options, alone=alone)

@@ -31,13 +31,12 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.merge import UNTYPED
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, is_iri, value_of
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
-from bfsql.models.rdf_types import UNSPECIFIC
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions, check_library
 from bfsql.sources.headers import listed
-from bfsql.sources.rdf_choices import Choices, Name, by_preference
+from bfsql.sources.rdf_choices import Choices, Name, RdfStream
 from bfsql.sources.text import encoding_of, lines, open_utf8
 
 if TYPE_CHECKING:
@@ -59,9 +58,7 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILES = ("file:///", "<file:///")
 
 
-def open_rdf(
-    path: Path, format_: str, options: SourceOptions, account: SourceAccount
-) -> GraphStream:
+def open_rdf(path: Path, format_: str, options: SourceOptions, account: SourceAccount) -> RdfStream:
     """The records of a file in one of the RDF formats.
 
     Raises:
@@ -81,7 +78,8 @@ def open_rdf(
         account.encoding = encoding_of(path, options.encoding)
     base = options.base or base_of(Path(account.name))
     found = quads(path, format_, encoding=account.encoding, base=base, context=options.context)
-    return _records(path, found, _Records(options, account, base))
+    records = _Records(options, account, base)
+    return RdfStream(_records(path, found, records), records.choices)
 
 
 def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> GraphStream:
@@ -124,11 +122,13 @@ class _Node:
 class _Records:
     """Turns statements into records.
 
-    Consecutive statements that give a node its types, names and values become one record, if
-    merging a record of each has the same result. A load of Turtle then takes a sixth less time.
+    Consecutive statements that give a node values become one record, if merging a record of each
+    has the same result; those that give it types and names wait for the end of the load. A load of
+    Turtle then takes a sixth less time.
 
     Attributes:
         ready: Records that are complete.
+        choices: The types and names.
     """
 
     def __init__(self, options: SourceOptions, account: SourceAccount, base: str) -> None:
@@ -140,11 +140,10 @@ class _Records:
         self._account = account
         self._seen: set[str] = set()
         self._node: _Node | None = None
-        self._choices = Choices(options.languages)
-        self._has_foreign_names = False
+        self.choices = Choices(options.languages)
         self._base = base
         self._is_relative = options.base is not None  # whether the account notes it
-        self.close = self._choices.close
+        self.close = self.choices.close
 
     def add(self, subject: str, predicate: str, object_: str | Literal) -> None:
         """Add a statement.
@@ -163,7 +162,7 @@ class _Records:
             self._present(id_).types.append(object_)
         else:
             if predicate == _SUBCLASS:
-                self._choices.add_subclass(subject, object_)
+                self.choices.add_subclass(subject, object_)
             relation, other = self._short(predicate), self._short(object_)
             for end in (id_, other):
                 if end not in self._seen:
@@ -194,67 +193,43 @@ class _Records:
             self.finish_node()
             self._node = node = _Node(id_, [], [], {})
             self._remember(id_)
-        else:
-            self._account.nodes += 1
-            self._account.joined_nodes += 1
+        self._account.nodes += 1
+        self._account.joined_nodes += 1
         return node
 
     def finish_node(self) -> None:
-        """Complete the record of the present node, if there is one."""
+        """Complete the record of the present node, if there is one; types and names wait."""
         node, self._node = self._node, None
         if node is None:
             return
-        types, names, metadata = node.types, node.names, node.metadata
-        entity_type = self._short(types[0]) if types else self._default_type
-        if len(types) > 1 or len(names) > 1:
-            entity_type = self._several(node)
-        elif names:
-            _, language, metadata["name"] = names[0]
-            self._choices.names[language] += 1
-        if (len(metadata) > 1 or types) and metadata.get("name") == node.id:
-            del metadata["name"]  # as in merging: what `created_node` says does not count
-        # Sorted as merging does.
-        self.ready.append(NodeRecord(node.id, entity_type, dict(sorted(metadata.items()))))
+        if node.types or node.names:
+            self.choices.add(node.id, node.types, node.names)
+        if node.metadata:
+            # Sorted as merging does.
+            metadata = dict(sorted(node.metadata.items()))
+            record = NodeRecord(node.id, self._default_type, metadata)
+            self.ready.append(self._of_statements(record))
 
-    def _several(self, node: _Node) -> str:
-        """The main type of a node with several types or names, unless it is chosen later."""
-        names, types = node.names, list(dict.fromkeys(node.types))
-        self._choices.names.update(language for _, language, _ in names)
-        specific = [type_ for type_ in types if type_ not in UNSPECIFIC]
-        if len(specific) > 1 or len({language for _, language, _ in names}) > 1:
-            self._choices.add(node.id, types, names)
-            return self._default_type
-        self._put_types(types := specific or types[:1], node.types, node.metadata)
-        self._put_names(by_preference(names, ()), node.metadata)
-        return self._short(types[0]) if types else self._default_type
-
-    def _put_types(self, main: list[str], types: Iterable[str], metadata: dict[str, Any]) -> None:
-        others = {self._short(type_) for type_ in types if type_ not in main[:1]} - {UNTYPED}
-        if others:
-            metadata["other_types"] = sorted(others)
-
-    def _put_names(self, names: list[str], metadata: dict[str, Any]) -> None:
-        if names:
-            metadata["name"] = names[0]
-        if len(names) > 1:
-            metadata["synonyms"] = sorted({*names[1:], *metadata.get("synonyms", ())})
+    def _of_statements(self, record: NodeRecord) -> NodeRecord:
+        """A record that will be counted, as its statements have been."""
+        self._account.nodes -= 1
+        self._account.joined_nodes -= 1
+        return record
 
     def of_choices(self) -> GraphStream:
-        """The types and names that depend on the whole file, which a note reports."""
-        several = False
-        for id_, types, names in self._choices.chosen():
-            metadata: dict[str, Any] = {}
-            self._put_types(types, types, metadata)
-            self._put_names(names, metadata)
-            several = several or len(names) > 1
-            self._account.nodes -= 1  # counted with its statements
-            self._account.joined_nodes -= 1
+        """The types and names that depend on all files of the load, which a note reports."""
+        for id_, types, names in self.choices.chosen():
+            metadata: dict[str, Any] = {"name": names[0]} if names and names[0] != id_ else {}
+            if others := {self._short(type_) for type_ in types[1:]} - {UNTYPED}:
+                metadata["other_types"] = sorted(others)
+            if len(names) > 1:
+                metadata["synonyms"] = sorted(names[1:])
             main = self._short(types[0]) if types else self._default_type
-            yield NodeRecord(id_, main, metadata)
-        if several and (languages := self._choices.languages):
+            yield self._of_statements(NodeRecord(id_, main, metadata))
+        if self.choices.have_foreign_names():
             self._account.note(
-                f"names are in the language {languages[0]} where there is one; names in others "
-                "are synonyms. --language selects languages"
+                f"names are in the language {self.choices.languages()[0]} where there is one; "
+                "names in others are synonyms. --language selects languages"
             )
 
     def of_blank_nodes(self, blank: BlankNodes) -> GraphStream:

@@ -1,7 +1,7 @@
-"""The type and the name of RDF nodes that have several, once all statements have been read.
+"""The types and the names of RDF nodes, which depend on all files of a load.
 
 The most specific type is the main one, which depends on the class hierarchy, and all names are in
-one language. The nodes wait in a temporary file.
+one language. The nodes wait in a temporary file until the last statement of the last file.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 from pydantic_core import from_json, to_json
 
 from bfsql.models.rdf import Literal, in_languages
 from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
+from bfsql.models.records import GraphRecord, GraphStream, Refusal
 
 ENGLISH = "en"
 BATCH = 1_000
@@ -27,7 +31,7 @@ case or an empty text, and the name."""
 
 
 class Choices:
-    """Nodes with several types or with names in several languages.
+    """The types and names of the nodes of one file.
 
     Args:
         languages: Languages of names in the order of preference; without any, English if at least
@@ -35,56 +39,92 @@ class Choices:
 
     Attributes:
         names: The number of names of each language.
+        above: Pairs of a class and its superclass.
+        connection: The temporary file.
+        files: The files whose choices are made here: this one, or those of `choose_together`.
     """
 
     def __init__(self, languages: Sequence[str]) -> None:
         self.names: Counter[str] = Counter()
         self._languages = languages
-        self._above: set[tuple[str, str]] = set()
+        self.above: set[tuple[str, str]] = set()
         self._waiting: list[tuple[str, bytes, bytes]] = []
-        self._connection: sqlite3.Connection | None = None
+        self.connection = sqlite3.connect("", check_same_thread=False)
+        self.connection.execute("CREATE TABLE node (id TEXT, types BLOB, names BLOB)")
+        self.files: Sequence[Choices] = (self,)
 
     def add_subclass(self, class_: str, above: str) -> None:
         """Add a pair of classes; of more than `MOST_SUBCLASSES`, none is used."""
-        if len(self._above) <= MOST_SUBCLASSES:
-            self._above.add((class_, above))
+        if len(self.above) <= MOST_SUBCLASSES:
+            self.above.add((class_, above))
 
-    def add(self, id_: str, types: Iterable[str], names: Iterable[Name]) -> None:
-        """Add a node with the IRIs of its types."""
-        self._waiting.append((id_, to_json([*types]), to_json([*names])))
+    def add(self, id_: str, types: Iterable[str], names: Sequence[Name]) -> None:
+        """Add types, by their IRIs, and names of a node."""
+        self.names.update(language for _, language, _ in names)
+        self._waiting.append((id_, to_json([*types]), to_json(names)))
         if len(self._waiting) >= BATCH:
             self._flush()
 
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages of names in the order of preference."""
-        if self._languages:
-            return tuple(self._languages)
-        return name_languages(self.names)
-
     def chosen(self) -> Iterator[tuple[str, list[str], list[str]]]:
         """The id of each node, its types, the main one first, and its names, the best first."""
-        if self._connection is None and not self._waiting:
-            return
-        self._flush()
-        assert self._connection is not None
-        ranking = TypeRanking(above=self._above if len(self._above) <= MOST_SUBCLASSES else ())
-        languages = self.languages
-        for id_, types, names in self._connection.execute("SELECT id, types, names FROM node"):
-            ranked = by_preference(from_json(names), languages)
-            yield id_, ranking.ranked(from_json(types)), ranked
+        above = set[tuple[str, str]]().union(*(one.above for one in self.files))
+        ranking = TypeRanking(above=above if len(above) <= MOST_SUBCLASSES else ())
+        languages = self.languages()
+        for id_, rows in groupby(merge(*(one.rows() for one in self.files)), itemgetter(0)):
+            types, names = set[str](), list[Name]()
+            for _, some_types, some_names in rows:
+                types.update(from_json(some_types))
+                names += from_json(some_names)
+            yield id_, ranking.ranked(types), by_preference(names, languages)
+
+    def languages(self) -> tuple[str, ...]:
+        """The languages of names in the order of preference; none if no name has one."""
+        return tuple(self._languages) or name_languages(self._names())
+
+    def have_foreign_names(self) -> bool:
+        """Whether there are names in several languages."""
+        return len({language.partition("-")[0] for language in self._names() if language}) > 1
 
     def close(self) -> None:
-        """Remove the temporary file."""
-        if self._connection is not None:
-            self._connection.close()
+        """Remove the temporary files, except one that waits for another file."""
+        for one in self.files:
+            one.connection.close()
+
+    def _names(self) -> Counter[str]:
+        return sum((one.names for one in self.files), Counter())
+
+    def rows(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """The ids, types and names as they were added, by id."""
+        self._flush()
+        yield from self.connection.execute("SELECT id, types, names FROM node ORDER BY id")
 
     def _flush(self) -> None:
-        if self._connection is None:
-            self._connection = sqlite3.connect("", check_same_thread=False)
-            self._connection.execute("CREATE TABLE node (id TEXT, types BLOB, names BLOB)")
-        self._connection.executemany("INSERT INTO node VALUES (?, ?, ?)", self._waiting)
+        self.connection.executemany("INSERT INTO node VALUES (?, ?, ?)", self._waiting)
         self._waiting.clear()
+
+
+class RdfStream(Iterator[GraphRecord | Refusal]):
+    """The records of an RDF file, the last of which are its choices.
+
+    Args:
+        records: The records.
+        choices: The choices.
+    """
+
+    def __init__(self, records: GraphStream, choices: Choices) -> None:
+        self.records = records
+        self.choices = choices
+
+    def __next__(self) -> GraphRecord | Refusal:
+        return next(self.records)
+
+
+def choose_together(files: Sequence[Choices]) -> None:
+    """Make the choices of several files once, for all of them, when the last one has been read."""
+    for one in files:
+        one.files = ()
+    for last in files[-1:]:
+        last.files = files
 
 
 def name_languages(names: Counter[str]) -> tuple[str, ...]:
