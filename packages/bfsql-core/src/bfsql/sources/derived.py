@@ -33,7 +33,7 @@ _ID_WORDS = re.compile(r"[\s_-]?(?:id|name|symbol|key|code)s?\Z", re.IGNORECASE)
 _NO_TYPE = frozenset(
     {
         *("who", "whom", "what", "where", "this", "that", "left", "right", "first", "second"),
-        *("parent", "child", "origin", "destination", "one", "two", "column", "value", "node"),
+        *("parent", "child", "one", "two", "column", "value", "node"),
         *(name for name in (*SUBJECT, *OBJECT) if name.isalpha()),
     }
 )

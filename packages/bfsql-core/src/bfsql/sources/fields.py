@@ -12,6 +12,7 @@ from bfsql.masking import shorten
 from bfsql.models.records import EvidenceRecord, GraphRecord, GraphStream, Refusal
 
 _T = TypeVar("_T")
+_Record = TypeVar("_Record", bound="GraphRecord | Refusal")
 
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
@@ -141,7 +142,7 @@ def sound(value: Any) -> Any:
     return value
 
 
-def sound_record(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
+def sound_record(record: _Record) -> _Record:
     """The record, with U+FFFD for every lone surrogate in its metadata."""
     if isinstance(record, EvidenceRecord):
         return replace(record, item=sound(record.item))

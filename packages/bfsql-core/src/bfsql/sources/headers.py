@@ -38,10 +38,12 @@ ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alte
 SUBJECT: Names = (
     *(":start_id", "subject", "subject_id", "source", "source_id", "from", "from_id", "start"),
     *("start_id", "head", "head_id", "src", "_start", "_from", "fromnodeid", "source_ref"),
+    *("sourceid", "origin"),
 )
 OBJECT: Names = (
     *(":end_id", "object", "object_id", "target", "target_id", "to", "to_id", "end"),
     *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid", "target_ref"),
+    *("targetid", "destination", "dest", "destid"),
 )
 PREDICATE: Names = (
     *(":type", ":label"),

@@ -14,7 +14,7 @@ but they are read once. Numbers that count the parallel edges of a multigraph ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject
 from bfsql.sources.json_records import keys_of, lifted, object_records
 from bfsql.sources.tables import ObjectTable, RecordOfRow
-from bfsql.sources.text import encoding_of, open_utf8
+from bfsql.sources.text import beginning, encoding_of, open_utf8
 
 _FORMS = (
     "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a "
@@ -61,18 +61,28 @@ class _Graph:
     """Keys of an edge's ends."""
 
 
-def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+def open_json(
+    path: Path, options: SourceOptions, account: SourceAccount
+) -> ObjectTable | GraphStream:
     """The nodes, then the edges, of a graph in one JSON value; a note names its form.
 
     Raises:
-        SourceError: The file is not JSON, not text, or has none of the forms; raised with the
-            first record, because the file is read at that point.
+        SourceError: The file is not JSON, not text, or has none of the forms; for all but lists
+            raised with the first record, because the file is read at that point.
     """
     account.encoding = encoding_of(path, options.encoding)
-    with open_utf8(path, account.encoding) as stream:
-        document, mended = _document(path, stream.read())
-    found = _records(path, document, options, account)
-    yield from map(sound_record, found) if mended else found
+    if beginning(path).lstrip().startswith("["):
+        document, mended = _read(path, account)
+        if _recognised(document, options) is None:
+            table = _of_table(path, document, options, account, lambda: _read(path, account)[0])
+            make = table.make
+            return table._replace(make=lambda row: sound_record(make(row))) if mended else table
+    return _records(path, options, account)
+
+
+def _read(path: Path, account: SourceAccount) -> tuple[Any, bool]:
+    with open_utf8(path, account.encoding or "utf-8") as stream:
+        return _document(path, stream.read())
 
 
 def _document(path: Path, content: bytes) -> tuple[Any, bool]:
@@ -100,7 +110,13 @@ def _is_lines(content: bytes) -> bool:
         return False
 
 
-def _records(
+def _records(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    document, mended = _read(path, account)
+    found = _of_document(path, document, options, account)
+    yield from map(sound_record, found) if mended else found
+
+
+def _of_document(
     path: Path, document: Any, options: SourceOptions, account: SourceAccount
 ) -> GraphStream:
     for keys in _MIXED:
@@ -113,11 +129,15 @@ def _records(
         if isinstance(document, dict) and document.get("directed") is False:
             make.note_undirected()
         return _of_graph(path, _resolved(graph, account), make, options)
-    if isinstance(document, list) and any(isinstance(item, dict) for item in document):
-        return _of_table(path, document, options, account)
+    if isinstance(document, list):
+        return with_unique_ids(_of_table(path, document, options, account, lambda: document))
+    raise _unknown_form(path, document)
+
+
+def _unknown_form(path: Path, document: Any) -> SourceError:
     what = excerpt(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
-    raise SourceError(
+    return SourceError(
         path,
         f"this JSON ({what}) does not have a known form of a graph. The known forms are: {_FORMS}",
     )
@@ -213,9 +233,16 @@ def _data(elements: Any) -> list[Any]:
 
 
 def _of_table(
-    path: Path, rows: Sequence[Any], options: SourceOptions, account: SourceAccount
-) -> GraphStream:
+    path: Path,
+    rows: Sequence[Any],
+    options: SourceOptions,
+    account: SourceAccount,
+    read: Callable[[], Sequence[Any]],
+) -> ObjectTable:
+    """The table of the objects in a list, which `read` gives again."""
     objects = [row for row in rows if isinstance(row, dict)]
+    if not objects:
+        raise _unknown_form(path, rows)
     made = object_records(path, objects, options, account)
     if not made.is_mixed:
         account.note("read as a list of objects, the rows of a table")
@@ -225,8 +252,7 @@ def _of_table(
                 firsts |= {key: value for key, value in row.items() if key not in firsts}
         for column, value in firsts.items():
             account.add_column(column, made.columns.meanings.get(column, "metadata"), value)
-    table = _table(path, made.columns, "item", rows, made.record)
-    return with_unique_ids(table._replace(is_row=made.is_row))
+    return _table(path, made.columns, "item", read, made.record)._replace(is_row=made.is_row)
 
 
 # --- their records ----------------------------------------------------------
@@ -237,7 +263,7 @@ def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOption
     is_fallback = options.id_column is None and graph.id.casefold() in FALLBACK_IDS
     columns = NodeColumns(graph.id, None, None, None, "", is_fallback=is_fallback)
     nodes = _table(
-        path, columns, "node", graph.nodes, lambda node: make.node(node, graph.id, known)
+        path, columns, "node", lambda: graph.nodes, lambda node: make.node(node, graph.id, known)
     )
     yield from with_unique_ids(nodes)
     edges = _objects(graph.edges)
@@ -245,10 +271,10 @@ def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOption
 
 
 def _table(
-    path: Path, columns: Columns, noun: str, rows: Sequence[Any], make: RecordOfRow
+    path: Path, columns: Columns, noun: str, read: Callable[[], Sequence[Any]], make: RecordOfRow
 ) -> ObjectTable:
     def items() -> Iterator[tuple[str, JsonObject | Unusable]]:
-        return _objects((f"{noun} {number}", row) for number, row in enumerate(rows, 1))
+        return _objects((f"{noun} {number}", row) for number, row in enumerate(read(), 1))
 
     return ObjectTable(path, columns, items, make)
 

@@ -79,8 +79,10 @@ def object_records(
     """
     shapes = _Shapes(options)
     writer = next(filter(None, map(_writer, sample)), "")
+    edges = [row for row in sample if shapes.is_node(row) is False]
+    shapes.ends = {key for row in edges for key in shapes.of(row)[:2]}
     nodes = [row for row in sample if shapes.is_node(row)]
-    if writer or (nodes and any(shapes.is_node(row) is False for row in sample)):
+    if writer or (nodes and edges):
         account.note(f"read as {writer or 'nodes and edges'}; objects with two ends are edges")
         nodes = [*map(_attributes, nodes)]
         columns = columns_of(path, keys_of(nodes or sample), options, groups=groups)
@@ -111,9 +113,14 @@ def _writer(row: Row) -> str:
 
 
 class _Shapes:
-    """Whether objects are nodes or edges, determined once for each list of keys."""
+    """Whether objects are nodes or edges, determined once for each list of keys.
+
+    Attributes:
+        ends: Keys of the ends of some edges; an object with only one of them is no node.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
+        self.ends: set[str | None] = set()
         self._options = options
         self._known: dict[tuple[str, ...], EndsAndId] = {}
 
@@ -134,7 +141,9 @@ class _Shapes:
         subject, object_, id_ = self.of(row)
         if subject is not None and object_ is not None:
             return False
-        return True if subject is object_ and id_ is not None else None
+        return (
+            True if id_ is not None and self.ends.isdisjoint({subject, object_} - {None}) else None
+        )
 
 
 class _Both:

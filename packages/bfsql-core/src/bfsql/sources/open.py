@@ -127,6 +127,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
             tell(records)
             opened.append((given, account, records))
     errors.check()
+    _check_edge_columns([account for _, account, _ in opened], options)
     alone = all(
         isinstance(one, AnyTable) and isinstance(one.columns, EdgeColumns) and not one.columns.nodes
         for *_, one in opened
@@ -311,7 +312,6 @@ def _check_named_columns(
                 raise _no_column(given.name, option, column, have)
     names = {given.path.name.casefold() for given in inputs}
     wanted = [*named_columns(options).items()]
-    wanted += [("edge_columns", column) for column in options.edge_columns]
     wanted += [("id_prefix", key) for key in options.id_prefixes if key.casefold() not in names]
     for option, column in wanted:
         if any(has_column(have, column) for have in columns.values()):
@@ -319,6 +319,14 @@ def _check_named_columns(
         every = dict.fromkeys(chain.from_iterable(columns.values()))
         tables = ", ".join(given.name for given in inputs if given.path in columns)
         raise _no_column(tables, option, column, [*every])
+
+
+def _check_edge_columns(accounts: Sequence[SourceAccount], options: SourceOptions) -> None:
+    have = [column.name for account in accounts for column in account.columns]
+    for column in options.edge_columns:
+        if not has_column(have, column):
+            names = ", ".join(account.name for account in accounts)
+            raise _no_column(names, "edge_columns", column, [*dict.fromkeys(have)])
 
 
 def _no_column(table: str, option: str, column: str, have: Sequence[str]) -> SourceError:

@@ -252,17 +252,25 @@ class _Records:
                 values += len(records)
             if found.lost:
                 lost.update(found.lost)
-                metadata[BLANK_NODE_PREDICATES] = sorted({*map(self._short, found.lost)})
+                metadata |= self._lost(found.lost)
             if metadata:
                 self.ready.append(NodeRecord(id_, self._default_type, metadata))
             self.finish_node()
             yield from self.ready
             self.ready.clear()
         for annotation in blank.annotations():
-            subject, predicate, object_ = map(self._short, annotation.edge)
-            known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
-            yield EdgeRecord(subject, predicate, object_, known)
+            id_ = self._short(annotation.subject)
+            if annotation.edge is not None and annotation.values:
+                predicate, object_ = map(self._short, annotation.edge)
+                known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
+                yield EdgeRecord(id_, predicate, object_, known)
+            if annotation.lost:
+                lost.update(annotation.lost)
+                yield NodeRecord(id_, self._default_type, self._lost(annotation.lost))
         self._note_blank_nodes(lost + blank.lost, edges, values)
+
+    def _lost(self, predicates: Iterable[str]) -> dict[str, Any]:
+        return {BLANK_NODE_PREDICATES: sorted({*map(self._short, predicates)})}
 
     def _values(self, terms: Iterable[str | Literal]) -> Any:
         """The values of terms in the wanted languages: one, or a list of several."""

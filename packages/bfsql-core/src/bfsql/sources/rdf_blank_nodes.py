@@ -86,10 +86,14 @@ class Findings:
 
 @dataclass(slots=True)
 class Annotation:
-    """Statements about an edge."""
+    """Statements about an edge, or about another statement of a node."""
 
-    edge: tuple[str, str, str]
+    subject: str
+    edge: tuple[str, str] | None
+    """The predicate and the object; None if the object is not an IRI."""
     values: dict[str, list[str | Literal]]
+    lost: list[str]
+    """The predicates of what is not read."""
 
 
 class BlankNodes:
@@ -152,18 +156,19 @@ class BlankNodes:
                 description.pop(key, [None])[0] for key in (_SOURCE, _PROPERTY, _TARGET)
             )
             types = description.pop(_TYPE, [])
-            is_edge = isinstance(subject, str) and isinstance(object_, str)
-            values: dict[str, list[str | Literal]] = defaultdict(list)
+            edge = (str(predicate), object_) if isinstance(object_, str) else None
+            lost, values = list[str](), dict[str, list[str | Literal]]()
             for key, objects in description.items():
-                for one in objects:
-                    if is_edge and not isinstance(one, BlankNode):
-                        values[key].append(one)
-                    else:
-                        self.lost[key] += 1
+                read = [] if edge is None else [x for x in objects if not isinstance(x, BlankNode)]
+                lost += [key] * (len(objects) - len(read))
+                if read:
+                    values[key] = read
             if not description:
-                self.lost[_TYPE] += len(types)
-            if isinstance(subject, str) and isinstance(object_, str) and values:
-                yield Annotation((subject, str(predicate), object_), values)
+                lost += [_TYPE] * len(types)
+            if isinstance(subject, str):
+                yield Annotation(subject, edge, values, lost)
+            else:
+                self.lost.update([*lost, *(key for key, found in values.items() for _ in found)])
 
     # --- descriptions of classes --------------------------------------------------
 
