@@ -67,6 +67,14 @@ PRODUCTS = {"products.csv": "productID,name,categoryID\n1,Chai,1\n2,Chang,1\n3,S
 FLARE = {
     "flare.csv": "id,parent,value\nflare,,\nflare.a,flare,3\nflare.b,flare,4\nflare.a.x,flare.a,1\n"
 }
+FLARE_JSON = {
+    "flare.json": '[{"id": 1, "name": "flare"}, {"id": 2, "name": "query", "parent": 1}, '
+    '{"id": 3, "name": "methods", "parent": 2}]'
+}
+FLIGHTS = {
+    "airports.csv": "iata,name\nABE,Lehigh\nATL,Hartsfield\nBHM,City\nXNA,City\n",
+    "flights.csv": "origin,destination,count\nABE,ATL,853\nATL,ABE,1\n",
+}
 ENDS = "--subject-column gene --object-column disease"
 SENTENCES = "".join(f"n{at},n{at * 7 % 40},sentence {at} of the text\n" for at in range(40))
 
@@ -119,6 +127,13 @@ CASES = {
         "--columns airline,,source,,target,,,,equipment",
         "3 nodes, 2 edges",
         ("source -> subject", "column_2 -> metadata"),
+        edges="AER > KZN; ASF > KZN",
+    ),
+    "OpenFlights with a header": Case(
+        {"routes.dat": f"Airline,AirlineID,Source,SourceID,Dest,DestID,Code,Stops,Eq\n{ROUTES}"},
+        "",
+        "3 nodes, 2 edges",
+        ("Source -> subject", "Dest -> object"),
         edges="AER > KZN; ASF > KZN",
     ),
     "WormNet": Case(
@@ -250,6 +265,27 @@ CASES = {
         ("parent -> object",),
         edges="flare.a -parent-> flare; flare.b -parent-> flare; flare.a.x -parent-> flare.a",
     ),
+    "flare in JSON": Case(
+        FLARE_JSON, "", "3 nodes, 0 edges", ("--edge-column parent makes edges of it",)
+    ),
+    "flare in JSON with edges": Case(
+        FLARE_JSON,
+        "--edge-column parent",
+        "3 nodes, 2 edges",
+        ("parent -> object",),
+        edges="query -parent-> flare; methods -parent-> query",
+    ),
+    "references in a column that is nowhere": Case(
+        FLARE_JSON, "--edge-column parnet", "", ("there is no column 'parnet' (edge_columns)",)
+    ),
+    "airports by name": Case(FLIGHTS, "", "", ("for instance with --id-column iata",)),
+    "airports and flights": Case(
+        FLIGHTS,
+        "--id-column iata",
+        "4 nodes, 2 edges",
+        ("origin -> subject", "destination -> object"),
+        edges="Lehigh > Hartsfield; Hartsfield > Lehigh",
+    ),
     "schema.org": Case(
         {
             "types.csv": "id,label,subTypeOf\nhttp://s/A,A,\nhttp://s/B,B,\n"
@@ -300,6 +336,16 @@ CASES = {
         "",
         "2 nodes, 0 edges",
         ("its nodes have no names; text is in desc, code: --name-column desc",),
+    ),
+    "GraphML whose ids are names": Case(
+        {
+            "q.graphml": '<graphml><graph edgedefault="directed"><node id="Fox"/><node id="Penn"/>'
+            '<edge source="Fox" target="Penn"/></graph></graphml>'
+        },
+        "",
+        "2 nodes, 1 edge",
+        ('edge source -> subject ("Fox")',),
+        edges="Fox > Penn",
     ),
     "nameless GraphML": Case(
         {

@@ -94,6 +94,13 @@ def test_an_object_with_one_end_is_refused_and_not_a_node(read):
     assert found.reasons == [(4, "object is missing")]
 
 
+def test_a_node_may_have_a_value_called_like_an_end_that_edges_of_its_file_do_not_have(read):
+    node, edge = {"id": "a", "source": "wiki"}, {"from": "a", "to": "b"}
+    found = read("m.jsonl", lines([edge, node]))
+    assert found.nodes == [NodeRecord("a", "", {"source": "wiki"})]
+    assert found.triples == [("a", "related_to", "b")]
+
+
 def test_a_node_may_have_values_called_like_ends_if_its_type_says_that_it_is_one(read):
     event = {"type": "entity", "name": "Fair", "entityType": "event", "start": "1", "end": "2"}
     found = read("m.jsonl", lines([event, *MEMORY]))

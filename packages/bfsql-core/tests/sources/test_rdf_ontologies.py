@@ -73,6 +73,8 @@ def test_blank_nodes_are_followed_one_level(read):
 :ann :knows :bob .
 [ a owl:Axiom ; owl:annotatedSource :ann ; owl:annotatedProperty :knows ;
   owl:annotatedTarget :bob ; rdfs:comment "since school" ] .
+[ a owl:Axiom ; owl:annotatedSource :book ; owl:annotatedProperty :title ;
+  owl:annotatedTarget "B" ; :from :Cover ] .
 """
     found = read("g.ttl", text)
     assert node(found, ":ann")[1] == {
@@ -85,14 +87,14 @@ def test_blank_nodes_are_followed_one_level(read):
         ":phone": [{":kind": "home", ":number": "1"}, {":kind": "work", ":number": "2"}],
         "blank_node_predicates": [":empty"],
     }
-    assert node(found, ":book")[1] == {":pages": [1, 2]}
+    assert node(found, ":book")[1] == {":pages": [1, 2], "blank_node_predicates": [":from"]}
     assert set(found.triples) == {
         (":ann", ":knows", ":bob"),
         (":book", ":authors", ":ann"),
         (":book", ":authors", ":bob"),
     }
     assert EdgeRecord(":ann", ":knows", ":bob", {"rdfs:comment": "since school"}) in found.edges
-    assert "3 statements" in found.account.notes[-1]
+    assert "4 statements" in found.account.notes[-1]
     assert "owl:members 1" in found.account.notes[-1]
 
 
