@@ -126,7 +126,8 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
         missing = {str(page.relative_to(pages)) for page in pages.rglob("*.md")} - set(paths(nav))
     errors = [f"{page} is not in {CONTENTS}: add a line to it" for page in sorted(missing)]
     if ran.returncode:
-        return [*errors, re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)]
+        report = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
+        return [*errors, report.partition("Traceback")[0]]
     return [*errors, *broken(site)]
 
 
