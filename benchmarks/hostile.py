@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import hashlib
 import itertools
+import json
 import os
 import random
 import subprocess
@@ -40,10 +41,13 @@ from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph as postgres_load
 from bfsql_sqlite import SqliteSettings
 from bfsql_sqlite import load_graph as sqlite_load
+from bfsql_test_support import results
 from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.postgres import PostgresServer
 
+Times = dict[str, dict[str, int]]
+"""Milliseconds of each small call: the median, the 99th percentile and the maximum."""
 HUBS = 3
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "path of 8 steps": (
@@ -229,9 +233,14 @@ async def _alone(store: Store, deadline: float) -> None:
             print(f"{what:26}{figures}  {outcome}")
 
 
-async def _together(store: Store, deadline: float, seconds: float, clients: int) -> None:
+async def _together(
+    store: Store, deadline: float, seconds: float, clients: int
+) -> dict[int, Times]:
+    """The times of small calls, beside no hostile client and beside some."""
+    beside: dict[int, Times] = {}
     with _serving(store, deadline) as server:
-        print(f"\n{'nothing beside':26}{await _beside(server, 10)}")
+        beside[0] = await _beside(server, 10)
+        print(f"\n{'nothing beside':26}{_sentence(beside[0])}")
         took: list[float] = []
         end = time.perf_counter() + seconds
 
@@ -243,7 +252,8 @@ async def _together(store: Store, deadline: float, seconds: float, clients: int)
 
         async with _watched(server.memory) as peak:
             hostile = [asyncio.ensure_future(repeat(number)) for number in range(8 * clients)]
-            print(f"{f'{clients} hostile x 8':26}{await _beside(server, seconds - 3)}")
+            beside[clients] = await _beside(server, seconds - 3)
+            print(f"{f'{clients} hostile x 8':26}{_sentence(beside[clients])}")
             await asyncio.gather(*hostile)
         ended = server.processor()
         await asyncio.sleep(3)
@@ -252,16 +262,18 @@ async def _together(store: Store, deadline: float, seconds: float, clients: int)
             f"{server.memory():.0f} MB; processor time after the last "
             f"{server.processor() - ended:.2f} s"
         )
+    return beside
 
 
-async def _beside(server: Server, seconds: float) -> str:
+async def _beside(server: Server, seconds: float) -> Times:
     """What a client in another process measures that makes small calls."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, __file__, "--beside", server.url, server.admin, str(seconds)),
         stdout=subprocess.PIPE,
     )
     printed, _ = await process.communicate()
-    return printed.decode().strip()
+    measured: Times = json.loads(printed)
+    return measured
 
 
 async def _make_small_calls(url: str, admin: str, seconds: float) -> None:
@@ -292,13 +304,21 @@ async def _make_small_calls(url: str, admin: str, seconds: float) -> None:
                 took[what].append(time.perf_counter() - start)
             await asyncio.sleep(0.05)
     await looking
-    print(", ".join(_percentiles(what, values) for what, values in took.items()))
+    print(json.dumps({what: _percentiles(values) for what, values in took.items()}))
 
 
-def _percentiles(what: str, values: list[float]) -> str:
-    ordered = sorted(1000 * value for value in values)
-    half, late = ordered[len(ordered) // 2], ordered[-1 - len(ordered) // 100]
-    return f"{what} p50 {half:.0f} p99 {late:.0f} max {ordered[-1]:.0f} ms"
+def _percentiles(values: list[float]) -> dict[str, int]:
+    ordered = sorted(round(1000 * value) for value in values)
+    late = ordered[-1 - len(ordered) // 100]
+    return {"p50 ms": ordered[len(ordered) // 2], "p99 ms": late, "max ms": ordered[-1]}
+
+
+def _sentence(measured: Times) -> str:
+    parts = (
+        f"{what} {' '.join(f'{key[:3]} {value}' for key, value in times.items())} ms"
+        for what, times in measured.items()
+    )
+    return ", ".join(parts)
 
 
 def main(arguments: list[str]) -> None:
@@ -310,16 +330,25 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--deadline", type=float, default=10.0, help="of a call, in seconds")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the calls together")
     parser.add_argument("--clients", type=int, default=8, help="hostile clients, up to 8")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(arguments)
-    asyncio.run(_report(given))
+    rows = asyncio.run(_report(given))
+    if given.save:
+        results.save("hostile", rows, ("store", "hostile clients", "call"))
 
 
-async def _report(given: argparse.Namespace) -> None:
+async def _report(given: argparse.Namespace) -> list[dict[str, Any]]:
+    beside: dict[int, Times] = {}
     with folder() as place:
         async with _loaded(given.store, place, given.nodes, given.edges) as store:
             await _alone(store, given.deadline)
             for clients in sorted({1, given.clients}):
-                await _together(store, given.deadline, given.seconds, clients)
+                beside |= await _together(store, given.deadline, given.seconds, clients)
+    return [
+        {"store": given.store, "hostile clients": clients, "call": what, **times}
+        for clients, measured in beside.items()
+        for what, times in measured.items()
+    ]
 
 
 if __name__ == "__main__":

@@ -36,15 +36,19 @@ def listing(names: Sequence[str], most: int, separator: str = ", ", noun: str = 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean ...?` with the known names that a wrong one begins, or the one most like it.
+    """` Did you mean ...?` with the known names that a wrong one begins, or the ones most like it.
 
-    It is empty if no name is close.
+    A name is also compared with the words of names with hyphens. The text is empty if no name is
+    close.
     """
     import difflib  # needed by errors alone
 
     names = list(known)
     close = [one for one in names if name and one.startswith(name)][:3]
-    close = close or difflib.get_close_matches(name, names, n=1)
+    if not close:
+        words = {word for one in names for word in (one, *one.split("-"))}
+        like = difflib.get_close_matches(name, sorted(words), n=1)
+        close = [one for one in names if like and like[0] in (one, *one.split("-"))][:3]
     return f" Did you mean {' or '.join(close)}?" if close else ""
 
 

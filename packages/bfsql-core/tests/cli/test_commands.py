@@ -111,6 +111,8 @@ def test_a_misspelt_command_or_option_is_answered_with_the_closest(run: Run) -> 
     wrong = run("srve")
     assert (wrong.exit_code, "Did you mean serve?" in wrong.stderr) == (2, True)
     assert "Did you mean search-entities?" in run("search").stderr
+    assert "Did you mean search-entities?" in run("serch").stderr
+    assert "Did you mean bfs-query?" in run("query").stderr
     assert "Did you mean describe-schema or describe-entity or" in run("describe").stderr
     wrong = run("install", "claude", "toy.json")
     assert (

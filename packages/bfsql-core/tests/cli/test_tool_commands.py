@@ -12,6 +12,7 @@ from click.testing import Result
 import bfsql
 from bfsql.answers import Answer
 from bfsql.cli.command import explained
+from bfsql.cli.tool import as_typed
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.tools.parameters import PARAMETERS
@@ -160,3 +161,42 @@ def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
         assert all(p.help for p in parameters if p.is_listed)
         assert all(" ".join(p.help.split()) in text for p in parameters if p.is_listed)
         assert not re.search(r"\b(DETAIL|REMOVE|ONLY|stubs?|seeds'|max_hops|node_types)\b", text)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "typed"),
+    [
+        ("Continue with offset=3, limit=3.", "Continue with --offset 3, --limit 3."),
+        ("where: took year for Year.", "--where: took year for Year."),
+        (
+            "No node of to meets the conditions of where on step 2.",
+            "No node of --to meets the conditions of --where on step 2.",
+        ),
+        (
+            "bfs_query with to looks for connections.",
+            "`bfsql bfs-query` with --to looks for connections.",
+        ),
+        (
+            "describe_schema(seeds=[...]) shows them.",
+            "`bfsql describe-schema --seeds ID` shows them.",
+        ),
+        (
+            'Give path as well, or show="walks" with a path.',
+            "Give --step as well, or --show walks with a path.",
+        ),
+        (
+            'No entity is called "in where, with to k=1".',
+            'No entity is called "in where, with to k=1".',
+        ),
+        (
+            "k=2 is the smallest; connect=true adds them.",
+            "--k 2 is the smallest; --connect adds them.",
+        ),
+        (
+            "Start from one of its neighbours to see more.",
+            "Start from one of its neighbours to see more.",
+        ),
+    ],
+)
+def test_sentences_of_tools_name_commands_and_options(sentence: str, typed: str) -> None:
+    assert as_typed(sentence) == typed

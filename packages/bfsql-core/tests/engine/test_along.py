@@ -252,7 +252,7 @@ async def test_only_these_predicates_and_directions_are_asked_of_the_store(along
         ({"along": ["-is_a-> T -is_a->"]}, "more than one step"),
         ({"along": ["-is_b->"]}, "along: step 1 .* names a predicate that this graph does not"),
         ({"along": ["->->"]}, "cannot be read"),
-        ({"show": "walks"}, "show speaks of the steps of a path"),
+        ({"show": "walks"}, "show refers to the steps of a path"),
     ],
 )
 async def test_what_along_cannot_be_asked_is_refused(arguments, message):

@@ -220,7 +220,7 @@ async def test_walks_without_a_choice_have_no_edges_and_others_have_all():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_hops": 1}, "show speaks of the steps of a path. Give path as well"),
+        ({"max_hops": 1}, "show refers to the steps of a path. Give path as well"),
         ({"path": ["-to->"], "count_distinct": 0}, 'show="walks" shows walks. Leave one'),
         ({"path": ["-to->"], "sort_by": "2.year"}, "path has 1 step. Give a number from 0"),
         ({"path": ["-to->"], "sort_by": "1.distinct"}, "needs measure"),

@@ -30,7 +30,13 @@ class Variable:
     """An environment variable that a server needs."""
 
     value: str
-    secret: bool
+    file_option: str | None = None
+    """The option that takes a file with the value; None if the value is not a secret."""
+
+    @property
+    def secret(self) -> bool:
+        """Whether the value is a secret."""
+        return self.file_option is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,9 @@ class Client:
         entry: dict[str, Any] = {"type": self.types[0]} if self.types else {}
         entry |= {"command": server.command, "args": list(server.args)}
         written = {
-            variable: one.value if with_secrets or not one.secret else self._secret(variable, name)
+            variable: one.value
+            if with_secrets or one.file_option is None
+            else self._secret(variable, name, f"Give it in a file with {one.file_option}")
             for variable, one in server.variables.items()
         }
         if env := {variable: text for variable, text in written.items() if text is not None}:
@@ -122,18 +130,17 @@ class Client:
             return entry | {"http_headers" if self.form == "toml" else "headers": header}
         if self.form == "toml":
             return entry | {"bearer_token_env_var": TOKEN_VARIABLE}
-        token = self._secret(TOKEN_VARIABLE, name)
+        token = self._secret(TOKEN_VARIABLE, name, "Use another client")
         return entry | {"headers": {"Authorization": f"Bearer {token}"}}
 
-    def _secret(self, variable: str, name: str) -> str | None:
+    def _secret(self, variable: str, name: str, cure: str) -> str | None:
         """A reference to a secret; None if the client forwards variables by name."""
         if self.form == "toml":
             return None
         if self.reference is None:
             raise ConfigurationError(
                 f"{self.title} can neither ask for a secret nor read it from its environment, so "
-                f"{variable} would have to be in its file in clear text. Use the option that "
-                "takes a file with the secret (`bfsql serve --help-all` shows it), or add "
+                f"{variable} would have to be in its file in clear text. {cure}, or add "
                 "--with-secrets."
             )
         return self.reference.format(_input(name, variable) if self._asks else variable)

@@ -438,9 +438,10 @@ def _click_option(option: Option, scope: str, *, brief: bool = False) -> click.O
 def _help(option: Option, *, brief: bool) -> str:
     facts = [f"default: {option.default}"] if option.default else []
     facts += ["required"] if option.required else []
-    holding = "variable with the value itself" if option.secret else "variable"
-    facts += [] if brief else [f"{holding}: {name}" for name in option.environment]
-    text = f"File with the value. {option.help}" if option.secret else option.help
+    holding = "variable with the secret itself" if option.secret else "variable"
+    if option.environment and not brief:
+        facts.append(f"{holding}: {' or '.join(option.environment)}")
+    text = f"{option.help} Read from FILE." if option.secret else option.help
     return f"{text}  [{'; '.join(facts)}]" if facts else text
 
 

@@ -151,7 +151,7 @@ def launch(configuration: Configuration) -> Launch:
                 text = os.environ[variable]
                 if option.kind == "path":
                     text = str(Path(text).expanduser().resolve())
-                variables[variable] = Variable(text, option.secret)
+                variables[variable] = Variable(text, option.flag if option.secret else None)
             elif origin == "default" and isinstance(value, Path):
                 args += [option.flag, str(value.expanduser().resolve())]
             elif origin == "default" and option.field == "answer_format":

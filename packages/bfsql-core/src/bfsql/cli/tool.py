@@ -27,12 +27,24 @@ from bfsql.tools.parameters import PARAMETERS, Parameter
 _OPTIONS = {"path": "step"}
 """Options with a name different from their argument: `--path` is the store's file."""
 _NAMES = sorted({p.name for known in PARAMETERS.values() for p in known}, key=len, reverse=True)
-_TOOL = re.compile(rf"\b(?:{'|'.join(PARAMETERS)})\b")
-_ARGUMENT = re.compile(
-    rf"(?<![\w-])({'|'.join(_NAMES)})=(\w+)(?!\w)"
-    rf"|(?<![\w-])({'|'.join(name for name in _NAMES if '_' in name)})\b"
+_CLEAR = [name for name in _NAMES if "_" in name or name in ("k", "offset")]
+"""Arguments whose names occur in sentences only as arguments."""
+_WORDS = ("where", "fields", "facets", "measure", "along", "path", "limit", "show")
+"""Arguments whose names are English words. They are arguments where a sentence begins with them in
+lower case, in brackets, and after words such as `with`."""
+_REFERENCE = re.compile(
+    rf"""
+    "(?:[^"\\]|\\.)*"                                          # a quoted value is left as it is
+    | \b(?P<tool>{"|".join(PARAMETERS)})\b (?P<seeds>\(seeds=\[\.\.\.\]\))?
+    | (?<![\w-])(?P<given>{"|".join(_NAMES)})=(?P<value>"[^"]*"|\w+)(?!\w)
+    | (?<![\w-])(?P<clear>{"|".join(_CLEAR)})\b
+    | (?P<before>^|\.\ |;\ |\(|\b(?:of|in|or|with|without|by|see|[Ll]ower|[Gg]ive|[Ll]eave)\ )
+      (?P<word>{"|".join(_WORDS)})(?=[\s:,.)])
+    | (?P<before_to>\b(?:of|in|with)\ )to(?=[\s.,])
+    """,
+    re.VERBOSE,
 )
-"""An argument with its value, or an argument whose name is not an English word."""
+"""What in a sentence for models a person types in another way: tools and arguments."""
 _SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 _SECTIONS = {
@@ -130,14 +142,18 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
 
 def as_typed(sentence: str) -> str:
     """A sentence of a tool in the words of the command line: `--max-hops 1` for `max_hops=1`."""
-    sentence = _TOOL.sub(lambda found: f"`bfsql {found[0].replace('_', '-')}`", sentence)
-    return _ARGUMENT.sub(_flag, sentence)
+    return _REFERENCE.sub(_typed, sentence)
 
 
-def _flag(found: re.Match[str]) -> str:
-    argument, value = found[1] or found[3], found[2]
-    flag = _option_flag(argument)
-    return flag if value in (None, "true") else f"{flag} {value}"
+def _typed(found: re.Match[str]) -> str:
+    if tool := found["tool"]:
+        return f"`bfsql {tool.replace('_', '-')}{' --seeds ID' if found['seeds'] else ''}`"
+    if given := found["given"]:
+        value = found["value"].strip('"')
+        return _option_flag(given) + (f" {value}" if value != "true" else "")
+    if argument := found["clear"] or found["word"]:
+        return (found["before"] or "") + _option_flag(argument)
+    return f"{found['before_to']}--to" if found["before_to"] else found[0]
 
 
 def _option(p: Parameter) -> click.Option:

@@ -77,7 +77,7 @@ def _row_query(of_query: dict[str, Any], step: int | None, last: int) -> PathQue
     for argument in ("count_distinct", "measure"):
         if of_query[argument] not in (None, []):
             raise ToolError(
-                f'{argument} speaks of shown nodes, and show="walks" shows walks. Leave one of the '
+                f'{argument} is about shown nodes, and show="walks" shows walks. Leave one of the '
                 "two out.",
                 kind="bad_value",
                 argument=argument,
@@ -131,7 +131,7 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     for argument, value in arguments.items():
         if value not in (None, []):
             raise ToolError(
-                f"{argument} speaks of the steps of a path. Give path as well, or leave "
+                f"{argument} refers to the steps of a path. Give path as well, or leave "
                 f"{argument} out.",
                 kind="bad_value",
                 argument=argument,
