@@ -235,7 +235,7 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
     nameless = [
         type_
         for type_, known in outline.node_properties.items()
-        if all(one.name != "name" for one in known)
+        if all(one.name != "name" for one in known) and not await _has_name(graph, type_)
     ]
     if nameless:
         yield Finding(
@@ -245,6 +245,18 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
             "Load them with --name-column, or name the property in the backend's options.",
         )
     yield await _search(graph, types)
+
+
+async def _has_name(graph: Graph, type_: str) -> bool:
+    """Whether search names a node of the type: the name may be another property than `name`."""
+    with suppress(ToolError):
+        call_ = {"seeds": [f"{type_}:*"], "limit": 1, "topology_only": True}
+        for node in (await graph.call("bfs_query", call_)).content["nodes"]:
+            found = await graph.call("search_entities", {"query": node["id"]})
+            return any(
+                hit["id"] == node["id"] and hit.get("name") for hit in found.content["result"]
+            )
+    return False
 
 
 def _counts(outline: Outline, degrees: Degrees | None) -> Iterator[Finding]:
