@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from bfsql.cli.demo import films_paths
-from bfsql.errors import StoreError
 from bfsql.graph import Graph, open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
@@ -77,19 +76,6 @@ async def graph(by_name: Neo4jSettings) -> AsyncIterator[Graph]:
     async with open_graph(backend) as opened:
         yield opened
     await backend.close()
-
-
-async def test_without_an_index_the_error_shows_the_statement_that_makes_it(
-    by_name: Neo4jSettings, cypher: Any
-) -> None:
-    await cypher("DROP INDEX entity_names IF EXISTS")
-    with pytest.raises(StoreError) as told:
-        await Neo4jBackend.open(by_name)
-    assert "CREATE FULLTEXT INDEX `entity_names` FOR (n:`Genre`|`Movie`|`Person`)" in str(
-        told.value
-    )
-    assert "n.`title`" in str(told.value)
-    assert "bfsql index --backend neo4j" in str(told.value)
 
 
 async def test_the_schema_is_that_of_chapter_11(graph: Graph) -> None:

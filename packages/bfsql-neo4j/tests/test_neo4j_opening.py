@@ -185,29 +185,24 @@ async def test_a_server_without_tls_is_told(empty: str) -> None:
 # --- indexes ------------------------------------------------------------------
 
 
-async def test_the_index_that_is_missing_is_told_as_bfsql_index_makes_it(
-    empty: str, cypher: Any
+async def test_the_index_that_is_missing_is_told_and_bfsql_index_makes_it(
+    empty: str, cypher: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cypher(ONE)
-    told = str(await refusal(uri=empty))
+    assert await types(uri=empty) == ["T"]
+    assert "There is no full-text index on names, so search compares" in caplog.text
+    assert "bfsql index --backend neo4j --apply creates one" in caplog.text
+    caplog.clear()
     [text] = [text for text in await prepare(Neo4jSettings(uri=empty), False) if "FULL" in text]
-    assert text.removesuffix(";") in told
-    assert "--search contains" in told
     await cypher(text)
     assert await types(uri=empty) == ["T"]
+    assert "full-text" not in caplog.text
 
 
-async def test_a_graph_without_any_property_of_names_is_told_so(empty: str, cypher: Any) -> None:
-    await cypher("CREATE (:T {called_so: 'Ann'})")
-    asked = {"uri": empty, "name_property": ["never_seen"], "alias_property": ["nor_this"]}
-    asked |= {"id_property": ["no_id"], "description_property": ["no_text"]}
-    told = str(await refusal(**asked))
-    assert "no property to build one on: no node has any of never_seen, nor_this" in told
-    assert "--name-property" in told
-    asked |= {"name_property": ["called_so"]}
-    assert "CREATE FULLTEXT INDEX `entity_names` FOR (n:`T`) ON EACH [n.`called_so`]" in str(
-        await refusal(**asked)
-    )
+async def test_a_full_text_index_that_is_chosen_has_to_be_there(empty: str, cypher: Any) -> None:
+    await cypher(ONE)
+    told = str(await refusal(uri=empty, fulltext_index="other"))
+    assert "has no full-text index named 'other'. Correct --fulltext-index" in told
 
 
 async def test_an_index_that_is_still_filled_is_waited_for_or_told(
@@ -319,7 +314,8 @@ async def test_a_server_on_the_command_line_ends_with_the_sentence(
     empty: str, cypher: Any, silent: int
 ) -> None:
     await cypher(ONE)
-    assert "has no full-text index" in await said("serve", NEO4J_URI=empty)
+    unknown = ("serve", "--fulltext-index", "other")
+    assert "has no full-text index" in await said(*unknown, NEO4J_URI=empty)
     quiet = f"bolt://{HOST}:{silent}"
     text = await said("serve", "--connect-timeout", "0.3", code=1, NEO4J_URI=quiet)
     assert "does not answer" in text

@@ -33,9 +33,10 @@ from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.index_queries import EVIDENCE_INDEX
 from bfsql_neo4j.outline import outlined
+from bfsql_neo4j.proposal import proposal, with_proposal
 from bfsql_neo4j.queries import Statement
 from bfsql_neo4j.rights import reason_it_may_write
-from bfsql_neo4j.rings import SHARED_ID, NewName, ring_batches
+from bfsql_neo4j.rings import SHARED_ID, NewName, report_shared_id, ring_batches
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.search import phrase, search
 from bfsql_neo4j.settings import Neo4jSettings
@@ -77,7 +78,7 @@ class Neo4jBackend(BatchGraphDb):
         self._embedder = embedder
         self._settings = settings
         self._shown = {
-            *settings.name_property,
+            *settings.name_properties,
             *settings.alias_property,
             *settings.description_property,
         }
@@ -125,6 +126,9 @@ class Neo4jBackend(BatchGraphDb):
         embedder = embedder or open_embedder(settings)
         reader = Reader(settings, **options)
         try:
+            proposed = await proposal(reader, settings)
+            proposed.log()
+            settings = with_proposal(settings, proposed)
             monitor = await SchemaMonitor.open(reader, settings, embedder)
         except BaseException:
             await _close(reader, embedder)
@@ -334,7 +338,7 @@ class Neo4jBackend(BatchGraphDb):
             asked = set(chunk)
             for entity_id, labels in await self._reader.one(text, **parameters):
                 if entity_id in asked and labels_of.setdefault(entity_id, labels) is not labels:
-                    call.omitted(Omission(entity_id, reason=SHARED_ID))
+                    await report_shared_id(self._reader, schema, entity_id)
         new = tuple.__new__  # Node(...) runs Python code for each node
         return [
             new(Node, (entity_id, schema.type_of(labels), NO_METADATA))

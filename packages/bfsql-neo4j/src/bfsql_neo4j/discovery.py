@@ -17,10 +17,11 @@ from typing import Self
 
 from bfsql.abc import chunks
 from bfsql.embedding import Embedder, EmbeddingFailed
-from bfsql.errors import StoreError, listing
+from bfsql.errors import StoreError, StoreUnavailable, listing
 from bfsql.models.merge import UNTYPED
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import Reader, place
+from bfsql_neo4j.id_templates import id_template
 from bfsql_neo4j.indexes import (
     POLL,
     Index,
@@ -32,7 +33,7 @@ from bfsql_neo4j.indexes import (
     vector_index,
 )
 from bfsql_neo4j.schema import Dialect, GraphSchema, predicates, ranked
-from bfsql_neo4j.settings import Neo4jSettings
+from bfsql_neo4j.settings import Neo4jSettings, for_labels
 
 log = logging.getLogger("bfsql")
 
@@ -119,13 +120,14 @@ class SchemaMonitor:
     async def _read(self) -> GraphSchema:
         # Only opening waits for an index: later readings are part of a call.
         patience = OPENING_PATIENCE if self._read_at is None else 0.0
-        self._indexes = await self._read_indexes()
+        self._indexes = await listed_indexes(self._reader, self._dialect)
         schema, labels_borne = await self._read_names()
         schema = _with_id_indexes(schema, self._indexes)
         schema = await self._with_types(schema, labels_borne)
         fulltext = vector = None
-        if self._dialect.procedures and self._settings.search == "index" and schema.labels:
-            fulltext = await self._fulltext_index(schema.labels, patience)
+        by_index = self._dialect.procedures and self._settings.search == "index"
+        if by_index and schema.labels:
+            fulltext = await self._fulltext_index(patience)
         if self._embedder is not None and schema.labels:
             vector = await self._vector_index(self._embedder, patience)
         return replace(
@@ -137,13 +139,8 @@ class SchemaMonitor:
                 for index in self._indexes or ()
             ),
             unsearched=_unsearched(schema, fulltext),
+            name_indexes=self._name_indexes(schema) if by_index and fulltext is None else None,
         )
-
-    async def _read_indexes(self) -> list[Index] | None:
-        """All indexes; None if the server does not list them."""
-        if not self._dialect.procedures:
-            return None
-        return read_indexes(await self._reader.one(index_queries.INDEXES))
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties, and the total number of labels on nodes."""
@@ -155,10 +152,11 @@ class SchemaMonitor:
         kept = {label: n for label, n in counts.items() if label not in settings.exclude_labels}
         followed = tuple(sorted(set(types) - set(settings.exclude_types)))
         by_rank = ranked(kept, settings, self.schema.labels)
-        own = settings.label_id_properties
+        own, called = for_labels(settings.id_property), for_labels(settings.name_property)
         schema = replace(
             GraphSchema.empty(self._dialect, settings),
             label_ids={label: ids for label, ids in own.items() if label in by_rank},
+            label_names={label: names for label, names in called.items() if label in by_rank},
             labels=by_rank,
             excluded=tuple(sorted(set(counts) - set(kept))),
             followed=followed if len(followed) < len(types) else None,
@@ -190,7 +188,7 @@ class SchemaMonitor:
 
     async def _with_ids(self, schema: GraphSchema) -> GraphSchema:
         """Count the nodes without an id, and find those that share an id."""
-        found = await self._reader.one(queries.id_counts(schema))
+        found = await self._reader.one(queries.id_counts(schema), **schema.parameters)
         without = sum(number for text, number in found if text is None)
         schema = replace(schema, without_id=without - schema.unlabelled)
         shared = {text: number for text, number in found if text is not None}
@@ -199,7 +197,9 @@ class SchemaMonitor:
         others = sum(shared.values()) - len(shared)
         if others > 10_000:  # noqa: PLR2004 - every statement has their element ids
             raise StoreError(_too_many(self._settings, shared))
-        bearers = await self._reader.one(queries.bearers(schema), ids=list(shared))
+        bearers = await self._reader.one(
+            queries.bearers(schema), ids=list(shared), **schema.parameters
+        )
         # Of several nodes with an id, the first by element id keeps it and the others use their
         # element id. The order is that of the number at its end, which grows.
         aliased = [
@@ -211,15 +211,28 @@ class SchemaMonitor:
 
     # --- the indexes of search ----------------------------------------------
 
-    async def _fulltext_index(self, labels: Collection[str], patience: float) -> Index:
-        """The full-text index for search; raises if it is missing or failed."""
+    async def _fulltext_index(self, patience: float) -> Index | None:
+        """The full-text index for search; raises if it failed, or if settings name another one."""
         settings = self._settings
         index = await self._filled(fulltext_index, patience)
-        if index is None:
-            keys = await self._reader.one(queries.KEYS)
-            raise StoreError(no_fulltext_index(settings, labels, keys))
-        check_state(index, settings)
+        if index is not None:
+            check_state(index, settings)
+        elif "fulltext_index" in settings.model_fields_set:
+            raise StoreError(
+                f"{place(settings)} has no full-text index named {settings.fulltext_index!r}. "
+                "Correct --fulltext-index, or create it with bfsql index --backend neo4j --apply."
+            )
         return index
+
+    def _name_indexes(self, schema: GraphSchema) -> dict[str, tuple[str, ...]]:
+        """The properties of names with the labels that have an index on them."""
+        found: dict[str, tuple[str, ...]] = {}
+        for index in self._indexes or ():
+            if index.type in ("RANGE", "TEXT") and index.state == "ONLINE":
+                [*names], [*labels] = index.properties, set(index.labels) & set(schema.labels)
+                if len(names) == 1 and names[0] in schema.searched:
+                    found[names[0]] = tuple(sorted({*found.get(names[0], ()), *labels}))
+        return {name: labels for name, labels in found.items() if labels}
 
     async def _vector_index(self, embedder: Embedder, patience: float) -> Index | None:
         """The vector index for an embedder; sets the embedder's `dimensions` to those of the index.
@@ -259,7 +272,7 @@ class SchemaMonitor:
                 )
                 return index
             await asyncio.sleep(POLL)
-            self._indexes = await self._read_indexes()
+            self._indexes = await listed_indexes(self._reader, self._dialect)
 
     # --- warnings -----------------------------------------------------------
 
@@ -273,11 +286,11 @@ class SchemaMonitor:
                 where,
                 name,
                 _few(labels),
-                index_queries.create_range_index(labels[0], name),
+                index_queries.create_range_index(labels[0], *id_template(name).names),
             )
         for sentence in self.peculiarities():
             log.warning("%s: %s", where, sentence)
-        if schema.fulltext is None and schema.labels:
+        if schema.fulltext is None and schema.name_indexes is None and schema.labels:
             log.warning("%s: search compares every name, which is slow in a large graph.", where)
         if self._embedder is not None and schema.labels and schema.vector is None:
             log.warning(no_vector_index(self._settings, self._indexes or ()))
@@ -303,6 +316,8 @@ class SchemaMonitor:
                 f"The operator excludes {_few(left_out)}: answers do not contain such nodes and "
                 "relationships."
             )
+        if schema.name_indexes is not None and schema.labels:
+            sentences.append(no_fulltext_index(self._indexes or (), schema.name_indexes))
         if schema.unsearched:
             sentences.append(
                 f"Search does not find {_few(schema.unsearched)} by name, only by id: they are "
@@ -327,6 +342,19 @@ async def existing_counts(
     return {name: number for name, number in counts.items() if number}
 
 
+async def listed_indexes(reader: Reader, dialect: Dialect) -> list[Index] | None:
+    """All indexes; None if the server does not list them, or not for this role."""
+    if not dialect.procedures:
+        return None
+    try:
+        return read_indexes(await reader.one(index_queries.INDEXES))
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        log.warning("Indexes cannot be listed, so search uses none: %s", error)
+        return None
+
+
 def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> GraphSchema:
     """The schema with the labels that have an index by id; without a list, all labels do."""
     online = {
@@ -338,7 +366,8 @@ def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> Grap
     scans: dict[str, tuple[str, ...]] = {}
     for label in schema.labels:
         for name in schema.id_properties([label]):
-            labels = seeks if found is None or ((label,), (name,)) in online else scans
+            indexed = found is None or ((label,), id_template(name).names) in online
+            labels = seeks if indexed else scans
             labels[name] = (*labels.get(name, ()), label)
     return replace(schema, seeks=seeks, scans=scans)
 

@@ -36,9 +36,10 @@ def vectors_of(label: str, name: str) -> str:
     )
 
 
-def create_range_index(label: str, name: str) -> str:
-    """An index that finds the nodes of a label by a property; Neo4j names it."""
-    return f"CREATE INDEX IF NOT EXISTS FOR (n:{quoted(label)}) ON (n.{quoted(name)})"
+def create_range_index(label: str, *names: str) -> str:
+    """An index that finds the nodes of a label by a property, or several; Neo4j names it."""
+    properties = ", ".join(f"n.{quoted(name)}" for name in names)
+    return f"CREATE INDEX IF NOT EXISTS FOR (n:{quoted(label)}) ON ({properties})"
 
 
 def create_fulltext_index(

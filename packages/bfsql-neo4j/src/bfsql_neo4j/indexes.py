@@ -10,13 +10,16 @@ from typing import Any
 
 from neo4j import AsyncSession
 
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import StoreError, StoreUnavailable, listing
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
-from bfsql_neo4j.settings import Neo4jSettings
+from bfsql_neo4j.id_templates import id_template
+from bfsql_neo4j.settings import Neo4jSettings, for_all, for_labels
 
 VECTOR_INDEX = "entity_vectors"
 """Name of the vector index if the settings name none."""
+MOST_SCANNED = 200_000
+"""Nodes whose names are compared if there is no full-text index."""
 POLL = 0.1
 """Seconds between two checks of an index that is being populated."""
 
@@ -38,6 +41,10 @@ class Index:
     """Percentage of it that is populated, 0 to 100."""
     config: Mapping[str, Any]
     """Its `indexConfig`: the analyzer of a full-text index, the dimensions of a vector index."""
+
+    def covers(self, label: str, names: tuple[str, ...]) -> bool:
+        """Whether it is over this label and these properties."""
+        return self.labels == (label,) and self.properties == names
 
 
 def read_indexes(rows: Iterable[Sequence[Any]]) -> list[Index]:
@@ -69,8 +76,8 @@ async def property_keys(session: AsyncSession) -> set[str]:
 
 
 def id_properties(settings: Neo4jSettings, label: str) -> list[str]:
-    """Properties that may hold the id of nodes with a label, best first."""
-    return settings.label_id_properties.get(label) or settings.common_id_properties
+    """Properties or templates that may be the id of nodes with a label, best first."""
+    return for_labels(settings.id_property).get(label) or for_all(settings.id_property)
 
 
 def searched_properties(
@@ -78,7 +85,7 @@ def searched_properties(
 ) -> list[str]:
     """Properties among `keys` that hold names, aliases, descriptions or ids."""
     ids = [name for label in labels for name in id_properties(settings, label)]
-    names = [*settings.name_property, *settings.alias_property, *settings.description_property]
+    names = [*settings.name_properties, *settings.alias_property, *settings.description_property]
     return [name for name in dict.fromkeys([*names, *ids]) if name in keys]
 
 
@@ -86,7 +93,7 @@ def fulltext_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | No
     """The full-text index for search: the one that settings name, or the only one over names."""
     texts = [index for index in have if index.type == "FULLTEXT"]
     named = [index for index in texts if index.name == settings.fulltext_index]
-    names = {*settings.name_property, *settings.alias_property}
+    names = {*settings.name_properties, *settings.alias_property}
     others = [index for index in texts if names.intersection(index.properties)]
     if named or len(others) == 1:
         return (named or others)[0]
@@ -139,19 +146,20 @@ async def _lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
     keys = await property_keys(session)
     lacks: list[str] = []
     for label in labels:
-        for name in id_properties(settings, label):
+        for names in (id_template(item).names for item in id_properties(settings, label)):
             same = [
                 index
                 for index in have
                 if index.type == "RANGE"
                 and set(index.labels) == {label}
-                and set(index.properties) == {name}
+                and index.properties == names
             ]
             if all(index.state == "FAILED" for index in same) and (
-                name in keys and await _rows(session, index_queries.has_property(label, name))
+                keys.issuperset(names)
+                and await _rows(session, index_queries.has_property(label, names[0]))
             ):
                 lacks += [index_queries.drop_index(index.name) for index in same]
-                lacks.append(index_queries.create_range_index(label, name))
+                lacks.append(index_queries.create_range_index(label, *names))
     lacks += await _fulltext_lacking(session, settings, have, labels, keys)
     return lacks + await vectors_lacking(session, settings, labels)
 
@@ -322,24 +330,16 @@ def check_state(index: Index, settings: Neo4jSettings) -> None:
         )
 
 
-def no_fulltext_index(
-    settings: Neo4jSettings, labels: Collection[str], keys: Collection[str]
-) -> str:
-    """The message that search needs a full-text index, and how to create one."""
-    properties = searched_properties(settings, labels, keys)
-    lack = f"{place(settings)} has no full-text index named {settings.fulltext_index!r}, and "
-    if not properties:
-        names = ", ".join(dict.fromkeys([*settings.name_property, *settings.alias_property]))
-        return (
-            f"{lack}no property to build one on: no node has any of {names}. Name the properties "
-            "that hold names with --name-property, then create it with bfsql index --backend "
-            "neo4j --apply."
-        )
-    create = index_queries.create_fulltext_index(
-        settings.fulltext_index, sorted(labels), properties
-    )
+def no_fulltext_index(have: Iterable[Index], indexed: Collection[str]) -> str:
+    """What search does without a full-text index, or a choice; `indexed` names have another."""
+    several = [index.name for index in have if index.type == "FULLTEXT"]
+    lack = "There is no full-text index on names"
+    cure = "bfsql index --backend neo4j --apply creates one"
+    if len(several) > 1:
+        lack = f"There are several full-text indexes ({', '.join(several)})"
+        cure = "--fulltext-index chooses one of them"
+    names = f"beginnings of names by the indexes on {listing([*indexed], 5)}, " if indexed else ""
     return (
-        f"{lack}no other full-text index on names. Without one, search is not available. Create "
-        f"it with {create} or with bfsql index --backend neo4j --apply, or use --search contains, "
-        "which compares every name and is slow."
+        f"{lack}, so search compares ids, {names}and parts of the names of at most "
+        f"{MOST_SCANNED:,} nodes, and does not find misspelt names; {cure}."
     )

@@ -10,5 +10,6 @@ plugin = BackendPlugin(
     open=lazy_call("bfsql_neo4j.backend:Neo4jBackend.open"),
     load=lazy_call("bfsql_neo4j.load.loader:load_graph"),
     appends=False,
-    prepare=lazy_call("bfsql_neo4j.indexes:prepare"),
+    propose=lazy_call("bfsql_neo4j.proposal:propose"),
+    prepare=lazy_call("bfsql_neo4j.proposal:prepare"),
 )

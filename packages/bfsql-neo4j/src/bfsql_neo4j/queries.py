@@ -14,7 +14,7 @@ the client twice as much.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -80,7 +80,10 @@ def _bind_nodes(schema: GraphSchema, *, elements: bool) -> str:
         text.format(labels=any_of(labels), name=quoted(name))
         for text, by_property in ((each, schema.seeks), (once, schema.scans))
         for name, labels in by_property.items()
+        if name not in schema.templates
     ]
+    for place, text in enumerate(schema.templates):
+        branches += _bind_template(schema, place, text)
     if elements or not branches:
         element, given = schema.dialect.element, schema.dialect.element_id("e")
         asked = "$elements" if given == "e" else f"[e IN $elements | {given}]"
@@ -96,11 +99,28 @@ def _bind_nodes(schema: GraphSchema, *, elements: bool) -> str:
     return together if excluded == "true" else f"{together} WHERE {excluded}"
 
 
+def _bind_template(schema: GraphSchema, place: int, text: str) -> Iterator[str]:
+    """The branches that bind `n` to nodes with the values of `$keys[place]`."""
+    names = [quoted(name) for name in schema.templates[text].names]
+    keys = f"$keys[{place}]"
+    if labels := schema.seeks.get(text):
+        values = ", ".join(f"{name}: key[{i}]" for i, name in enumerate(names))
+        yield f"UNWIND {keys} AS key MATCH (n:{any_of(labels)} {{{values}}}) RETURN n"
+    if labels := schema.scans.get(text):
+        values = ", ".join(f"n.{name}" for name in names)
+        yield f"MATCH (n:{any_of(labels)}) WHERE [{values}] IN {keys} RETURN n"
+
+
 def _about(schema: GraphSchema, ids: Collection[str], rest: str) -> Statement:
     """A statement about the nodes with these ids."""
     elements = [i.removeprefix(ELEMENT) for i in ids if i.startswith(ELEMENT)]
     values = [value for entity_id in ids for value in candidates(entity_id)]
     parameters = {"values": values, "elements": elements} | schema.parameters
+    if schema.templates:
+        parameters["keys"] = [
+            [key for entity_id in ids for key in template.keys(entity_id)]
+            for template in schema.templates.values()
+        ]
     return f"{_bind_nodes(schema, elements=bool(elements))} {rest}", parameters
 
 
@@ -148,23 +168,51 @@ def _is_node(schema: GraphSchema, variable: str) -> str:
 
 def _id_value(schema: GraphSchema, variable: str) -> str:
     """The value of the first id property that a node has; null if it has none, or no label."""
-    value = _first(variable, schema.common_ids)
-    if schema.label_ids:
-        cases = " ".join(
-            f"WHEN {variable}:{quoted(label)} THEN {_first(variable, names)}"
-            for label, names in schema.label_ids.items()
-        )
-        value = f"CASE {cases} ELSE {value} END"
+    value = _by_label(schema, variable, schema.label_ids, schema.common_ids)
     return (
         f"CASE WHEN size(labels({variable})) > 0 THEN {value} END" if schema.unlabelled else value
     )
 
 
-def _first(variable: str, names: Iterable[str]) -> str:
-    values = [f"{variable}.{quoted(name)}" for name in names]
+def _name(schema: GraphSchema) -> str:
+    """The value of the first name property that `n` has; null if it has none."""
+    return _by_label(schema, "n", schema.label_names, schema.names)
+
+
+def _by_label(
+    schema: GraphSchema,
+    variable: str,
+    by_label: Mapping[str, Sequence[str]],
+    common: Sequence[str],
+) -> str:
+    """The first value of a node's properties: those of a label, or else those for all nodes."""
+    value = _first(schema, variable, common)
+    if not by_label:
+        return value
+    cases = " ".join(
+        f"WHEN {variable}:{quoted(label)} THEN {_first(schema, variable, names)}"
+        for label, names in by_label.items()
+    )
+    return f"CASE {cases} ELSE {value} END"
+
+
+def _first(schema: GraphSchema, variable: str, names: Iterable[str]) -> str:
+    values = [_value(schema, variable, name) for name in names]
     if not values:
         return "null"
     return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+
+
+def _value(schema: GraphSchema, variable: str, name: str) -> str:
+    """A property, or the text of a template; null if the node lacks one of its properties."""
+    template = schema.templates.get(name)
+    if template is None:
+        return f"{variable}.{quoted(name)}"
+    values = [f"{schema.dialect.text}({variable}.{quoted(one)})" for one in template.names]
+    if len(values) > 1:
+        values = [f"replace(replace({value}, '%', '%25'), '/', '%2F')" for value in values]
+    joined = " + '/' + ".join(values)
+    return f"($prefixes[{list(schema.templates).index(name)}] + {joined})"
 
 
 def _properties(variable: str, wanted: Collection[str] | None, *, as_text: bool) -> str:
@@ -362,14 +410,33 @@ def search_by_words(schema: GraphSchema) -> str:
     )
 
 
-def search_by_part_of_name(schema: GraphSchema) -> str:
-    """Candidates by a part of a name, `$called`; reads every node."""
+def search_by_part_of_name(
+    schema: GraphSchema, types: Collection[str] | None = None, most: int | None = None
+) -> str:
+    """Candidates by a part of a name, `$called`; reads the first `most` nodes of the types."""
+    names = [name for name in types or () if name in schema.labels]
+    label = f":{any_of(names)}" if names and UNTYPED not in (types or ()) else ""
+    first = "" if most is None else f"WITH n LIMIT {most} "
     return (
-        f"MATCH (n) WITH n, 0.0 AS score {_of_types(schema)} "
-        f"WITH n, score WHERE any(text IN {_list_of([*schema.names, *schema.aliases])} "
+        f"MATCH (n{label}) {first}WITH n, 0.0 AS score {_of_types(schema)} "
+        f"WITH n, score WHERE any(text IN {_list_of(schema.searched)} "
         f"WHERE toLower({schema.dialect.text}(text)) CONTAINS $called) "
         f"{_best_candidates(schema)}"
     )
+
+
+def search_by_indexes(schema: GraphSchema, spellings: Sequence[str]) -> Statement:
+    """Candidates whose name is a text, or begins with it, in one of its spellings."""
+    branches = [
+        f"UNWIND $spellings AS text MATCH (n:{any_of(labels)}) "
+        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {FOUND * 10} RETURN n"
+        for name, labels in (schema.name_indexes or {}).items()
+    ]
+    scope = "()" if schema.dialect.scoped else ""
+    return (
+        f"CALL {scope} {{ {' UNION '.join(branches)} }} WITH n, 0.0 AS score {_of_types(schema)} "
+        f"WITH n, score {_best_candidates(schema)}"
+    ), {"spellings": list(spellings)}
 
 
 def nearest(schema: GraphSchema) -> str:
@@ -385,7 +452,7 @@ def nearest(schema: GraphSchema) -> str:
 def _best_candidates(schema: GraphSchema) -> str:
     text = schema.dialect.text
     return (
-        f"WITH n, score, {text}({_first('n', schema.names)}) AS name "
+        f"WITH n, score, {text}({_name(schema)}) AS name "
         "ORDER BY coalesce(toLower(name) = $called, false) DESC, score DESC, "
         f"size(name), {_id(schema, 'n')} LIMIT {FOUND} "
         f"RETURN collect({_candidate(schema, 'score')})"
@@ -393,7 +460,7 @@ def _best_candidates(schema: GraphSchema) -> str:
 
 
 def _candidate(schema: GraphSchema, score: str) -> str:
-    name, aliases = _first("n", schema.names), _list_of(schema.aliases)
+    name, aliases = _name(schema), _list_of(schema.aliases)
     return f"[{_id(schema, 'n')}, labels(n), {name}, {aliases}, {score}]"
 
 
@@ -483,6 +550,30 @@ def some_edges(schema: GraphSchema, name: str, most: int) -> Statement:
         f"RETURN collect([{_id(schema, 'a')}, {_id(schema, 'b')}])"
     )
     return text, dict(schema.parameters)
+
+
+def samples(names: Sequence[str], most: int) -> str:
+    """Position and the first `most` nodes of each label.
+
+    A node is its labels and `[property, text, whether it is itself text]` of short values.
+    """
+    text = "toStringOrNull(n[key])"
+    return " UNION ALL ".join(
+        f"MATCH (n:{quoted(name)}) WITH n LIMIT {most} RETURN {place} AS place, "
+        f"collect([labels(n), [key IN keys(n) WHERE size({text}) <= 200 | "
+        f"[key, {text}, n[key] = {text}]]]) AS nodes"
+        for place, name in enumerate(names)
+    )
+
+
+def equal_ids(keys: Sequence[tuple[str, str]]) -> str:
+    """Position and other labels with an equal id, of labels; `$values` are `[label, id]`."""
+    return " UNION ALL ".join(
+        f"UNWIND $values AS pair MATCH (n:{quoted(label)} {{{quoted(name)}: pair[1]}}) "
+        f"WHERE NOT pair[0] IN labels(n) RETURN {place} AS place, "
+        "collect(DISTINCT pair[0]) AS others"
+        for place, (label, name) in enumerate(keys)
+    )
 
 
 def labels_that_are_types(names: Sequence[str]) -> str:

@@ -72,7 +72,7 @@ async def ring_batches(
                         continue
                     this = next(number) if bearer is None else bearer
                     if bearers.setdefault(entity_id, this) != this:
-                        call.omitted(Omission(entity_id, reason=SHARED_ID))
+                        await report_shared_id(reader, schema, entity_id)
                     else:
                         rows += _edges(entity_id, types[tuple(labels)], ends, schema, types)
                 if len(rows) >= batch:
@@ -80,6 +80,14 @@ async def ring_batches(
                     rows = []
     if rows:
         yield rows
+
+
+async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) -> None:
+    """Report that only one of the nodes with an id is in the answer, with their element ids."""
+    text, parameters = queries.node_elements(schema, [entity_id])
+    rows = await reader.one(text, **parameters)
+    both = " and ".join([element for one, element in rows if one == entity_id][:2])
+    call.omitted(Omission(entity_id, reason=f"{SHARED_ID}: their element ids are {both}"))
 
 
 def _edges(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from bfsql.models.merge import UNTYPED
-from bfsql_neo4j.settings import Neo4jSettings
+from bfsql_neo4j.id_templates import IdTemplate, id_template
+from bfsql_neo4j.settings import Neo4jSettings, for_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class GraphSchema:
     aliases: Sequence[str]
     """Properties that hold further names."""
     label_ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Id properties of labels that have their own, in the order of the settings."""
+    """Id properties and templates of labels that have their own, in the order of the settings."""
+    label_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Name properties of labels that have their own."""
     labels: Mapping[str, int] = field(default_factory=dict)
     """Labels of nodes in the order of their rank, with their node counts."""
     excluded: tuple[str, ...] = ()
@@ -86,12 +89,16 @@ class GraphSchema:
     """Whether there is an index that finds the items a document supplied."""
     unsearched: tuple[str, ...] = ()
     """Labels whose nodes are not in the full-text index."""
+    name_indexes: Mapping[str, tuple[str, ...]] | None = None
+    """Name property to the labels with an index on it, if search is bounded: without a full-text
+    index, and without the setting to compare every name.
+    """
 
     @classmethod
     def empty(cls, dialect: Dialect, settings: Neo4jSettings) -> GraphSchema:
         """The schema of a graph without nodes."""
-        ids = settings.common_id_properties
-        return cls(dialect, ids, settings.name_property, settings.alias_property)
+        ids, names = for_all(settings.id_property), for_all(settings.name_property)
+        return cls(dialect, ids, names, settings.alias_property)
 
     @cached_property
     def rank(self) -> dict[str, int]:
@@ -99,9 +106,24 @@ class GraphSchema:
         return {label: place for place, label in enumerate(self.labels)}
 
     @cached_property
+    def templates(self) -> dict[str, IdTemplate]:
+        """The templates of ids by their text, which takes the place of a property's name."""
+        every = {name: id_template(name) for name in sorted(self.every_id_property)}
+        return {text: template for text, template in every.items() if not template.is_property}
+
+    @cached_property
     def parameters(self) -> dict[str, list[str]]:
         """Parameters for every statement about nodes."""
-        return {"aliased": list(self.aliased)} if self.aliased else {}
+        given = {"aliased": list(self.aliased)} if self.aliased else {}
+        if self.templates:
+            given["prefixes"] = [template.prefix for template in self.templates.values()]
+        return given
+
+    @cached_property
+    def searched(self) -> list[str]:
+        """Every property that may hold a name of a node."""
+        own = [name for names in self.label_names.values() for name in names]
+        return list(dict.fromkeys([*self.names, *own, *self.aliases]))
 
     def relationship_types(self, predicates: Collection[str]) -> tuple[str, ...]:
         """The relationship types of some predicates, sorted."""

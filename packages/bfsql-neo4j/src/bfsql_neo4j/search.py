@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
+from bfsql import call
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import allowed_errors
 from bfsql.models.merge import fold
-from bfsql.models.records import EntityStub
+from bfsql.models.records import EntityStub, Omission
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.indexes import MOST_SCANNED
 from bfsql_neo4j.schema import GraphSchema
 
 MAX_CHARS = 256
@@ -82,7 +84,9 @@ async def _with_words(
         return []
     parameters: dict[str, Any] = {"called": called} | _filter(schema, types)
     rows: list[Any] = []
-    if schema.fulltext is None:
+    if schema.name_indexes is not None:
+        rows = await _without_fulltext(reader, schema, text, parameters)
+    elif schema.fulltext is None:
         rows = await reader.one(queries.search_by_part_of_name(schema), **parameters)
     else:
         statement = queries.search_by_words(schema)
@@ -94,6 +98,28 @@ async def _with_words(
     return sorted(
         ((_rank(row, text), _stub(schema, row)) for row in rows), key=lambda ranked: ranked[0]
     )
+
+
+async def _without_fulltext(
+    reader: Reader, schema: GraphSchema, text: str, parameters: Mapping[str, Any]
+) -> list[Any]:
+    """Candidates by indexes on names, and by a scan of the first nodes; reports a partial scan."""
+    typed, types, found = text[:MAX_CHARS], parameters["types"], dict[str, Any]()
+    if schema.name_indexes:
+        spellings = {typed, typed.lower(), typed.upper(), typed.title(), typed.capitalize()}
+        statement, more = queries.search_by_indexes(schema, sorted(spellings))
+        found |= {row[0]: row for row in await reader.one(statement, **parameters, **more)}
+    statement = queries.search_by_part_of_name(schema, types, MOST_SCANNED)
+    found |= {row[0]: row for row in await reader.one(statement, **parameters)}
+    nodes = sum(n for label, n in schema.labels.items() if types is None or label in types)
+    if nodes > MOST_SCANNED:
+        why = (
+            f"there is no full-text index, so beyond the first {MOST_SCANNED:,} of {nodes:,} nodes "
+            f"only {'names that begin with its text' if schema.name_indexes else 'ids'} were "
+            "compared; bfsql index --apply creates one"
+        )
+        call.omitted(Omission(text, "search", reason=why))
+    return list(found.values())
 
 
 async def _nearest(

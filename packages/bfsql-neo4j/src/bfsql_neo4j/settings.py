@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from bfsql.embedding import EmbeddingSettings
 from bfsql.settings import Env
+from bfsql_neo4j.id_templates import id_template
 
 
 class Neo4jSettings(EmbeddingSettings):
@@ -29,10 +30,14 @@ class Neo4jSettings(EmbeddingSettings):
         default=["entity_id"], min_length=1
     )
     """Properties that hold the canonical id, in order of preference, also written as
-    entity_id|name; Label=property applies to one label only.
+    entity_id|name; Label=property applies to one label only, and Label=text:{a}/{b} makes an id
+    from text and properties. If not set, constraints and indexes determine them, where there is no
+    entity_id.
     """
     name_property: list[str] = Field(default=["name", "title", "label"])
-    """Properties that hold the display name, in order of preference."""
+    """Properties that hold the display name, in order of preference; Label=property applies to one
+    label only. If not set, other text is the name where these do not tell nodes apart.
+    """
     alias_property: list[str] = Field(default=["synonyms", "aliases"])
     """Properties that hold additional names."""
     description_property: list[str] = Field(default=["description"])
@@ -64,7 +69,7 @@ class Neo4jSettings(EmbeddingSettings):
     come from a sample.
     """
 
-    @field_validator("id_property", mode="before")
+    @field_validator("id_property", "name_property", mode="before")
     @classmethod
     def _one_list(cls, value: Any) -> Any:
         """A list from a mapping of labels to properties, or from texts with | or , in them."""
@@ -76,7 +81,7 @@ class Neo4jSettings(EmbeddingSettings):
             return value
         return [part for item in value for part in _alternatives(item)]
 
-    @field_validator("id_property")
+    @field_validator("id_property", "name_property")
     @classmethod
     def _named(cls, value: list[str]) -> list[str]:
         for item in value:
@@ -86,22 +91,32 @@ class Neo4jSettings(EmbeddingSettings):
                     f"{item!r} is neither the name of a property nor Label=property, as in "
                     "Person=name"
                 )
+            if "{" in name and "}" in name and id_template(name).is_property:
+                raise ValueError(
+                    f"{item!r} is not a template of an id: that is text, then properties in "
+                    "braces with a slash between them, as in Line:{order}/{product}"
+                )
         return value
 
     @property
-    def common_id_properties(self) -> list[str]:
-        """Properties that may hold the id of any node, best first."""
-        return [item for item in self.id_property if "=" not in item]
+    def name_properties(self) -> list[str]:
+        """The properties that hold the name of some node."""
+        return list(dict.fromkeys(item.rpartition("=")[2] for item in self.name_property))
 
-    @property
-    def label_id_properties(self) -> dict[str, list[str]]:
-        """For some labels, the properties that hold the id of their nodes, best first."""
-        by_label: dict[str, list[str]] = {}
-        for item in self.id_property:
-            label, equals, name = item.rpartition("=")
-            if equals:
-                by_label.setdefault(label, []).append(name)
-        return by_label
+
+def for_all(items: Iterable[str]) -> list[str]:
+    """The properties of `id_property` or `name_property` for any node, best first."""
+    return [item for item in items if "=" not in item]
+
+
+def for_labels(items: Iterable[str]) -> dict[str, list[str]]:
+    """For some labels, the properties of their nodes, best first."""
+    by_label: dict[str, list[str]] = {}
+    for item in items:
+        label, equals, name = item.rpartition("=")
+        if equals:
+            by_label.setdefault(label, []).append(name)
+    return by_label
 
 
 def _alternatives(item: Any) -> list[Any]:

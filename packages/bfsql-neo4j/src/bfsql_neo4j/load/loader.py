@@ -20,6 +20,7 @@ from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, address, open_driver, place, translate_error
+from bfsql_neo4j.id_templates import id_template
 from bfsql_neo4j.indexes import id_properties
 from bfsql_neo4j.load.rows import PLAIN, GraphRows, check
 from bfsql_neo4j.load.writer import GraphWriter
@@ -117,6 +118,11 @@ def _id_property(settings: Neo4jSettings, label: str) -> str:
             f"id_property has no property for the label {label!r}, so its nodes would have no "
             "ids. Add a property that applies to all labels, for instance --id-property "
             "entity_id."
+        )
+    if not id_template(names[0]).is_property:
+        raise StoreError(
+            f"The id of the label {label!r} is made by a template ({names[0]}), and a load has to "
+            f"write it into one property: give --id-property {label}=entity_id."
         )
     return names[0]
 

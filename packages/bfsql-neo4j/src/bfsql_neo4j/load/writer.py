@@ -13,7 +13,7 @@ from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.indexes import Index, fulltext_for_load, indexes, make, vectors_lacking
 from bfsql_neo4j.load.rows import Batch, GraphRows
-from bfsql_neo4j.settings import Neo4jSettings
+from bfsql_neo4j.settings import Neo4jSettings, for_all
 
 # Relationships first, since deleting a hub together with them would be one huge transaction.
 _DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
@@ -130,7 +130,7 @@ class GraphWriter:
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
         """Whether it is an index over ids for a label that no longer exists."""
-        ids = {*self._settings.common_id_properties, *id_property.values()}
+        ids = {*for_all(self._settings.id_property), *id_property.values()}
         return (
             index.type == "RANGE"
             and not index.owned

@@ -1,1 +1,2 @@
 pip install bfsql-core bfsql-neo4j
+bfsql doctor --backend neo4j

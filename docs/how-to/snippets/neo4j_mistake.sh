@@ -1,1 +1,0 @@
-bfsql search-entities "nora" --backend neo4j 2>&1 || echo "exit code $?"
