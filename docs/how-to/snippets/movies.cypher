@@ -1,7 +1,3 @@
-DROP CONSTRAINT person_name;
-DROP CONSTRAINT movie_title;
-DROP CONSTRAINT genre_name;
-MATCH (n) DETACH DELETE n;
 CREATE (hanks:Person:Actor {name: 'Tom Hanks', born: 1956})
 CREATE (ryan:Person:Actor {name: 'Meg Ryan', born: 1961})
 CREATE (nora:Person {name: 'Nora Ephron', born: date('1941-05-19')})

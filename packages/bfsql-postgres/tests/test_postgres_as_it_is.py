@@ -1,15 +1,14 @@
 """Databases as they are, in two commands: a company's tables, and the demo's films."""
 
-import csv
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from bfsql.cli.demo import films_paths
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
@@ -17,10 +16,17 @@ from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.agreement import assert_agreed, assert_same_answers
-from bfsql_test_support.tool_calls import asked
+from bfsql_test_support.suites.as_it_is import (
+    CRIMES,
+    FILMS,
+    Question,
+    assert_answered,
+    crimes,
+    film_records,
+)
 
 Open = Callable[..., Awaitable[PostgresBackend]]
-FILMS = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"
+FILE = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"
 
 # --- a company's tables, as SQL and as records -------------------------------------
 
@@ -48,12 +54,13 @@ def create_statements(tables: Mapping[str, Table]) -> str:
 
 def _columns(table: Table) -> str:
     kinds = {int: "int", str: "text", bool: "boolean", float: "float8"}
-    values = {c: next(r[c] for r in table.rows if r[c] is not None) for c in table.rows[0]}
+    values = {c: next((r[c] for r in table.rows if r[c] is not None), "") for c in table.rows[0]}
     found = [
         f'"{column}" {"date" if column.endswith("Date") else kinds[type(value)]}'
         for column, value in values.items()
     ]
-    found.append("PRIMARY KEY ({})".format(", ".join(f'"{one}"' for one in table.key)))
+    if table.key:
+        found.append("PRIMARY KEY ({})".format(", ".join(f'"{one}"' for one in table.key)))
     found += [f'FOREIGN KEY ("{c}") REFERENCES "{t}"' for c, (t, _) in table.references.items()]
     return ", ".join(found)
 
@@ -131,20 +138,20 @@ async def test_answers_are_those_of_the_reference(company: PostgresBackend) -> N
             await assert_same_answers([own, other], tool, **arguments)
 
 
-QUESTIONS = [
-    (
+COMPANY = [
+    Question(
         "Which products does a supplier supply?",
         {"seeds": ["Supplier: Supplier House 3"], "path": ["<-supplier- Product"]},
         """SELECT 'Product:' || "productID" FROM "Product" AS p JOIN "Supplier" AS s USING
             ("supplierID") WHERE s."companyName" = 'Supplier House 3'""",
     ),
-    (
+    Question(
         "Which employees report to somebody who reports to Fuller?",
         {"seeds": ["Employee:2"], "path": ["<-reportsTo- Employee", "<-reportsTo- Employee"]},
         """SELECT 'Employee:' || e."employeeID" FROM "Employee" AS e JOIN "Employee" AS m
             ON m."employeeID" = e."reportsTo" WHERE m."reportsTo" = 2""",
     ),
-    (
+    Question(
         "Which products cost more than 30, by a supplier in Lyon?",
         {
             "seeds": ["Supplier[city=Lyon]"],
@@ -154,7 +161,7 @@ QUESTIONS = [
         """SELECT 'Product:' || "productID" FROM "Product" AS p JOIN "Supplier" AS s USING
             ("supplierID") WHERE s.city = 'Lyon' AND p."unitPrice" > 30""",
     ),
-    (
+    Question(
         "Which customers bought one of the first two products?",
         {
             "seeds": ["Product:1", "Product:2"],
@@ -163,7 +170,7 @@ QUESTIONS = [
         """SELECT DISTINCT 'Customer:' || o."customerID" FROM "Order" AS o JOIN "OrderDetail" AS d
             USING ("orderID") WHERE d."productID" IN (1, 2)""",
     ),
-    (
+    Question(
         "Which orders have a line of more than 55 pieces?",
         {
             "seeds": ["Product:*"],
@@ -175,46 +182,50 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("printed", [False, True])
-async def test_questions_are_answered_as_sql_does_without_a_choice(
-    owner: asyncpg.Connection, database: Database, schema: str, printed: bool
-) -> None:
+async def filled_company(owner: asyncpg.Connection) -> None:
     await owner.execute(create_statements(northwind()))
+
+
+async def filled_films(owner: asyncpg.Connection) -> None:
+    await owner.execute(FILE.read_text(encoding="utf-8"))
+
+
+async def filled_crimes(owner: asyncpg.Connection) -> None:
+    graph = crimes()
+    tables = {label: Table(("id",), rows) for label, rows in graph.nodes.items()}
+    several = Counter(name for name, _, _ in graph.relationships)
+    for name, (start, end), pairs in graph.relationships:
+        ends = {"start_id": (start, name), "end_id": (end, name)}
+        rows = [dict(zip(ends, pair, strict=True)) for pair in pairs]
+        tables[name if several[name] == 1 else f"{start}_{name}"] = Table((), rows, ends)
+    await owner.execute(create_statements(tables))
+
+
+GRAPHS = {
+    "films": (filled_films, FILMS),
+    "company": (filled_company, COMPANY),
+    "crimes": (filled_crimes, CRIMES),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+async def test_questions_are_answered_as_sql_does_without_a_choice(
+    name: str, owner: asyncpg.Connection, database: Database, schema: str
+) -> None:
+    fill, questions = GRAPHS[name]
+    await fill(owner)
     settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
-    given = {"schema": schema}
-    if printed:
-        proposal = await discovery.propose(settings)
-        given |= {one.field: json.dumps(one.value) for one in proposal.settings}
-        assert "'" not in "".join(given.values())  # which a shell would need to quote
-    async with open_graph("postgres", dsn=database.reader_url, **given) as graph:
-        for question, arguments, sql in QUESTIONS:
-            shown = {"show": str(len(arguments["path"])), "limit": 500}
-            answer = (await asked(graph, "bfs_query", **arguments, **shown)).content
-            right = {row[0] for row in await owner.fetch(sql)}
-            assert right, question
-            assert {node["id"] for node in answer["nodes"]} == right, question
-
-
-def film_records() -> Iterator[GraphRecord]:
-    """The films of `bfsql demo`."""
-    with films_paths() as paths:
-        for path in paths:
-            with path.open(encoding="utf-8", newline="") as lines:
-                for row in csv.DictReader(lines):
-                    yield _film_record({key: value for key, value in row.items() if value})
-
-
-def _film_record(row: dict[str, str]) -> GraphRecord:
-    if "subject" in row:
-        role = {"role": row["role"]} if "role" in row else {}
-        return EdgeRecord(row["subject"], row["predicate"], row["object"], role)
-    years = {key: int(row[key]) for key in ("released", "born") if key in row}
-    also = {"synonyms": row["aliases"].split(";")} if "aliases" in row else {}
-    return NodeRecord(row["id"], row["type"], {"name": row["name"], **also, **years})
+    proposal = await discovery.propose(settings)
+    printed = {one.field: json.dumps(one.value) for one in proposal.settings}
+    assert "'" not in "".join(printed.values())  # which a shell would need to quote
+    for more in ({}, printed):
+        given = {"dsn": database.reader_url, "schema": schema, **more}
+        async with open_graph("postgres", **given) as graph:
+            await assert_answered(graph, questions, lambda question: owner.fetch(question.sql))
 
 
 async def test_the_films_of_the_documentation_are_those_of_the_demo(
     owner: asyncpg.Connection, opened: Open
 ) -> None:
-    await owner.execute(FILMS.read_text(encoding="utf-8"))
+    await owner.execute(FILE.read_text(encoding="utf-8"))
     await assert_agreed(await opened(), list(film_records()), evidence=False, singly=20)

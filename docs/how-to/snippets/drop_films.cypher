@@ -1,0 +1,4 @@
+DROP CONSTRAINT person_name;
+DROP CONSTRAINT movie_title;
+DROP CONSTRAINT genre_name;
+MATCH (n) DETACH DELETE n;
