@@ -98,8 +98,11 @@ LEFT_OUT = """
 This role may not read secret; have the owner run: GRANT SELECT ON "public"."secret" TO "ROLE";
 Tables without a readable primary key are left out: keyless. Give them one, or add a line to \
 nodes, as in "keyless: id=keyless:COLUMN".
-Foreign keys are left out: other_key.c. They refer to tables that are left out, or to other \
-columns than the primary key.
+Foreign keys are left out that refer to other columns than the primary key: other_key.c. To read \
+the first one, have the owner run: CREATE VIEW "public"."other_key_c" AS SELECT subject."id" AS \
+subject_1, object."b" AS object_1 FROM "public"."other_key" AS subject JOIN "public"."a" AS object \
+ON subject."c" = object."c_id"; Then add a line to edges: "other_key_c: \
+subject=other_key:subject_1, object=a:object_1, predicate='c'".
 Tables without rows: empty.
 Views and foreign tables are left out: seen. To add one, give its key in a line of nodes, as in \
 "seen: id=seen:COLUMN".
@@ -156,6 +159,32 @@ async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
     await owner.execute("INSERT INTO parts VALUES (1, NULL), (2, 1)")
     backend = await opened(nodes=nodes, edges=edges)
     assert await backend.edges_from("parts:2") == [Edge("parts:2", "parent", "parts:1")]
+
+
+async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_line_of_its_sentence(
+    owner: asyncpg.Connection, opened: Open, database: Database, schema: str
+) -> None:
+    await owner.execute("""
+        CREATE TABLE lands (id int PRIMARY KEY, "Code" text UNIQUE NOT NULL, name text);
+        CREATE TABLE towns (id int, at int, land text REFERENCES lands ("Code"), in_id int
+            REFERENCES lands, gone int REFERENCES lands, PRIMARY KEY (at, id));
+        INSERT INTO lands VALUES (7, 'DE', 'Germany');
+        INSERT INTO towns VALUES (1, 2, 'DE', 7, NULL), (2, 2, NULL, NULL, 7);
+    """)
+    settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
+    proposal = await discovery.propose(settings)
+    [sentence] = proposal.left_out
+    found = re.fullmatch(r'.*: towns.land. .* run: (.*;) .* edges: "(.*)".', sentence)
+    assert found is not None
+    view, line = found.groups()
+    await owner.execute(view)
+    nodes, edges = (one.value for one in proposal.settings)
+    backend = await opened(nodes=nodes, edges=[*edges, line])
+    assert sorted(await backend.edges_to("lands:7")) == [
+        ("towns:2:1", "in", "lands:7"),
+        ("towns:2:1", "land", "lands:7"),
+        ("towns:2:2", "gone", "lands:7"),
+    ]
 
 
 @pytest.mark.parametrize(

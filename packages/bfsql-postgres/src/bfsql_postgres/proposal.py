@@ -290,15 +290,19 @@ class _Mapping:
                 f"them one, or add a line to nodes, as in {self._line(others)}."
             )
         refused = [
-            f"{self._place(path)}.{', '.join(one.columns)}"
+            (path, one)
             for path in self.keys
             for one in self._tables[path].references
             if not self._end_columns(path, one)
         ]
-        if refused:
+        if beyond := [key for key in refused if key[1].target not in self.keys]:
+            yield f"Foreign keys to tables that are left out: {self._columns_of(beyond)}."
+        if others := [key for key in refused if key[1].target in self.keys]:
+            view, line = self._view(*others[0])
             yield (
-                f"Foreign keys are left out: {listing(refused, 8)}. They refer to tables that "
-                "are left out, or to other columns than the primary key."
+                "Foreign keys are left out that refer to other columns than the primary key: "
+                f"{self._columns_of(others)}. To read the first one, have the owner run: {view} "
+                f"Then add a line to edges: {line}."
             )
         if self._empty:
             yield f"Tables without rows: {self._listed(self._empty)}."
@@ -307,6 +311,28 @@ class _Mapping:
                 f"Views and foreign tables are left out: {self._listed(views)}. To add one, give "
                 f"its key in a line of nodes, as in {self._line(views)}."
             )
+
+    def _view(self, path: Path, reference: Reference) -> tuple[str, str]:
+        """A view of the edges of a foreign key to other columns than the key, and its line."""
+        ends, shown = {"subject": path, "object": reference.target}, []
+        terms = []
+        for alias, end in ends.items():
+            columns = {f"{alias}_{n}": column for n, column in enumerate(self.keys[end], 1)}
+            shown += [f"{alias}.{identifier(own)} AS {name}" for name, own in columns.items()]
+            terms.append(f"{alias}={self._id(end, [*columns])}")
+        name = (path[0], "_".join((path[1], *reference.columns)))
+        same = [f"subject.{identifier(a)} = object.{identifier(b)}" for a, b in reference.pairs]
+        statement = (
+            f"CREATE VIEW {qualified(*name)} AS SELECT {', '.join(shown)} FROM {qualified(*path)} "
+            f"AS subject JOIN {qualified(*reference.target)} AS object ON {' AND '.join(same)};"
+        )
+        predicate = predicate_of(reference.columns, self._labels[reference.target])
+        terms.append(f"predicate={quoted(predicate)}")
+        return statement, f'"{self._place(name)}: {", ".join(terms)}"'
+
+    def _columns_of(self, keys: Sequence[tuple[Path, Reference]]) -> str:
+        shown = [f"{self._place(path)}.{', '.join(one.columns)}" for path, one in keys]
+        return listing(shown, 8)
 
     def _listed(self, paths: Collection[Path]) -> str:
         return listing([self._place(path) for path in sorted(paths)], 8)
