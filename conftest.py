@@ -173,10 +173,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     for item in takes_seconds(items):
         item.add_marker("slow")
-    if config.getoption("--hypothesis-profile") == "quick":
-        set_examples(items, lambda _, own: min(own, settings.default.max_examples))
-    elif THOROUGH:
-        set_examples(items, examples_in_depth)
+    most = settings.default.max_examples
+    set_examples(items, examples_in_depth if THOROUGH else lambda _, own: min(own, most))
 
     def place(item: pytest.Item) -> list[bool]:
         groups = [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]

@@ -106,7 +106,7 @@ def _types_and_predicates(records: Iterable[GraphRecord]) -> tuple[list[str], li
 def _entities(records: Sequence[GraphRecord]) -> Iterator[dict[str, Any]]:
     """Arguments of `describe_entity`: every hostile id, and some of the others."""
     hostile_ids = [entity_id for entity_id in node_ids(records) if entity_id in HOSTILE]
-    for entity_id in dict.fromkeys([*hostile_ids, *some_ids(records)]):
+    for entity_id in dict.fromkeys([*hostile_ids, *some_ids(records, FEW)]):
         yield {"id": entity_id}
 
 

@@ -66,7 +66,7 @@ async def every_node(trial: Trial) -> None:
                 batch == wanted,
                 f"Over {graph.__name__}, get_nodes_batch differs in {sorted(batch ^ wanted)[:4]}.",
             )
-            for entity_id in ids[:60]:
+            for entity_id in ids[:20]:
                 node = await db.get_node(entity_id)
                 expect(
                     (node.id, node.entity_type) in wanted and node.id == entity_id,
