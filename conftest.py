@@ -57,6 +57,7 @@ USING_SERVERS = re.compile(
 )
 LONGEST_FIRST = (
     *(
+        "tests/cluster",
         "neo4j",
         "janusgraph",
         "tinkergraph",
@@ -166,7 +167,7 @@ def stops_server(item: pytest.Item) -> bool:
     return item.name == returns or item.get_closest_marker("stops_server") is not None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests and sort them: the longest groups first, core's many small files last.
 
     In each group, tests that stop its server are last.

