@@ -156,18 +156,6 @@ class GremlinBackend(BatchGraphDb):
         new = tuple.__new__  # Node(...) runs Python code for each node
         return [new(Node, (entity_id, kind, NO_METADATA)) for entity_id, kind in types.items()]
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
-        """Every edge with a given node at either end, by one request for both directions."""
-        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(stream) as batches:
-            return [row[:3] async for rows in batches for row in rows]
-
     async def edges_stream(
         self,
         ids: Sequence[str],
@@ -175,7 +163,7 @@ class GremlinBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[list[TypedTriple]]:
-        """The same edges with the types of both ends, in batches as they arrive."""
+        """Every edge with one of the nodes at an end, and the types of both ends, as they come."""
         labels = None if predicates is None else sorted(filter(is_text, predicates))
         for chunk in _chunks(ids):
             part = ring_batches(self._client, await self._current(), chunk, labels, direction)

@@ -178,18 +178,6 @@ class Neo4jBackend(BatchGraphDb):
             nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
-        """Every edge with a given node at either end, by one statement for both directions."""
-        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(stream) as batches:
-            return [row[:3] async for rows in batches for row in rows]
-
     async def edges_stream(
         self,
         ids: Sequence[str],
@@ -197,7 +185,7 @@ class Neo4jBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[list[TypedTriple]]:
-        """The same edges with the types of both ends, in batches as they arrive."""
+        """Every edge with one of the nodes at an end, and the types of both ends, as they come."""
         schema = self._monitor.schema
         if predicates is not None and not set(schema.predicates.values()).issuperset(predicates):
             schema = await self._monitor.current()  # they may be new

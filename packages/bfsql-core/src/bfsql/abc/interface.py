@@ -21,6 +21,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -355,6 +356,18 @@ class BatchGraphDb(GraphDbInterface):
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity, by `edges_batch`."""
         return await _edges_by_batch(self, entity_id, "in")
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> Iterable[Triple]:
+        """A ring or a part of it, by `edges_stream`; a backend overrides one of the two or both."""
+        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
+        async with aclosing(stream) as batches:
+            return [row[:3] async for rows in batches for row in rows]
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """All the metadata that the store has for the entity, by `metadata_for_nodes_batch`."""
