@@ -8,11 +8,19 @@ that represents its graph in integers provides them as `IntegerGraph`; for a sto
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +32,8 @@ from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+_P = ParamSpec("_P")
+_Value = TypeVar("_Value")
 
 BATCH_EDGES = 250_000
 """Approximate number of edges in a batch of a ring, read between two checks of a call's bounds."""
@@ -251,6 +261,19 @@ class IntegerGraph(ABC):
         return np.sort(handles)
 
 
+def _forwarded(
+    method: Callable[Concatenate[Any, _P], _Value],
+) -> Callable[Concatenate[Any, _P], _Value]:
+    """A method with the signature of the interface that calls the inner columns."""
+
+    @wraps(method, updated=())  # not `__isabstractmethod__`
+    def forward(self: ForwardingIntegerGraph, /, *args: _P.args, **named: _P.kwargs) -> _Value:
+        inner: Callable[_P, _Value] = getattr(self._inner, method.__name__)
+        return inner(*args, **named)
+
+    return forward
+
+
 class ForwardingIntegerGraph(IntegerGraph):
     """Columns that pass every call on to others; subclasses override what they change.
 
@@ -282,51 +305,15 @@ class ForwardingIntegerGraph(IntegerGraph):
         """Whether a ring may hold an edge more than once."""
         return self._inner.repeats
 
-    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
-        """The node of each id."""
-        return await self._inner.find(ids)
-
-    def prefetch(self, ids: Sequence[str]) -> None:
-        """Start reading a ring."""
-        self._inner.prefetch(ids)
-
-    async def ids(self, handles: IntArray) -> list[str]:
-        """The id of each handle."""
-        return await self._inner.ids(handles)
-
-    async def types(self, handles: IntArray) -> IntArray:
-        """The number of each handle's type."""
-        return await self._inner.types(handles)
-
-    def rings(
-        self,
-        handles: IntArray,
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[Ring]:
-        """Every edge with a requested node at either end."""
-        return self._inner.rings(handles, predicates=predicates, direction=direction)
-
-    def nodes(
-        self,
-        entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),
-    ) -> AsyncGenerator[NodeBatch]:
-        """The nodes of some types that meet conditions."""
-        return self._inner.nodes(entity_types, conditions)
-
-    def filters_exactly(self, condition: PropertyCondition) -> bool:
-        """Whether all nodes that `nodes` yields meet a condition given to it."""
-        return self._inner.filters_exactly(condition)
-
-    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
-        """The value of a property of each node."""
-        return await self._inner.property_values(handles, key)
-
-    async def ordered(self, handles: IntArray) -> IntArray:
-        """The handles in the code point order of their ids."""
-        return await self._inner.ordered(handles)
+    find = _forwarded(IntegerGraph.find)
+    prefetch = _forwarded(IntegerGraph.prefetch)
+    ids = _forwarded(IntegerGraph.ids)
+    types = _forwarded(IntegerGraph.types)
+    rings = _forwarded(IntegerGraph.rings)
+    nodes = _forwarded(IntegerGraph.nodes)
+    filters_exactly = _forwarded(IntegerGraph.filters_exactly)
+    property_values = _forwarded(IntegerGraph.property_values)
+    ordered = _forwarded(IntegerGraph.ordered)
 
 
 class Numbering(dict[str, int]):
