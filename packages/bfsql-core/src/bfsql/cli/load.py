@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ _FLAGS = (
 )
 
 _OF_FILE = "[FILE=]TEXT"
+_of_file = partial(click.option, multiple=True, metavar=_OF_FILE)
 """An option that can have another value for a file."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -128,37 +130,13 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     metavar="NAME,NAME,...",
     help="Tables without a header: the names of their columns; implies --no-header.",
 )
-@click.option("--id-column", multiple=True, metavar=_OF_FILE, help="Node tables: the node's id.")
-@click.option(
-    "--type-column", multiple=True, metavar=_OF_FILE, help="Node tables: the node's type."
-)
-@click.option(
-    "--name-column", multiple=True, metavar=_OF_FILE, help="Node tables: the display name."
-)
-@click.option(
-    "--alias-column",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Node tables: other names, separated by | or ;.",
-)
-@click.option(
-    "--subject-column",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Edge tables: the id at which the edge starts.",
-)
-@click.option(
-    "--predicate-column",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Edge tables: the edge's predicate; '' for none.",
-)
-@click.option(
-    "--object-column",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Edge tables: the id at which the edge ends.",
-)
+@_of_file("--id-column", help="Node tables: the node's id.")
+@_of_file("--type-column", help="Node tables: the node's type.")
+@_of_file("--name-column", help="Node tables: the display name.")
+@_of_file("--alias-column", help="Node tables: other names, separated by | or ;.")
+@_of_file("--subject-column", help="Edge tables: the id at which the edge starts.")
+@_of_file("--predicate-column", help="Edge tables: the edge's predicate; '' for none.")
+@_of_file("--object-column", help="Edge tables: the id at which the edge ends.")
 @click.option(
     "--edge-column",
     "edge_columns",
@@ -173,29 +151,15 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     metavar="NAME=TEXT",
     help="Tables: text to put before the ids in a column, or in a file of this name.",
 )
-@click.option(
-    "--subject-type",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Edge tables: type of nodes at the start.",
-)
-@click.option(
-    "--object-type", multiple=True, metavar=_OF_FILE, help="Edge tables: type of nodes at the end."
-)
-@click.option(
+@_of_file("--subject-type", help="Edge tables: type of nodes at the start.")
+@_of_file("--object-type", help="Edge tables: type of nodes at the end.")
+@_of_file(
     "--node-type",
     "--default-type",
     "default_type",
-    multiple=True,
-    metavar=_OF_FILE,
     help="Type of nodes that have none.  [default: Node; owl:Thing if a source is RDF]",
 )
-@click.option(
-    "--default-predicate",
-    multiple=True,
-    metavar=_OF_FILE,
-    help="Predicate of edges that have none.",
-)
+@_of_file("--default-predicate", help="Predicate of edges that have none.")
 @click.option(
     "--prefix",
     "prefixes",
