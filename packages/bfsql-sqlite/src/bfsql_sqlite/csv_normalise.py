@@ -139,7 +139,7 @@ def copy(
 
 def _blocks(table: Table) -> Iterator[str]:
     """The text in whole lines that end in a line feed, after the skipped lines."""
-    with open_text(table.path, table.head.encoding, strict=False) as stream:
+    with open_text(table.path, table.head.encoding) as stream:
         for _ in range(table.head.dialect.skip):
             stream.readline()
         rest = ""

@@ -77,7 +77,7 @@ def open_gml(path: Path, options: SourceOptions, account: SourceAccount) -> Grap
     account.encoding = encoding_of(path, options.encoding)
     reading = _Reading(options, account)
     parser = _Parser(path)
-    with open_text(path, account.encoding, strict=False) as stream:
+    with open_text(path, account.encoding) as stream:
         for token in _tokens(path, iter(partial(stream.readline, _LONGEST), "")):
             block = parser.take(token)
             if block is None:

@@ -65,7 +65,7 @@ def dialect_of(
     Raises:
         SourceError: The named separator is not a single character.
     """
-    with open_text(path, encoding, strict=False) as stream:
+    with open_text(path, encoding) as stream:
         first = stream.readline(_LONGEST)
         if separator is None and (named := _NAMED.match(first)):
             return Dialect(named[1], skip=1)
@@ -161,7 +161,7 @@ class _Rows:
 
     def read(self) -> Iterator[Row]:
         """The rows."""
-        with open_text(self._path, self._encoding, strict=False) as stream:
+        with open_text(self._path, self._encoding) as stream:
             for _ in range(self._dialect.skip):
                 stream.readline(_LONGEST)
                 self._number += 1

@@ -73,19 +73,19 @@ def beginning(path: Path) -> str:
     return head.decode("utf-8-sig" if named == "utf-8" else named, "replace")
 
 
-def open_text(path: Path, encoding: str = "utf-8", *, strict: bool = True) -> io.TextIOWrapper:
+def open_text(path: Path, encoding: str = "utf-8") -> io.TextIOWrapper:
     """The text of a file, without a byte order mark and with unchanged line ends.
+
+    Invalid bytes become lone surrogates, by which a reader recognises the bad line.
 
     Args:
         path: The file.
         encoding: As `encoding_of` returns it.
-        strict: Whether invalid bytes raise UnicodeDecodeError. Otherwise
-            they become lone surrogates, by which a reader recognises the bad line.
     """
     return io.TextIOWrapper(
         open_bytes(path),
         encoding="utf-8-sig" if encoding == "utf-8" else encoding,
-        errors="strict" if strict else "surrogateescape",
+        errors="surrogateescape",
         newline="",
     )
 
