@@ -59,7 +59,7 @@ def test_what_is_lined_up_comes_once_and_then_the_usual(bad_endpoint: BadEndpoin
         assert len(json.loads(get(bad_endpoint))["results"]["bindings"]) == 3
 
 
-def test_it_answers_with_nothing_found_before_it_is_told_anything(
+def test_it_answers_with_nothing_found_before_it_is_reported_anything(
     bad_endpoint: BadEndpoint,
 ) -> None:
     assert json.loads(get(bad_endpoint))["results"]["bindings"] == []

@@ -297,7 +297,7 @@ def films(tmp_path: Path) -> MetaQA:
     return MetaQA(tmp_path)
 
 
-async def test_plans_about_films_leave_out_the_start_and_misses_are_told(films: MetaQA) -> None:
+async def test_plans_about_films_leave_out_the_start_and_misses_are_reported(films: MetaQA) -> None:
     nodes = [record for record in films.records() if isinstance(record, NodeRecord)]
     films_and_more = {"One": "Film", "Two": "Film", "Tom": "Film", "1999": "Year"}
     types = {node.id: node.entity_type for node in nodes}
@@ -393,7 +393,7 @@ def test_each_question_of_ck25_that_is_here_has_a_plan() -> None:
     assert sum(question.kind.name == "rows" for question in questions) == 21
 
 
-def test_a_folder_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_there_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["metaqa", "nowhere"])
     assert "There is no folder nowhere. Fetch metaqa as docs/" in capsys.readouterr().err

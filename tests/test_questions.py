@@ -187,7 +187,7 @@ async def test_a_model_is_given_tools_and_schema_and_its_answer_is_judged(
     assert "trials that test a compound" in report.by_kind([*report.outcomes])
 
 
-async def test_a_model_that_keeps_calling_is_stopped_and_a_wrong_answer_is_told(
+async def test_a_model_that_keeps_calling_is_stopped_and_a_wrong_answer_is_reported(
     side: Side, questions: list[Question]
 ) -> None:
     def script(messages: list[dict[str, Any]], has_tools: bool) -> dict[str, Any]:

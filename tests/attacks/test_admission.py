@@ -56,7 +56,7 @@ async def finished(
     return done
 
 
-async def test_over_mcp_a_model_is_told_when_to_ask_again():
+async def test_over_mcp_a_model_is_reported_when_to_ask_again():
     options = ["--max-calls", "1", "--max-waiting", "0"]
     with served_gate(*options) as (served, gate):
         async with AsyncExitStack() as stack:

@@ -28,7 +28,7 @@ def said(body: bytes, content_type: str = "application/json") -> replies.Reply:
     return replies.Reply(200, body, content_type)
 
 
-async def test_a_server_that_is_not_there_is_told(opened) -> None:
+async def test_a_server_that_is_not_there_is_reported(opened) -> None:
     backend = await opened(f"http://127.0.0.1:{free_port()}", retries=0)
     with pytest.raises(StoreUnavailable, match=r"cannot be reached .* Is it running"):
         await backend.get_node("a")
@@ -131,7 +131,7 @@ async def test_what_is_missing_is_a_key_error(opened, pages) -> None:
     assert await backend.search_entities("\ud800") == []
 
 
-async def test_relations_without_a_route_are_told_from_entities_that_are_not_there(
+async def test_relations_without_a_route_are_distinguished_from_entities_that_are_not_there(
     opened, pages
 ) -> None:
     pages["/entities/a"] = NODE
@@ -139,7 +139,7 @@ async def test_relations_without_a_route_are_told_from_entities_that_are_not_the
         await (await opened()).edges_from("a")
 
 
-async def test_an_api_without_search_is_told(opened, pages) -> None:
+async def test_an_api_without_search_is_reported(opened, pages) -> None:
     with pytest.raises(StoreError, match="search_path"):
         await (await opened()).search_entities("ada")
 
@@ -209,7 +209,7 @@ async def document_with(opened, pages, context: Any, **more: Any) -> str:
     return str(caught.value)
 
 
-async def test_a_context_that_redirects_for_ever_is_told(opened, pages) -> None:
+async def test_a_context_that_redirects_for_ever_is_reported(opened, pages) -> None:
     pages["/context"] = (302, {"location": "/context"}, {})
     assert "redirected more than" in await document_with(opened, pages, "/context")
 
@@ -265,12 +265,12 @@ async def test_a_context_from_a_host_that_is_not_listed_is_not_fetched(opened, p
 
 
 @pytest.mark.parametrize("context", [[], "x", {"@context": "/context"}, {"@context": {"a": 5}}])
-async def test_a_context_that_is_none_is_told(opened, pages, context: Any) -> None:
+async def test_a_context_that_is_none_is_reported(opened, pages, context: Any) -> None:
     pages["/context"] = context
     assert await document_with(opened, pages, "/context")
 
 
-async def test_a_context_that_is_nothing_to_fetch_is_told(opened, pages) -> None:
+async def test_a_context_that_is_nothing_to_fetch_is_reported(opened, pages) -> None:
     for url in ("file:///etc/passwd", "ftp://ex.test/context", "urn:context"):
         assert "cannot be fetched" in await document_with(opened, pages, url)
 

@@ -95,7 +95,7 @@ async def test_an_offset_that_is_ignored_is_an_error(opened, pages) -> None:
         await ends(await opened(offset_param="offset"))
 
 
-async def test_what_the_bound_leaves_out_is_told(opened, pages) -> None:
+async def test_what_the_bound_leaves_out_is_reported(opened, pages) -> None:
     pages[FIRST] = page("b", next="?page=2")
     pages["/entities/a/relations?page=2"] = page("c", next="?page=3")
     backend = await opened(max_pages=2)
@@ -106,7 +106,7 @@ async def test_what_the_bound_leaves_out_is_told(opened, pages) -> None:
     assert "max_pages" in str(omission.reason)
 
 
-async def test_what_the_api_left_out_is_told_again(opened, pages) -> None:
+async def test_what_the_api_left_out_is_reported_again(opened, pages) -> None:
     told = [{"id": "a", "direction": "out", "at_least": 7, "reason": "its row limit"}]
     pages[FIRST] = page("b", omissions=told)
     backend = await opened()

@@ -253,7 +253,7 @@ async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, p
         (302, {"location": "/broken"}, b""),
     ],
 )
-async def test_a_broken_document_of_another_host_is_told_and_ends_no_traversal(
+async def test_a_broken_document_of_another_host_is_reported_and_ends_no_traversal(
     opened, pages, web, page, caplog
 ) -> None:
     caplog.set_level("INFO", "bfsql")
@@ -281,7 +281,7 @@ async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) ->
     assert pages.asked == []
 
 
-async def test_who_cannot_be_asked_for_is_told(opened, pages) -> None:
+async def test_who_cannot_be_asked_for_is_reported(opened, pages) -> None:
     broker(pages)
     pages["/ngsi-ld/v1/attributes"] = (404, {}, {})
     async with open_graph(await opened(profile="ngsi-ld"), hooks=()) as graph:

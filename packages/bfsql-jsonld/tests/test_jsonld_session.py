@@ -103,7 +103,7 @@ async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
     assert "refused (401)" in await told(backend)
 
 
-async def test_a_token_that_is_refused_is_told(opened, pages, web) -> None:
+async def test_a_token_that_is_refused_is_reported(opened, pages, web) -> None:
     pages["/token"] = (400, {}, {"error": "invalid_client", "hint": SECRET})
     backend = await opened(oauth_url=f"{web.url}/token", oauth_client="c", oauth_secret=SECRET)
     assert "did not issue a token: it returned 400 (invalid_client)" in await told(backend)

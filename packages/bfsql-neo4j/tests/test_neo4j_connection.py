@@ -108,7 +108,7 @@ async def test_a_closed_graph_leaves_nothing_on_the_server(
     await until(cypher, running=0)
 
 
-async def test_a_pool_that_is_exhausted_is_told_and_works_again(
+async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
     hub: dict[str, Any], cypher: Any
 ) -> None:
     backend = await Neo4jBackend.create(**hub, pool_size=1, connect_timeout=1.0)
@@ -142,7 +142,7 @@ async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_he
     await backend.close()
 
 
-async def test_what_an_operator_ends_is_told_and_the_next_call_works(
+async def test_what_an_operator_ends_is_reported_and_the_next_call_works(
     hub: dict[str, Any], cypher: Any
 ) -> None:
     backend = await Neo4jBackend.create(**hub)
@@ -204,7 +204,7 @@ async def test_a_server_that_restarts_between_calls_is_not_noticed(
     await backend.close()
 
 
-async def test_a_query_over_its_own_time_is_told_and_the_next_call_works(
+async def test_a_query_over_its_own_time_is_reported_and_the_next_call_works(
     hub: dict[str, Any], cypher: Any
 ) -> None:
     backend = await Neo4jBackend.create(**hub)  # opening may take longer than 1 s on a busy machine

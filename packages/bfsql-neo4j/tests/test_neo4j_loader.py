@@ -233,7 +233,7 @@ async def test_ids_go_where_the_settings_look_for_them(settings, cypher, emptied
     assert ("RANGE", ["Person"], ["name"]) in await index_texts(cypher)
 
 
-async def test_a_label_without_a_place_for_its_ids_is_told_before_anything_is_written(
+async def test_a_label_without_a_place_for_its_ids_is_reported_before_anything_is_written(
     settings, load, cypher
 ) -> None:
     await load(OLD)
@@ -355,7 +355,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(
     assert len(await ids(cypher)) == 3
 
 
-async def test_a_constraint_that_the_graph_breaks_is_told_with_what_is_there(
+async def test_a_constraint_that_the_graph_breaks_is_reported_with_what_is_there(
     load, cypher, emptied
 ) -> None:
     await cypher("CREATE CONSTRAINT one_name FOR (n:B) REQUIRE n.name IS UNIQUE")
@@ -371,7 +371,7 @@ async def test_a_constraint_that_the_graph_breaks_is_told_with_what_is_there(
     assert (await load(twins)).nodes == 2
 
 
-async def test_a_full_disk_is_told(load, cypher, monkeypatch) -> None:
+async def test_a_full_disk_is_reported(load, cypher, monkeypatch) -> None:
     await load(OLD)
     limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
     monkeypatch.setattr("bfsql.loading.statements.PRAGMAS", limit + PRAGMAS)
@@ -411,7 +411,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
 # --- servers that refuse ------------------------------------------------------
 
 
-async def test_a_server_that_is_not_there_is_told() -> None:
+async def test_a_server_that_is_not_there_is_reported() -> None:
     with pytest.raises(StoreUnavailable) as caught:
         await load_graph(Neo4jSettings(uri="bolt://127.0.0.1:9"), OLD)
     assert "Neo4j at bolt://127.0.0.1:9 does not answer" in str(caught.value)
@@ -419,18 +419,18 @@ async def test_a_server_that_is_not_there_is_told() -> None:
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://[::1"])
-async def test_an_address_that_is_none_is_told(uri: str) -> None:
+async def test_an_address_that_is_none_is_reported(uri: str) -> None:
     with pytest.raises(StoreError, match="NEO4J_URI has to look like bolt://localhost:7687"):
         await load_graph(Neo4jSettings(uri=uri), OLD)
 
 
-async def test_a_database_that_is_not_there_is_told(settings) -> None:
+async def test_a_database_that_is_not_there_is_reported(settings) -> None:
     elsewhere = settings.model_copy(update={"database": "nowhere"})
     with pytest.raises(StoreError, match=r"The database 'nowhere' of Neo4j at .* does not exist"):
         await load_graph(elsewhere, OLD)
 
 
-async def test_a_wrong_password_is_told_and_not_shown(guarded_neo4j) -> None:
+async def test_a_wrong_password_is_reported_and_not_shown(guarded_neo4j) -> None:
     settings = Neo4jSettings(uri=guarded_neo4j.uri, username="neo4j", password="wrong-secret")
     with pytest.raises(StoreError) as caught:
         await load_graph(settings, OLD)

@@ -162,7 +162,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
     assert "Searches compare names only, until this is corrected" in caplog.text
 
 
-async def test_a_function_that_fails_at_times_is_told_in_the_answer_s_notes(
+async def test_a_function_that_fails_at_times_is_reported_in_the_answer_s_notes(
     words: Neo4jSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
@@ -186,7 +186,7 @@ async def test_a_function_that_fails_at_times_is_told_in_the_answer_s_notes(
     await backend.close()
 
 
-async def test_a_model_that_wakes_up_with_another_length_is_told_and_names_are_found(
+async def test_a_model_that_wakes_up_with_another_length_is_reported_and_names_are_found(
     words: Neo4jSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     await prepare(words.model_copy(update={"vector_property": "v"}), True)

@@ -74,7 +74,7 @@ async def types(**settings: Any) -> list[str]:
 # --- logins, databases and addresses ------------------------------------------
 
 
-async def test_several_wrong_passwords_are_told_and_then_their_rate(
+async def test_several_wrong_passwords_are_reported_and_then_their_rate(
     guarded_neo4j: Neo4jServer,
 ) -> None:
     asked = {"uri": guarded_neo4j.uri, "search": "contains"}
@@ -110,7 +110,7 @@ async def test_an_address_without_a_scheme_of_bolt_is_told_how_one_looks(uri: st
     assert "bolt://localhost:7687" in str(told)
 
 
-async def test_a_port_that_nobody_listens_on_is_told() -> None:
+async def test_a_port_that_nobody_listens_on_is_reported() -> None:
     told = await refusal(uri=f"bolt://{HOST}:{free_port()}")
     assert isinstance(told, StoreUnavailable)
     assert "Start it, or correct NEO4J_URI" in str(told)
@@ -158,7 +158,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(
 
 
 @pytest.mark.parametrize("scheme", ["bolt", "neo4j", "bolt+ssc"])
-async def test_certificates_that_would_be_of_no_use_are_told(
+async def test_certificates_that_would_be_of_no_use_are_reported(
     secured: dict[str, Any], scheme: str
 ) -> None:
     told = await refusal(**secured | {"uri": secured["uri"].replace("bolt+s", scheme)})
@@ -166,7 +166,7 @@ async def test_certificates_that_would_be_of_no_use_are_told(
     assert f"Write {scheme.partition('+')[0]}+s:// in NEO4J_URI" in str(told)
 
 
-async def test_a_file_that_holds_no_certificate_is_told(
+async def test_a_file_that_holds_no_certificate_is_reported(
     secured: dict[str, Any], tmp_path: Path
 ) -> None:
     for text in (None, "no certificate"):
@@ -177,7 +177,7 @@ async def test_a_file_that_holds_no_certificate_is_told(
         assert f"ca_file ({file}), the certificates to trust, cannot be read" in str(told)
 
 
-async def test_a_server_without_tls_is_told(empty: str) -> None:
+async def test_a_server_without_tls_is_reported(empty: str) -> None:
     told = await refusal(uri=empty.replace("bolt", "bolt+s"))
     assert "does not answer" in str(told) or "could not agree on TLS" in str(told)
 
@@ -185,7 +185,7 @@ async def test_a_server_without_tls_is_told(empty: str) -> None:
 # --- indexes ------------------------------------------------------------------
 
 
-async def test_the_index_that_is_missing_is_told_and_bfsql_index_makes_it(
+async def test_the_index_that_is_missing_is_reported_as_bfsql_index_makes_it(
     empty: str, cypher: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cypher(ONE)
@@ -205,7 +205,7 @@ async def test_a_full_text_index_that_is_chosen_has_to_be_there(empty: str, cyph
     assert "has no full-text index named 'other'. Correct --fulltext-index" in told
 
 
-async def test_an_index_that_is_still_filled_is_waited_for_or_told(
+async def test_an_index_that_is_still_filled_is_waited_for_or_reported(
     empty: str, cypher: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discovery, "OPENING_PATIENCE", 0.0)
@@ -230,7 +230,7 @@ async def test_an_index_that_is_still_filled_is_waited_for_or_told(
     assert "being filled" not in caplog.text
 
 
-async def test_an_index_that_failed_is_told_with_what_drops_it(empty: str, cypher: Any) -> None:
+async def test_an_index_that_failed_is_reported_with_what_drops_it(empty: str, cypher: Any) -> None:
     await cypher("CREATE (:T {entity_id: 'a', name: $long})", long=LONG)
     await cypher(
         "CREATE FULLTEXT INDEX entity_names FOR (n:T) ON EACH [n.name] "

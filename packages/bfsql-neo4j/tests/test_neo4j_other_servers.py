@@ -39,7 +39,7 @@ def spoken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> D
     return dialect
 
 
-async def test_the_dialect_is_told_by_what_a_server_calls_itself() -> None:
+async def test_the_dialect_is_reported_by_what_a_server_calls_itself() -> None:
     assert Dialect.of("Neo4j/5.26.30") == Dialect() == Dialect.of("Neo4j/2026.08.1")
     assert Dialect.of("Neo4j/5.20.0") == Dialect(scoped=False)
     assert not OTHER.procedures

@@ -131,7 +131,7 @@ async def test_a_closed_graph_leaves_nothing_on_the_server(
 
 
 @both_ways
-async def test_a_statement_over_its_time_is_told_and_the_next_one_works(
+async def test_a_statement_over_its_time_is_reported_and_the_next_one_works(
     small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
 ) -> None:
     backend = await small(pooled=pooled, statement_timeout=0.2, pool_size=1)
@@ -156,7 +156,7 @@ async def test_the_time_that_a_call_has_left_ends_its_statement(
     assert await backend.edges_batch(["b"])
 
 
-async def test_a_pool_that_is_exhausted_is_told_and_works_again(
+async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
     small: Open, owner: asyncpg.Connection, busy: Any
 ) -> None:
     backend = await small(pool_size=2, connect_timeout=0.3)
@@ -171,7 +171,7 @@ async def test_a_pool_that_is_exhausted_is_told_and_works_again(
     assert len(await backend.get_nodes_batch(["a", "b"])) == 2
 
 
-async def test_a_server_that_is_full_is_told_and_works_again(
+async def test_a_server_that_is_full_is_reported_and_works_again(
     postgres: PostgresServer, small_records: list[GraphRecord]
 ) -> None:
     async with postgres.database() as database:
@@ -308,7 +308,7 @@ async def test_a_reader_has_no_right_to_write_whatever_it_sets(small: Open, sche
 # --- behind a pooler --------------------------------------------------------
 
 
-async def test_a_pooler_that_nobody_spoke_of_is_told_with_the_setting_that_helps(
+async def test_a_pooler_that_nobody_spoke_of_is_reported_with_the_setting_that_helps(
     pgbouncer: PgBouncer,
     small: Open,
     small_records: list[GraphRecord],

@@ -230,7 +230,7 @@ NODES = ["people: type='Person'", "firms: type='Firm'"]
 EDGES = "jobs: subject=person, object=firm"
 
 
-async def test_two_tables_that_count_from_one_are_told_with_an_example_and_a_cure(
+async def test_two_tables_that_count_from_one_are_reported_with_an_example_and_a_cure(
     owner: asyncpg.Connection, opened: Open, schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await owner.execute(COUNTED)

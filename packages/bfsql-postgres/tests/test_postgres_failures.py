@@ -65,7 +65,7 @@ async def refusal(**settings: object) -> BfsqlError:
 # --- the server -------------------------------------------------------------
 
 
-async def test_a_wrong_password_is_told_without_it(postgres: PostgresServer) -> None:
+async def test_a_wrong_password_is_reported_without_it(postgres: PostgresServer) -> None:
     for password in (SECRET, f"{LOCKED_PASSWORD} "):
         found = await refusal(dsn=postgres.url(user=LOCKED, password=password))
         assert isinstance(found, StoreError)
@@ -74,18 +74,18 @@ async def test_a_wrong_password_is_told_without_it(postgres: PostgresServer) -> 
         assert "DATABASE_URL (or --dsn-file)" in str(found)
 
 
-async def test_a_missing_password_is_told(postgres: PostgresServer) -> None:
+async def test_a_missing_password_is_reported(postgres: PostgresServer) -> None:
     found = await refusal(dsn=postgres.url(user=LOCKED))
     assert "password" in str(found)
     assert "DATABASE_URL (or --dsn-file)" in str(found)
 
 
-async def test_a_role_that_is_not_there_is_told(postgres: PostgresServer) -> None:
+async def test_a_role_that_is_not_there_is_reported(postgres: PostgresServer) -> None:
     found = await refusal(dsn=postgres.url(user="nobody of that name"))
     assert 'role "nobody of that name" does not exist' in str(found)
 
 
-async def test_an_unknown_database_is_told(postgres: PostgresServer) -> None:
+async def test_an_unknown_database_is_reported(postgres: PostgresServer) -> None:
     found = await refusal(dsn=postgres.url("no_such_graph"))
     assert 'has no such database: database "no_such_graph" does not exist' in str(found)
     assert "end of DATABASE_URL" in str(found)
@@ -114,27 +114,27 @@ async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_th
     assert "--connect-timeout" in str(found)
 
 
-async def test_a_port_that_nobody_listens_on_is_told() -> None:
+async def test_a_port_that_nobody_listens_on_is_reported() -> None:
     port = free_port()
     found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{port}/graphs")
     assert isinstance(found, StoreUnavailable)
     assert f"{HOST}:{port}, database graphs cannot be reached: Connection refused" in str(found)
 
 
-async def test_a_host_that_no_name_server_knows_is_told() -> None:
+async def test_a_host_that_no_name_server_knows_is_reported() -> None:
     found = await refusal(dsn=f"postgresql://me:{SECRET}@no-host.invalid/graphs", connect_timeout=9)
     assert isinstance(found, StoreUnavailable)
     assert "no-host.invalid:5432" in str(found)
 
 
-async def test_a_server_that_is_something_else_is_told(service: PlayedService) -> None:
+async def test_a_server_that_is_something_else_is_reported(service: PlayedService) -> None:
     address = service.url.split("//")[1].split("/")[0]
     found = await refusal(dsn=f"postgresql://me:{SECRET}@{address}/graphs")
     assert isinstance(found, StoreError)
     assert address in str(found)
 
 
-async def test_a_server_that_is_too_old_is_told(
+async def test_a_server_that_is_too_old_is_reported(
     graph_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "OLDEST", 99)  # the newest server is now too old
@@ -165,14 +165,14 @@ async def test_a_server_that_is_too_old_is_told(
         f"postgresql://me:%ff{SECRET}%@{HOST}:1/graphs",
     ],
 )
-async def test_a_malformed_address_is_told_without_what_stands_in_it(dsn: str) -> None:
+async def test_a_malformed_address_is_reported_without_what_stands_in_it(dsn: str) -> None:
     found = await refusal(dsn=dsn)
     if "cannot be reached" not in str(found):  # the driver accepts the address
         assert isinstance(found, ConfigurationError)
         assert "Write it as postgresql://user:password@host:port/name" in str(found)
 
 
-async def test_no_address_at_all_is_told() -> None:
+async def test_no_address_at_all_is_reported() -> None:
     found = await refusal()
     assert isinstance(found, ConfigurationError)
     assert "environment variable DATABASE_URL" in str(found)
@@ -193,7 +193,7 @@ async def test_a_schema_without_the_tables_is_told_what_was_looked_for_and_found
     assert "has no schema 'no such schema'" in found
 
 
-async def test_a_table_that_may_not_be_read_is_told_with_the_grant_that_helps(
+async def test_a_table_that_may_not_be_read_is_reported_with_the_grant_that_helps(
     graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
 ) -> None:
     await owner.execute(f"REVOKE SELECT ON relationship FROM {database.reader}")
@@ -206,7 +206,7 @@ async def test_a_table_that_may_not_be_read_is_told_with_the_grant_that_helps(
         assert (await graph.bfs_query(["a"], max_hops=1)).content["edge_count"] == 1
 
 
-async def test_a_schema_that_may_not_be_looked_into_is_told(
+async def test_a_schema_that_may_not_be_looked_into_is_reported(
     graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
 ) -> None:
     await owner.execute(f"REVOKE USAGE ON SCHEMA {schema} FROM {database.reader}")
@@ -217,7 +217,7 @@ async def test_a_schema_that_may_not_be_looked_into_is_told(
 # --- the vectors ------------------------------------------------------------
 
 
-async def test_vectors_of_another_length_are_told(
+async def test_vectors_of_another_length_are_reported(
     graph_in: str, schema: str, service: PlayedService
 ) -> None:
     found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
@@ -227,7 +227,7 @@ async def test_vectors_of_another_length_are_told(
     assert "--embedding" in str(found)
 
 
-async def test_a_service_that_refuses_is_told(
+async def test_a_service_that_refuses_is_reported(
     graph_in: str, schema: str, service: PlayedService
 ) -> None:
     service.says(json_body(401, {"error": {"message": f"Incorrect API key: {SECRET}"}}))

@@ -48,7 +48,9 @@ async def test_a_loaded_graph_lacks_nothing(settings, layout: str) -> None:
     assert await prepare(chosen, apply=False) == []
 
 
-async def test_what_bare_tables_lack_is_told_and_then_made(settings, owner, schema: str) -> None:
+async def test_what_bare_tables_lack_is_reported_and_then_made(
+    settings, owner, schema: str
+) -> None:
     await owner.execute(BARE.format("public.vector(3)"))
     wanted = settings.model_copy(update={"embedding": "module:function"})
     told = await prepare(wanted, apply=False)
@@ -199,7 +201,7 @@ async def test_a_role_that_may_only_read_is_told_whom_to_ask(database, settings,
         await prepare(reader, apply=True)
 
 
-async def test_a_schema_without_a_graph_is_told(settings) -> None:
+async def test_a_schema_without_a_graph_is_reported(settings) -> None:
     with pytest.raises(StoreError, match="has no table 'entity'"):
         await prepare(settings, apply=False)
 

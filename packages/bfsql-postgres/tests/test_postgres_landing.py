@@ -89,7 +89,7 @@ async def test_without_vectors_the_settings_tell_their_length(settings, owner) -
 
 
 @pytest.mark.parametrize("which", ["database", "old_database"])
-async def test_a_vector_is_told_as_any_backend_tells_it(
+async def test_a_vector_is_reported_as_any_backend_tells_it(
     request: pytest.FixtureRequest, which: str
 ) -> None:
     database: Database = request.getfixturevalue(which)

@@ -268,7 +268,7 @@ async def test_tables_of_somebody_else_are_never_replaced(
     assert await relations(owner, schema) == before
 
 
-async def test_a_view_on_the_old_tables_is_told(load, owner) -> None:
+async def test_a_view_on_the_old_tables_is_reported(load, owner) -> None:
     await load(OLD)
     await owner.execute("CREATE VIEW mine AS SELECT entity_id FROM entity")
     with pytest.raises(StoreError, match=r"view .*mine depends on table .*entity.* unchanged"):
@@ -317,7 +317,9 @@ async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
 # --- all or nothing ---------------------------------------------------------
 
 
-async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, load, owner) -> None:
+async def test_a_connection_that_is_lost_is_reported_and_changes_nothing(
+    database, load, owner
+) -> None:
     await load(OLD)
     loop = asyncio.get_running_loop()
 
@@ -423,7 +425,7 @@ async def test_a_load_goes_through_a_pooler(pgbouncer, database, schema: str) ->
     assert (await load_graph(settings, many(3))).nodes == 3
 
 
-async def test_a_role_that_may_not_write_is_told_so(database, settings, schema: str) -> None:
+async def test_a_role_that_may_not_write_is_reported(database, settings, schema: str) -> None:
     reader = settings.model_copy(update={"dsn": PostgresSettings(dsn=database.reader_url).dsn})
     with pytest.raises(StoreError, match="may not write") as caught:
         await load_graph(reader, OLD)
@@ -433,14 +435,14 @@ async def test_a_role_that_may_not_write_is_told_so(database, settings, schema: 
         await load_graph(elsewhere, OLD)
 
 
-async def test_a_read_only_server_is_told(database, settings) -> None:
+async def test_a_read_only_server_is_reported(database, settings) -> None:
     dsn = f"{database.owner_url}?default_transaction_read_only=on"
     only = settings.model_copy(update={"dsn": PostgresSettings(dsn=dsn).dsn})
     with pytest.raises(StoreError, match="read-only"):
         await load_graph(only, OLD)
 
 
-async def test_a_wrong_password_and_a_dead_port_are_told_without_the_password(
+async def test_a_wrong_password_and_a_dead_port_are_reported_without_the_password(
     postgres, settings
 ) -> None:
     for dsn in (

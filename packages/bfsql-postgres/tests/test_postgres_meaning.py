@@ -157,7 +157,7 @@ async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loade
         await backend.close()
 
 
-async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
+async def test_the_index_that_is_reported_is_the_one_that_a_search_uses(
     database: Database, schema: str, owner: asyncpg.Connection, settings: PostgresSettings
 ) -> None:
     from bfsql_postgres.discovery import layout_of
@@ -180,7 +180,7 @@ async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
     assert "Index Scan using entity_embedding_idx" in plan, plan
 
 
-async def test_the_index_that_a_search_by_meaning_lacks_is_told_at_the_start(
+async def test_the_index_that_a_search_by_meaning_lacks_is_reported_at_the_start(
     database: Database, schema: str, settings: PostgresSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     await load_graph(settings, [NodeRecord("a", "T", {"embedding": [0.5] * 64})])

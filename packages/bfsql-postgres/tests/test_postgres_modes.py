@@ -116,7 +116,7 @@ async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(
     assert (await load_graph(settings, bad)).refused == 1
 
 
-async def test_progress_is_told_and_can_end_the_load(settings, owner) -> None:
+async def test_progress_is_reported_and_can_end_the_load(settings, owner) -> None:
     told: list[tuple[str, float | None]] = []
     await load_graph(settings, OLD, LoadOptions(progress=lambda *step: told.append(step)))
     shares = [share for phase, share in told if phase == "merging"]

@@ -99,7 +99,7 @@ async def test_evidence_may_refer_to_a_row_by_the_text_of_its_uuid(
         assert (await backend.provenance_for_node(entity_id, 5))["total"] == 1
 
 
-async def test_tables_with_more_columns_than_an_answer_can_have_are_told(
+async def test_tables_with_more_columns_than_an_answer_can_have_are_reported(
     owner: asyncpg.Connection, opened: Open
 ) -> None:
     columns = ", ".join(f"c{n} int" for n in range(1_000))
@@ -111,7 +111,7 @@ async def test_tables_with_more_columns_than_an_answer_can_have_are_told(
     assert await backend.metadata_for_node("1") == {}
 
 
-async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_told(
+async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_reported(
     old_postgres: PostgresServer,
     old_database: Database,
     old_owner: tuple[asyncpg.Connection, str],
@@ -245,7 +245,7 @@ async def test_functions_that_somebody_else_made_do_not_take_the_place_of_the_se
         await database.run(f"{role} RESET search_path")
 
 
-async def test_a_function_behind_a_view_that_finds_nothing_is_told_with_what_helps(
+async def test_a_function_behind_a_view_that_finds_nothing_is_reported_with_what_helps(
     owner: asyncpg.Connection, opened: Open
 ) -> None:
     await owner.execute("""

@@ -181,7 +181,7 @@ async def test_mentions_are_counted_where_entities_bring_no_count(
 
 
 @pytest.mark.parametrize("kind", ["vector(100)", "float4[]", "float8[]", "json", "jsonb", "text"])
-async def test_an_embedding_is_told_by_its_length_whatever_its_type(
+async def test_an_embedding_is_reported_by_its_length_whatever_its_type(
     owner: asyncpg.Connection, opened: Open, kind: str
 ):
     await owner.execute(SMALLEST + f"ALTER TABLE entity ADD embedding {kind}")
@@ -348,7 +348,7 @@ async def test_65536_ids_are_one_question(small: Open, pooled: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
-async def test_properties_that_are_no_object_are_told_as_they_are(
+async def test_properties_that_are_no_object_are_reported_as_they_are(
     database: Database, schema: str, owner: asyncpg.Connection, kind: str
 ) -> None:
     values = {"array": [1, {"x": None}], "text": "so", "number": 1.5, "truth": True, "none": None}

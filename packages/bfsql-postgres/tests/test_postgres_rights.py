@@ -28,7 +28,7 @@ async def reason(url: str, schema: str) -> str | None:
         await backend.close()
 
 
-async def test_who_may_write_is_told_with_the_right(
+async def test_who_may_write_is_reported_with_the_right(
     database: Database,
     schema: str,
     settings: PostgresSettings,

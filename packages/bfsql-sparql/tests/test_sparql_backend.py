@@ -48,17 +48,17 @@ async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(
         await SparqlBackend().predicates()
 
 
-async def test_nothing_to_serve_is_told() -> None:
+async def test_nothing_to_serve_is_reported() -> None:
     with pytest.raises(ConfigurationError, match=r"--endpoint URL .* --data FILE"):
         await _opened()
 
 
-async def test_two_things_to_serve_are_told() -> None:
+async def test_two_things_to_serve_are_reported() -> None:
     with pytest.raises(ConfigurationError, match=r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"):
         await _opened(endpoint="http://x.test/sparql", data=["a.ttl"])
 
 
-async def test_an_endpoint_that_is_not_there_is_told() -> None:
+async def test_an_endpoint_that_is_not_there_is_reported() -> None:
     address = f"http://127.0.0.1:{free_port()}/sparql"
     with pytest.raises(StoreUnavailable, match=address):
         await _opened(endpoint=address, retries=0)
@@ -70,7 +70,7 @@ async def test_a_web_page_is_no_endpoint(bad_endpoint: BadEndpoint) -> None:
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 
-async def test_what_is_no_answer_is_told(bad_endpoint: BadEndpoint) -> None:
+async def test_what_is_no_answer_is_reported(bad_endpoint: BadEndpoint) -> None:
     bad_endpoint.always(results({}))
     await _opened(endpoint=bad_endpoint.url, retries=0)
     bad_endpoint.always(refused(404, "no such place"))
@@ -81,7 +81,7 @@ async def test_what_is_no_answer_is_told(bad_endpoint: BadEndpoint) -> None:
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 
-async def test_a_login_that_is_missing_or_wrong_is_told(guarded_fuseki: FusekiServer) -> None:
+async def test_a_login_that_is_missing_or_wrong_is_reported(guarded_fuseki: FusekiServer) -> None:
     url = guarded_fuseki.query_url
     with pytest.raises(StoreError, match=url) as nobody:
         await _opened(endpoint=url)
@@ -92,7 +92,7 @@ async def test_a_login_that_is_missing_or_wrong_is_told(guarded_fuseki: FusekiSe
     await _opened(endpoint=url, username=USER, password=PASSWORD)
 
 
-async def test_a_certificate_that_nobody_knows_is_told(bad_tls_endpoint: BadEndpoint) -> None:
+async def test_a_certificate_that_nobody_knows_is_reported(bad_tls_endpoint: BadEndpoint) -> None:
     with pytest.raises(StoreError, match="certificate"):
         await _opened(endpoint=bad_tls_endpoint.url, retries=0)
 

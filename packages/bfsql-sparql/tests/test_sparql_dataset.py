@@ -45,14 +45,14 @@ NUMBER = solutions({"s": {"type": "literal", "value": "3"}})
         {"head": None, "results": None},
     ],
 )
-def test_a_document_that_is_no_results_is_told(decode: Any, document: Any) -> None:
+def test_a_document_that_is_no_results_is_reported(decode: Any, document: Any) -> None:
     with pytest.raises(NoResults, match="not SPARQL results"):
         decode(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("decode", [rows, links, truth])
 @pytest.mark.parametrize("row", [{"s": "plain"}, {"s": {"type": "uri"}}, "s", {"s": 1}, None])
-def test_a_row_that_is_none_is_told(decode: Any, row: Any) -> None:
+def test_a_row_that_is_none_is_reported(decode: Any, row: Any) -> None:
     with pytest.raises(NoResults, match="a row"):
         decode(json.dumps(solutions(row)).encode())
 

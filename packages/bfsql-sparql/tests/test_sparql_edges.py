@@ -132,7 +132,7 @@ async def test_quoted_triples_are_the_metadata_of_their_edges(rdf4j: SparqlServe
         await backend.close()
 
 
-async def test_the_named_graphs_of_an_edge_are_told_where_the_settings_ask(
+async def test_the_named_graphs_of_an_edge_are_reported_where_the_settings_ask(
     sparql_server: SparqlServer,
 ) -> None:
     graphs = [f"{E}g/{number}" for number in (1, 2)]

@@ -87,7 +87,7 @@ async def test_updates_are_not_sent_as_updates(sparql_server: SparqlServer, open
     assert sparql_server.count() == 0
 
 
-async def test_the_row_limit_of_virtuoso_is_told_where_it_cuts(
+async def test_the_row_limit_of_virtuoso_is_reported_where_it_cuts(
     small_virtuoso: VirtuosoServer, opened: Opened
 ) -> None:
     small_virtuoso.clear()
@@ -227,7 +227,7 @@ async def test_closing_ends_an_answer_that_is_coming(
         await asked
 
 
-async def test_no_address_is_told() -> None:
+async def test_no_address_is_reported() -> None:
     with pytest.raises(ConfigurationError, match="set endpoint or SPARQL_ENDPOINT_URL"):
         await Endpoint.open(SparqlSettings())
 
@@ -365,7 +365,7 @@ async def test_a_row_limit_counts_where_it_was_met(
     (refused(415, "Unsupported"), "is not a SPARQL endpoint: it answered 415"),
     (Reply(204, content_type=None), "answered 204, which a SPARQL endpoint does not do"),
 ])  # fmt: skip
-async def test_what_is_no_sparql_endpoint_is_told_from_a_refusal(
+async def test_what_is_no_sparql_endpoint_is_distinguished_from_a_refusal(
     bad_endpoint: BadEndpoint, opened: Opened, said: Reply, sentence: str
 ) -> None:
     endpoint = await opened(bad_endpoint.always(said).url)

@@ -188,7 +188,7 @@ async def test_relative_iris_are_the_file_s_own(serve):
     ]
 
 
-async def test_the_prefixes_of_files_are_told_the_first_file_s_first(serve):
+async def test_the_prefixes_of_files_are_reported_the_first_file_s_first(serve):
     one = "@prefix x: <http://one/> . @prefix s: <http://s/> .\n@prefix y: <http://y/> .\n"
     files = await serve(a__ttl=one, b__rdf=RDF_XML, c__trig="PREFIX x: <http://other/>\n")
     assert list(files.prefixes.items())[:2] == [("x", "http://one/"), ("y", "http://y/")]
@@ -228,7 +228,7 @@ async def test_a_store_of_oxigraph_is_served_alone(serve, tmp_path):
         await serve(tmp_path / "store", a__ttl=TURTLE)
 
 
-async def test_a_broken_store_of_oxigraph_is_told(tmp_path):
+async def test_a_broken_store_of_oxigraph_is_reported(tmp_path):
     (tmp_path / "CURRENT").write_text("nonsense")
     with pytest.raises(StoreError, match="cannot be opened as an Oxigraph store"):
         await Files.open(SparqlSettings(data=[str(tmp_path)]))
@@ -237,12 +237,12 @@ async def test_a_broken_store_of_oxigraph_is_told(tmp_path):
 # --- bad input --------------------------------------------------------------
 
 
-async def test_a_file_that_is_not_there_is_told(serve, tmp_path):
+async def test_a_file_that_is_not_there_is_reported(serve, tmp_path):
     with pytest.raises(StoreError, match=r"absent\.ttl: there is no such file"):
         await serve(tmp_path / "absent.ttl")
 
 
-async def test_a_folder_that_is_no_store_is_told(serve, tmp_path):
+async def test_a_folder_that_is_no_store_is_reported(serve, tmp_path):
     with pytest.raises(StoreError, match="this folder is not an Oxigraph store"):
         await serve(tmp_path)
 
@@ -288,7 +288,7 @@ async def test_a_syntax_error_early_in_a_large_file_is_named(serve, name, capfd)
     assert "Traceback" not in capfd.readouterr().err
 
 
-async def test_text_that_ends_too_early_is_told(serve):
+async def test_text_that_ends_too_early_is_reported(serve):
     with pytest.raises(StoreError, match=r"a\.trig, line \d+: bad syntax"):
         await serve(a__trig=f"<{EX}g> {{ <{EX}a> <{EX}p> <{EX}b> .\n")
     with pytest.raises(StoreError, match=r"b\.ttl, line \d+: bad syntax"):
@@ -314,7 +314,7 @@ async def test_text_that_ends_too_early_is_told(serve):
         ),
     ],
 )
-async def test_a_file_that_cannot_be_read_is_told(serve, name, content, reason):
+async def test_a_file_that_cannot_be_read_is_reported(serve, name, content, reason):
     with pytest.raises(StoreError, match=reason):
         await serve(**{name: content})
 

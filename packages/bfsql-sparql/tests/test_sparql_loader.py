@@ -255,7 +255,7 @@ async def test_virtuoso_without_a_graph_is_told_to_name_one(
         await load_graph(settings, GRAPH)
 
 
-async def test_a_wrong_login_is_told_without_the_password(guarded_fuseki: FusekiServer) -> None:
+async def test_a_wrong_login_is_reported_without_the_password(guarded_fuseki: FusekiServer) -> None:
     url = guarded_fuseki.update_url
     for login in ({}, {"username": "reader", "password": "hunter2"}):
         with pytest.raises(StoreError) as wrong:
@@ -292,7 +292,7 @@ async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> 
     assert "this update removes it: DROP SILENT GRAPH <urn:bfsql:loading:" in said
 
 
-async def test_a_last_step_without_an_answer_is_told_as_that(bad_endpoint: BadEndpoint) -> None:
+async def test_a_last_step_without_an_answer_is_reported_as_that(bad_endpoint: BadEndpoint) -> None:
     bad_endpoint.always(until("MOVE GRAPH", reset()))
     settings = SparqlSettings(update_endpoint=bad_endpoint.url)
     with pytest.raises(

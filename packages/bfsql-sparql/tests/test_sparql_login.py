@@ -61,7 +61,7 @@ async def test_the_scheme_that_an_endpoint_asks_for_is_named(
         await (await opened(bad_endpoint.url, **LOGIN)).reply("ASK {}")
 
 
-async def test_a_digest_that_nobody_can_make_is_told(
+async def test_a_digest_that_nobody_can_make_is_reported(
     bad_endpoint: BadEndpoint, opened: Opened
 ) -> None:
     for asked in ("", ', nonce="n", qop="auth-int"', ', nonce="n", algorithm="ROT13"'):
@@ -116,7 +116,7 @@ async def test_what_the_endpoint_says_never_shows_a_secret(
         ({"timeout_parameter": "Update"}, "'Update' cannot be set as a request parameter"),
     ],
 )
-async def test_settings_that_contradict_each_other_are_told(
+async def test_settings_that_contradict_each_other_are_reported(
     opened: Opened, settings: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=sentence) as caught:
@@ -173,7 +173,7 @@ async def test_the_parameters_of_an_address_are_sent_and_never_shown(
     }
 
 
-async def test_an_endpoint_that_is_not_there_is_told(opened: Opened) -> None:
+async def test_an_endpoint_that_is_not_there_is_reported(opened: Opened) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(
@@ -182,7 +182,7 @@ async def test_an_endpoint_that_is_not_there_is_told(opened: Opened) -> None:
         await (await opened(f"http://127.0.0.1:{port}/sparql")).reply("ASK {}")
 
 
-async def test_a_host_that_does_not_exist_is_told(opened: Opened) -> None:
+async def test_a_host_that_does_not_exist_is_reported(opened: Opened) -> None:
     endpoint = await opened("http://nowhere.invalid/sparql")
     with pytest.raises(StoreUnavailable, match="no such host"):
         await endpoint.reply("ASK {}")
@@ -235,7 +235,7 @@ async def test_a_certificate_of_another_name_is_not_trusted(
         await endpoint.reply("ASK {}")
 
 
-async def test_an_https_address_of_a_plain_server_is_told(
+async def test_an_https_address_of_a_plain_server_is_reported(
     bad_endpoint: BadEndpoint, opened: Opened
 ) -> None:
     endpoint = await opened(bad_endpoint.url.replace("http:", "https:"))
@@ -245,7 +245,7 @@ async def test_an_https_address_of_a_plain_server_is_told(
 
 @pytest.mark.parametrize("setting", ["ca_file", "client_certificate"])
 @pytest.mark.parametrize("text", [None, "no certificate"])
-async def test_a_file_that_is_no_certificate_is_told(
+async def test_a_file_that_is_no_certificate_is_reported(
     opened: Opened, tmp_path: Path, setting: str, text: str | None
 ) -> None:
     path = tmp_path / "x.pem"

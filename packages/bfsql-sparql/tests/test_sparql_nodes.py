@@ -48,7 +48,7 @@ async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve: Ser
     assert list(await backend.metadata_for_nodes_batch([f"<{E}a>", "ex:a"])) == [f"<{E}a>", "ex:a"]
 
 
-async def test_the_most_specific_type_counts_and_the_others_are_told(serve_each: Serve) -> None:
+async def test_the_most_specific_type_counts_and_the_others_are_reported(serve_each: Serve) -> None:
     types = ("Drug", "Chemical", "Substance")
     above = (
         f"<{E}Drug> <{RDFS}subClassOf> <{E}Chemical> .\n"

@@ -141,7 +141,7 @@ async def test_a_connection_that_broke_off_is_made_again_at_once(
     assert times[-1] - times[1] < 30
 
 
-async def test_a_connection_that_always_breaks_off_is_told(
+async def test_a_connection_that_always_breaks_off_is_reported(
     bad_endpoint: BadEndpoint, opened: Opened
 ) -> None:
     endpoint = await opened(bad_endpoint.always(reset()).url)
@@ -175,7 +175,7 @@ async def test_requests_carry_the_id_of_the_call(bad_endpoint: BadEndpoint, open
     assert ids == ["one-1", None]
 
 
-async def test_an_endpoint_that_takes_updates_is_told(
+async def test_an_endpoint_that_takes_updates_is_reported(
     oxigraph: OxigraphServer, bad_endpoint: BadEndpoint
 ) -> None:
     async def reason(**settings: str) -> str | None:

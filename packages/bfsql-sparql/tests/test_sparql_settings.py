@@ -106,7 +106,7 @@ def test_a_file_holds_more_presets(tmp_path: Path) -> None:
     assert mirror.search == "auto"
 
 
-def test_an_unknown_preset_is_told_with_the_known_ones() -> None:
+def test_an_unknown_preset_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ConfigurationError, match=r"'dbpdia'; the presets are: chembl, dbpedia"):
         with_preset(SparqlSettings(preset="dbpdia"))
 
@@ -121,7 +121,7 @@ def test_an_unknown_preset_is_told_with_the_known_ones() -> None:
         ('ours = "http://x.test"\n', "no preset named 'ours'"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_reported(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "more.toml"
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=said):

@@ -228,7 +228,7 @@ async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path: Path, phas
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     table, file = tmp_path / "t.csv", tmp_path / "graph.db"
     table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(100_000)))
@@ -254,7 +254,7 @@ main()
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def test_a_disk_that_is_full_when_duckdb_spills_is_told_and_leaves_the_old_file(
+def test_a_disk_that_is_full_when_duckdb_spills_is_reported_and_leaves_the_old_file(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
@@ -324,7 +324,7 @@ def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -
     assert none == []
 
 
-def test_memory_that_does_not_suffice_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_memory_that_does_not_suffice_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
     table, file = tmp_path / "t.jsonl", tmp_path / "graph.db"
     table.write_text('{"id": "a"}\n')
     file.touch()

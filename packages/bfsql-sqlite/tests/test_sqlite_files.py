@@ -35,43 +35,43 @@ async def graph(load, file: Path) -> Path:
     return file
 
 
-async def test_a_missing_file_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported_with_the_command_that_makes_one(tmp_path: Path) -> None:
     sentence = await refusal(tmp_path / "nowhere" / "graph.db")
     assert "There is no graph at" in sentence
     assert "bfsql load SOURCE --path" in sentence
     assert not (tmp_path / "nowhere").exists()
 
 
-async def test_a_folder_is_told(tmp_path: Path) -> None:
+async def test_a_folder_is_reported(tmp_path: Path) -> None:
     assert "is a folder" in await refusal(tmp_path)
 
 
-async def test_a_file_under_a_file_is_told(graph: Path) -> None:
+async def test_a_file_under_a_file_is_reported(graph: Path) -> None:
     assert "cannot be read" in await refusal(graph / "graph.db")
 
 
-async def test_a_name_with_a_nul_is_told() -> None:
+async def test_a_name_with_a_nul_is_reported() -> None:
     assert "cannot be read" in await refusal(Path("graph\0.db"))
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"id,name\n1,Meg Ryan\n", b"SQLite format 3\0", bytes(5000)]
 )
-async def test_a_file_of_another_kind_is_told(file: Path, content: bytes) -> None:
+async def test_a_file_of_another_kind_is_reported(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     sentence = await refusal(file)
     assert "is empty" in sentence if not content else "is not an SQLite file" in sentence
     assert file.read_bytes() == content
 
 
-async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
+async def test_an_sqlite_file_of_somebody_else_is_reported(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE node (id)")
     assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
 @pytest.mark.parametrize(("layout", "found"), [(5, "reads layouts up to 4"), (2, "older than 3")])
-async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found: str) -> None:
+async def test_a_file_of_another_layout_is_reported(graph: Path, layout: int, found: str) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
     sentence = await refusal(graph)
@@ -79,12 +79,12 @@ async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found:
     assert f"bfsql load SOURCE --path {graph} --replace" in sentence
 
 
-async def test_a_file_that_is_half_there_is_told(graph: Path) -> None:
+async def test_a_file_that_is_half_there_is_reported(graph: Path) -> None:
     os.truncate(graph, graph.stat().st_size // 2)
     assert "is incomplete" in await refusal(graph)
 
 
-async def test_a_file_whose_load_never_ended_is_told(graph: Path) -> None:
+async def test_a_file_whose_load_never_ended_is_reported(graph: Path) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute("DELETE FROM meta WHERE key = 'load'")
         connection.commit()
@@ -92,7 +92,7 @@ async def test_a_file_whose_load_never_ended_is_told(graph: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [100, 4096])
-async def test_a_file_with_overwritten_pages_is_told(graph: Path, start: int) -> None:
+async def test_a_file_with_overwritten_pages_is_reported(graph: Path, start: int) -> None:
     content = bytearray(graph.read_bytes())
     content[start : start + 40_000] = b"\xff" * len(content[start : start + 40_000])
     graph.write_bytes(content)
@@ -109,12 +109,12 @@ def damage(graph: Path, table: str) -> None:
     graph.write_bytes(content)
 
 
-async def test_damage_that_shows_at_the_first_question_is_told(graph: Path) -> None:
+async def test_damage_that_shows_at_the_first_question_is_reported(graph: Path) -> None:
     damage(graph, "type")
     assert "damaged" in await refusal(graph)
 
 
-async def test_damage_that_shows_later_is_told_then_and_is_no_empty_answer(graph: Path) -> None:
+async def test_damage_that_shows_later_is_reported_then_and_is_no_empty_answer(graph: Path) -> None:
     damage(graph, "entries")
     backend = await SqliteBackend.create(path=graph)
     try:
@@ -125,7 +125,7 @@ async def test_damage_that_shows_later_is_told_then_and_is_no_empty_answer(graph
         await backend.close()
 
 
-async def test_an_unreadable_file_is_told(graph: Path, as_nobody: None) -> None:
+async def test_an_unreadable_file_is_reported(graph: Path, as_nobody: None) -> None:
     graph.chmod(0)
     assert "cannot be read" in await refusal(graph)
 

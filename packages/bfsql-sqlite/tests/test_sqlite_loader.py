@@ -83,7 +83,7 @@ async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["replace", "append"])
-async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(
+async def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(
     load, file: Path, mode: str
 ) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
@@ -152,7 +152,7 @@ async def test_an_empty_file_is_filled(load, file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["no folder/graph.db", "", "a\0b"])
-async def test_a_place_where_no_file_can_be_is_told(tmp_path: Path, name: str) -> None:
+async def test_a_place_where_no_file_can_be_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(StoreError) as caught:
         await load_graph(SqliteSettings(path=tmp_path / name), OLD)
     assert str(tmp_path) in str(caught.value)

@@ -92,7 +92,7 @@ async def test_a_rule_that_nobody_gives_a_way_to_is_not_tried():
         raise_outcome(finding)
 
 
-async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
+async def test_a_store_that_is_gone_is_distinguished_from_a_broken_backend():
     finding = await judge(RULES["own-identity"], trial_of(Gone))
     assert finding.outcome == "unreachable"
     assert not report.passed([finding])

@@ -177,7 +177,7 @@ def test_keys_are_sorted_at_every_level_as_they_go_out():
         ({None: 1, (1, 2): 2, True: 3}, {"(1, 2)": 2, "None": 1, "True": 3}),
     ],
 )
-def test_keys_that_become_the_same_text_are_told_apart(metadata, wanted):
+def test_keys_that_become_the_same_text_are_distinguished(metadata, wanted):
     made = clean_metadata(metadata)
     assert sorted(made.values()) == sorted(metadata.values()), "nothing is lost"
     assert set(made) == set(wanted)

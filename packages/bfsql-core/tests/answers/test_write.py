@@ -65,7 +65,7 @@ def test_lists_in_notes_name_a_few_and_count_the_rest():
     assert (counted(0, "node"), counted(1, "node")) == ("0 nodes", "1 node")
 
 
-def test_what_the_backend_left_out_is_told_with_its_reason_and_no_hidden_text():
+def test_what_the_backend_left_out_is_reported_with_its_reason_and_no_hidden_text():
     [note] = omissions([Omission("a\u202e", "in", 7, "the endpoint's\x00 limit")])
     assert note.startswith('At least 7 incoming edges of "a\\u202e" are missing (the endpoint\'s')
     assert note.isprintable()

@@ -196,7 +196,7 @@ class Writable(Store):
         return "The role may write."
 
 
-async def test_an_account_that_may_write_is_told_or_refused(
+async def test_an_account_that_may_write_is_reported_or_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bfsql.open_graph(Writable([]), require_read_only=False):

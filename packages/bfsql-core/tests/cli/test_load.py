@@ -29,7 +29,7 @@ CANNOT_APPEND = (
 )
 
 
-def test_files_become_a_graph_and_refused_lines_are_told(run: Run, folder: Path) -> None:
+def test_files_become_a_graph_and_refused_lines_are_reported(run: Run, folder: Path) -> None:
     done = run("load", "nodes.csv", "edges.csv", "--path", "films.json")
     assert done.exit_code == 1
     assert re.search("^nodes.csv .*: 4 nodes; 1 line refused.$", done.stdout, re.MULTILINE)
@@ -188,7 +188,7 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
 
 
 @pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_what_a_terminated_load_has_left_is_told(
+def test_what_a_terminated_load_has_left_is_reported(
     folder: Path, environment: dict[str, str], told: str
 ) -> None:
     code = (

@@ -87,7 +87,7 @@ async def test_what_an_answer_cannot_be_sorted_by_is_an_error(sort_by, why):
             await graph.bfs_query("n0", 1, sort_by=sort_by)
 
 
-async def test_spellings_of_an_order_are_taken_and_a_property_that_nothing_has_is_told():
+async def test_spellings_of_an_order_are_taken_and_a_property_that_nothing_has_is_reported():
     nodes = [NodeRecord(f"n{i}", "T", {"year": i}) for i in range(3)]
     edges = [EdgeRecord("n0", "e", n.id) for n in nodes]
     async with open_graph(MemoryBackend([*nodes, *edges])) as graph:

@@ -122,7 +122,7 @@ async def test_errors_are_recorded_with_their_sentence(
     assert replay.read(file)["calls"] == [line]
 
 
-async def test_calls_without_a_session_are_told_apart_by_run_and_caller(file: Path) -> None:
+async def test_calls_without_a_session_are_distinguished_by_run_and_caller(file: Path) -> None:
     for _ in range(2):
         async with open_graph(MemoryBackend(RECORDS), observers=[Recorder(file)]) as graph:
             for subject in ("ada", "bob", "ada"):

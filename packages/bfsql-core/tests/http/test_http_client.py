@@ -150,7 +150,7 @@ async def test_an_error_may_be_read_in_part_where_that_is_enough(
         (text("no gzip", content_encoding="gzip"), Failure.INCOMPLETE),
     ],
 )
-async def test_a_connection_that_breaks_off_is_told_from_a_body_that_does(
+async def test_a_connection_that_breaks_off_is_distinguished_from_a_body_that_does(
     bad_endpoint: BadEndpoint, client: Made, reply: replies.Reply, kind: Failure
 ) -> None:
     found = await failure(client(), bad_endpoint.then(reply).url)
@@ -159,7 +159,7 @@ async def test_a_connection_that_breaks_off_is_told_from_a_body_that_does(
     assert "Error" in found.detail
 
 
-async def test_no_listener_no_host_and_no_answer_are_told_apart(client: Made) -> None:
+async def test_no_listener_no_host_and_no_answer_are_distinguished(client: Made) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     found = await failure(client(), f"http://127.0.0.1:{port}/")
@@ -195,14 +195,14 @@ async def test_a_server_is_trusted_when_its_authority_is_named(
     assert (await failure(trusting, bad_tls_endpoint.elsewhere)).kind is Failure.UNTRUSTED
 
 
-async def test_tls_with_a_plain_server_is_told(bad_endpoint: BadEndpoint, client: Made) -> None:
+async def test_tls_with_a_plain_server_is_reported(bad_endpoint: BadEndpoint, client: Made) -> None:
     found = await failure(client(), bad_endpoint.url.replace("http:", "https:"))
     assert found.kind is Failure.NO_TLS
 
 
 @pytest.mark.parametrize("setting", ["ca_file", "client_certificate"])
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_a_file_that_is_no_certificate_is_told(
+def test_a_file_that_is_no_certificate_is_reported(
     tmp_path: Path, setting: str, content: str | None
 ) -> None:
     path = tmp_path / "x.pem"
@@ -329,7 +329,7 @@ async def test_a_token_is_fetched_once_and_again_after_it_was_refused(
         (text('{"access_token": "a\\nb"}'), 200, ""),
     ],
 )
-async def test_a_token_that_is_not_given_is_told(
+async def test_a_token_that_is_not_given_is_reported(
     bad_endpoint: BadEndpoint, client: Made, answer: replies.Reply, status: int, code: str
 ) -> None:
     tokens(bad_endpoint, answer)

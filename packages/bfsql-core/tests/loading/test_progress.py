@@ -12,7 +12,7 @@ from bfsql_test_support.backends import toy
 ROWS = "source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(20 * EVERY))
 
 
-async def test_reading_is_told_as_a_share_of_the_bytes_on_disk(tmp_path: Path) -> None:
+async def test_reading_is_reported_as_a_share_of_the_bytes_on_disk(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(ROWS, encoding="utf-8")
     with gzip.open(tmp_path / "b.csv.gz", "wt", encoding="utf-8") as packed:
         packed.write(ROWS)

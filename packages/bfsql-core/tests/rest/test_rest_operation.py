@@ -84,7 +84,7 @@ async def test_a_client_that_leaves_stops_its_store_queries(
         (RuntimeError("db.internal:5432 broke"), 500, "GET /entities/{id}/relations failed"),
     ],
 )
-async def test_a_broken_store_is_told_without_its_internals(  # noqa: PLR0917
+async def test_a_broken_store_is_reported_without_its_internals(  # noqa: PLR0917
     served: Served,
     records: list[GraphRecord],
     caplog: pytest.LogCaptureFixture,

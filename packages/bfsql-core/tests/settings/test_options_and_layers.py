@@ -110,7 +110,7 @@ def test_variables_are_those_of_the_annotation_after_the_prefixed_one() -> None:
     )
 
 
-def test_later_layers_win_and_origins_are_told() -> None:
+def test_later_layers_win_and_origins_are_reported() -> None:
     table = {"uri": "table", "tries": 4, "user": "table", "loud": True}
     environment = {"SHOP_USER": "environment", "SHOP_TOKEN": "", "UNRELATED": "x"}
     found = resolve(
@@ -243,6 +243,6 @@ def test_no_sentence_shows_a_secret() -> None:
     assert "xyzzy" not in str(caught.value)
 
 
-def test_another_constraint_is_told_in_the_models_words() -> None:
+def test_another_constraint_is_reported_in_the_models_words() -> None:
     with pytest.raises(ConfigurationError, match=r"--name is 'a': .*at least 2 characters"):
         resolve(Checked, options={"token": "long enough", "name": "a"})

@@ -120,7 +120,7 @@ async def test_a_backend_that_gives_more_evidence_than_asked_for_is_cut(over):
     assert document["notes"] == ["provenance: the first 20 of 30 items."]
 
 
-async def test_what_a_backend_leaves_out_is_told_by_every_tool(over):
+async def test_what_a_backend_leaves_out_is_reported_by_every_tool(over):
     class Limited(MemoryBackend):
         async def get_nodes_batch(self, ids):
             call.omitted(Omission("a", "in", 7))

@@ -65,7 +65,7 @@ async def test_keys_that_traversals_strip_are_not_shown():
     assert document["properties"]["follows"] == ["text_span: ..."]
 
 
-async def test_a_property_of_a_predicate_that_is_called_like_a_type_is_told_apart():
+async def test_a_property_of_a_predicate_that_is_called_like_a_type_is_distinguished():
     records = [NodeRecord("a", "x", {"k": 1}), EdgeRecord("a", "x", "a", {"l": 2})]
     document = await schema_of(MemoryBackend(records))
     assert document["properties"] == {"x": ["k: 1"], "-x->": ["l: 2"]}

@@ -159,7 +159,7 @@ class UserFilesSuite:
         assert "the graph would have no node" in wrong.stderr
         assert held() == old
 
-    def test_another_encoding_is_told_and_can_be_named(
+    def test_another_encoding_is_reported_and_can_be_named(
         self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
     ) -> None:
         Path("latin.csv").write_bytes("id,type\na,Café\n".encode("latin-1"))
