@@ -56,5 +56,5 @@ class Audit:
 class _File(RotatingFileHandler):
     """A file that says when it cannot be written, so that core can report it."""
 
-    def handleError(self, record: logging.LogRecord) -> NoReturn:  # noqa: ARG002, N802
+    def handleError(self, record: logging.LogRecord) -> NoReturn:  # noqa: N802
         raise  # noqa: PLE0704 - logging calls this where it has caught the error

@@ -63,7 +63,7 @@ class NetworkxBackend(GraphDbInterface):
         self,
         *,
         entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - core compares them
+        conditions: Sequence[PropertyCondition] = (),  # core compares them
     ) -> AsyncGenerator[list[Node]]:
         """The entities of some types; core compares the conditions."""
         yield [

@@ -125,7 +125,7 @@ class RedisBackend(BatchGraphDb):
     async def metadata_for_nodes_batch(
         self,
         ids: Sequence[str],
-        keys: Collection[str] | None = None,  # noqa: ARG002 - all of it is one value
+        keys: Collection[str] | None = None,  # all of it is one value
     ) -> dict[str, Metadata]:
         """Metadata by id."""
         return await self._metadata("metadata", {i: text(i) for i in ids})
@@ -133,7 +133,7 @@ class RedisBackend(BatchGraphDb):
     async def metadata_for_edges_batch(
         self,
         edges: Collection[Triple],
-        keys: Collection[str] | None = None,  # noqa: ARG002
+        keys: Collection[str] | None = None,
     ) -> dict[Triple, Metadata]:
         """Metadata by edge."""
         return await self._metadata("edges", {edge: member(edge) for edge in edges})

@@ -41,7 +41,7 @@ def is_sparse(count: int, size: int) -> bool:
     # In a graph of 10,000,000 nodes, 12 handles are found by a table in 3 ms and by a search in
     # 16 us, where a whole small answer takes 1 ms. In one of 200,000 nodes, 20,000 handles are
     # found by a table in 0.6 ms and by a search in 1.6 ms.
-    return size > 65_536 and count * 1_000 < size  # noqa: PLR2004 - explained above
+    return size > 65_536 and count * 1_000 < size
 
 
 def grown(array: npt.NDArray[Item], size: int) -> npt.NDArray[Item]:
@@ -229,7 +229,7 @@ def distinct(ring: Ring, size: int) -> Ring:
         ring: Edges in any order.
         size: An upper bound that exceeds every handle.
     """
-    if len(ring.subjects) < 2:  # noqa: PLR2004 - nothing to compare
+    if len(ring.subjects) < 2:  # nothing to compare
         return ring
     bits = _key_bits(ring, size)
     if bits is None:
@@ -263,7 +263,7 @@ def _key_bits(ring: Ring, size: int) -> tuple[int, int] | None:
     """The bits of a node and of a predicate in a key; None if a key would have more than 63."""
     node = max(1, (size - 1).bit_length())
     predicate = int(ring.predicates.max(initial=0)).bit_length()
-    return (node, predicate) if 2 * node + predicate < 64 else None  # noqa: PLR2004
+    return (node, predicate) if 2 * node + predicate < 64 else None
 
 
 def _keys(ring: Ring, node: int, predicate: int) -> LongArray:

@@ -132,7 +132,7 @@ class NodeSet:
     def _distinct(self) -> tuple[IntArray, IntArray]:
         handles = np.concatenate([NO_NODES, *(place.handles for place in self.places)])
         types = np.concatenate([NO_NODES, *(place.types for place in self.places)])
-        if len(self.places) < 2 or self.is_named:  # noqa: PLR2004 - each node once already
+        if len(self.places) < 2 or self.is_named:  # each node once already
             return handles, types
         _, first = np.unique(handles, return_index=True)
         first.sort()
@@ -226,8 +226,8 @@ class IntegerGraph(ABC):
 
     def nodes(
         self,
-        entity_types: Collection[str] | None = None,  # noqa: ARG002 - for stores that list nodes
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - for stores that list nodes
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[NodeBatch]:
         """The nodes of some types that meet conditions, each once, in any order.
 
@@ -244,11 +244,11 @@ class IntegerGraph(ABC):
         """
         raise EntitiesNotListed
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether all nodes that `nodes` yields meet a condition given to it."""
         return False
 
-    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:  # noqa: ARG002
+    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
         """The value of a property of each node, None for a node without it (`asking-2.md` 11).
 
         None in place of the list if the store has no column for all of them, so that core reads

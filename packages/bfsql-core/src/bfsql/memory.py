@@ -86,7 +86,7 @@ class MemoryBackend(GraphDbInterface):
         among = [i for i in self._types if not types or self._types[i] in types]
         found = self._matching(wanted, among, errors=False)
         is_exact = any(match.kind in EXACT for match in found.values())
-        if not is_exact and len(found) < 5:  # noqa: PLR2004 - more matches are enough
+        if not is_exact and len(found) < 5:  # more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
         if not found and wanted.telling_words:
             shared = {i: wanted.shared_words(*self._labels(i)) for i in among}
@@ -163,7 +163,7 @@ class MemoryBackend(GraphDbInterface):
             and all(one.holds(self._node_metadata[i]) for one in conditions)
         ]
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: every condition is compared."""
         return True
 

@@ -30,7 +30,7 @@ async def discover(client: Client) -> GraphSchema:
     type_property = None if settings.type_property == LABEL else settings.type_property
     bare = GraphSchema(id_property, type_property)
     rows = await client.rows(queries.identified(bare, queries.source().V().limit(SAMPLE)))
-    values = [row[2] for row in rows if len(row) > 2]  # noqa: PLR2004 - own id and type
+    values = [row[2] for row in rows if len(row) > 2]  # own id and type
     numbers = [row[0] for row in rows[:1] if kind_of(row[0]) == "number"]
     as_long = queries.with_own_ids(bare, numbers).count()
     index = await janusgraph(client)

@@ -72,7 +72,7 @@ class _Ring:
     def add(self, row: Sequence[Any]) -> None:
         """Add a row of `queries.ring`."""
         own, kind = row[0], str(row[1])
-        if len(row) < 4 or not isinstance(row[2], dict):  # noqa: PLR2004 - a far end has three at most
+        if len(row) < 4 or not isinstance(row[2], dict):  # the row of an end has at most three
             far = self._far[own] = (self._schema.entity_id(own, row[2:]), kind)
             self.edges += [_edge(far, *one) for one in self.waiting.pop(own, ())]
             return

@@ -165,7 +165,7 @@ class JsonLdBackend(GraphDbInterface):
         """Whether the schema, as it was last read, names a route that lists entities."""
         return self._schema.latest.entities is not None
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: the other server compares it, or if a URL cannot contain it, this backend."""
         return True
 

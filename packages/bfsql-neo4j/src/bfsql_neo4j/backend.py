@@ -232,7 +232,7 @@ class Neo4jBackend(BatchGraphDb):
                 new = tuple.__new__
                 yield [new(Node, (i, entity_type, NO_METADATA)) for i in met]
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: what the server cannot decide, the backend compares."""
         return True
 

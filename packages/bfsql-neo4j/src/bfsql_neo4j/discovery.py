@@ -195,7 +195,7 @@ class SchemaMonitor:
         if not shared:
             return schema
         others = sum(shared.values()) - len(shared)
-        if others > 10_000:  # noqa: PLR2004 - every statement has their element ids
+        if others > 10_000:  # every statement has their element ids
             raise StoreError(_too_many(self._settings, shared))
         bearers = await self._reader.one(
             queries.bearers(schema), ids=list(shared), **schema.parameters

@@ -415,7 +415,7 @@ async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
     This is not an error, since two tables may describe the same things. Checking some ids of each
     table finds tables that both count from 1.
     """
-    if len(layout.nodes) < 2 or layout.ids:  # noqa: PLR2004 - one table shares with none
+    if len(layout.nodes) < 2 or layout.ids:  # one table shares with none
         return ""
     try:
         rows = await pool.fetch(queries.shared_ids(layout), seconds=SECONDS)

@@ -162,7 +162,7 @@ class _Mapping:
         """
         ends = {name for one in table.references for name in one.columns}
         return (
-            len(table.references) == 2  # noqa: PLR2004 - the ends of an edge
+            len(table.references) == 2  # the ends of an edge
             and all(self._end_columns(table.path, one) for one in table.references)
             and (
                 not (keys := self.catalogue.relations[table.path].keys)

@@ -188,7 +188,7 @@ class Table(BaseModel, frozen=True, extra="forbid"):
     def path(self) -> tuple[str | None, str]:
         """Schema, or None where the setting `schema` applies, and name."""
         parts = [_unquoted(part) for part in re.findall(_NAME_PART, self.table)]
-        return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])  # noqa: PLR2004
+        return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])
 
 
 class NodeTable(Table, frozen=True):

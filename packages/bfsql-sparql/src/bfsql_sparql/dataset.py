@@ -144,7 +144,7 @@ class Dataset(ABC):
         except (Refused, TooSlow, NoResults):
             return None
 
-    async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
+    async def description(self, seconds: float) -> bytes | None:
         """The description that the store publishes beside its data, as Turtle, if there is one."""
         return None
 

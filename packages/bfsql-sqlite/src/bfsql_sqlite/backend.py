@@ -159,7 +159,7 @@ class SqliteBackend(BatchGraphDb):
                     types = map(self._schema.types.__getitem__, batch.types[part].tolist())
                     yield list(map(Node, ids, types))
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: every condition is judged."""
         return True
 

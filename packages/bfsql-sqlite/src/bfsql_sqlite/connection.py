@@ -95,7 +95,7 @@ def read_header(path: Path) -> Header | None:
     """
     with path.open("rb") as file:
         head = file.read(100)
-    if len(head) < 100 or not head.startswith(_MAGIC):  # noqa: PLR2004 - the format's
+    if len(head) < 100 or not head.startswith(_MAGIC):  # the size of SQLite's header
         return None
     page = int.from_bytes(head[16:18], "big")
     pages = int.from_bytes(head[28:32], "big")

@@ -162,7 +162,7 @@ class SqliteIntegerGraph(IntegerGraph):
             return [None] * len(handles) if self._schema.properties.are_all else None
         return await self._pool.run(partial(values_of, column, handles), len(handles))
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: `nodes` judges every condition."""
         return True
 

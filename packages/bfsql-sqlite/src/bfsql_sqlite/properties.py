@@ -311,7 +311,7 @@ def _beginnings(characters: npt.NDArray[np.uint8], text: bytes) -> BoolArray:
     np.equal(characters[:length], text[0], out=may_begin)
     if len(text) > 1:
         may_begin &= characters[1 : length + 1] == text[1]
-    if len(text) > 2:  # noqa: PLR2004 - most places are ruled out by two characters
+    if len(text) > 2:  # most places are ruled out by two characters
         found = np.flatnonzero(may_begin)
         may_begin[:] = False
         for place, character in enumerate(text[2:], 2):

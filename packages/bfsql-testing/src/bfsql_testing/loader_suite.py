@@ -296,7 +296,7 @@ class LoaderSuite:
         report = await load([*_HARD.values(), NodeRecord("fine", "thing")])
         told = [str(refusal) for refusal in report.refusals]
         assert report.refused == len(told)
-        assert all(text.isascii() and len(text) < 700 for text in told)  # noqa: PLR2004
+        assert all(text.isascii() and len(text) < 700 for text in told)
         refused = {start for start in _HARD if any(start in text for text in told)}
         loaded = [record for start, record in _HARD.items() if start not in refused]
         assert len(_HARD) - len(loaded) == report.refused
@@ -392,7 +392,7 @@ class LoaderSuite:
 
         await cancel(load, then_merge)
         assert await contents() == before
-        assert (await load(many(2))).nodes == 2  # noqa: PLR2004
+        assert (await load(many(2))).nodes == 2
 
     async def test_an_interrupt_from_the_keyboard_changes_nothing(
         self, load: Load, settings: Any, contents: Contents, before: Any
@@ -403,9 +403,9 @@ class LoaderSuite:
         )
         given = pickle.dumps((self.plugin.load, settings))
         await asyncio.wait_for(process.communicate(given), 60)
-        assert process.returncode == 7  # noqa: PLR2004 - as the script says
+        assert process.returncode == 7  # as the script says
         assert await contents() == before
-        assert (await load(many(2))).nodes == 2  # noqa: PLR2004
+        assert (await load(many(2))).nodes == 2
 
     async def test_readers_have_the_old_graph_until_the_new_one_is_read(
         self, load: Load, settings: Any
@@ -426,10 +426,10 @@ class LoaderSuite:
             def meanwhile() -> Iterator[GraphRecord]:
                 yield from many(3)
                 for read in (number(earlier), number_when_opened()):
-                    assert asyncio.run_coroutine_threadsafe(read, loop).result(30) == 5  # noqa: PLR2004
+                    assert asyncio.run_coroutine_threadsafe(read, loop).result(30) == 5
 
             await load(meanwhile())
-        assert await number_when_opened() == 3  # noqa: PLR2004
+        assert await number_when_opened() == 3
 
     async def test_two_loads_at_once_do_not_mix(self, load: Load, settings: Any) -> None:
         """A loader may refuse one while another is under way; one of them remains whole."""

@@ -94,17 +94,17 @@ class BackendSuite:
         """Like `backend_with`, but the backend has to leave out edges of a node with 200."""
         raise AssertionError(f"omitting_with is not defined: {len(records)}")
 
-    def queries_of(self, backend: Any) -> Sequence[str] | None:  # noqa: ARG002
+    def queries_of(self, backend: Any) -> Sequence[str] | None:
         """The query texts that the backend has sent so far; None if they cannot be observed."""
         return None
 
-    def round_trips_of(self, backend: Any) -> int | None:  # noqa: ARG002
+    def round_trips_of(self, backend: Any) -> int | None:
         """The number of round trips so far; None if they cannot be counted."""
         return None
 
     def store_gone(
         self,
-        backend: Any,  # noqa: ARG002 - for those who override it
+        backend: Any,
     ) -> AbstractAsyncContextManager[None] | None:
         """A context in which the store is unreachable; None if that cannot be arranged."""
         return None

@@ -192,8 +192,8 @@ class GraphDbInterface(ABC):
     def nodes_stream(
         self,
         *,
-        entity_types: Collection[str] | None = None,  # noqa: ARG002 - for backends
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - for backends
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types, in batches of some thousand (`asking-2.md` 11).
 
@@ -227,7 +227,7 @@ class GraphDbInterface(ABC):
         """
         return type(self).nodes_stream is not GraphDbInterface.nodes_stream
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every node that `nodes_stream` yields meets a condition given to it.
 
         Core then does not compare the property again.

@@ -215,7 +215,7 @@ def _common_properties(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
     found: dict[str, None] = {}
     for node in nodes:
         for key, value in node.get("metadata", {}).items():
-            if key != "name" and isinstance(value, str | int | float) and len(str(value)) <= 30:  # noqa: PLR2004
+            if key != "name" and isinstance(value, str | int | float) and len(str(value)) <= 30:
                 found[key] = None
     return list(found)[:_MOST_PROPERTIES]
 

@@ -333,7 +333,7 @@ async def _failure(
         try:
             async with asyncio.timeout(seconds):
                 async with McpClient(stdio_client(parameters, errlog=log)) as client:
-                    if len((await client.list_tools()).tools) != 6:  # noqa: PLR2004
+                    if len((await client.list_tools()).tools) != 6:
                         return "it is a different server: it does not have the six tools"
                     answer = await client.call_tool("describe_schema", {})
                     return "describe_schema failed" if answer.is_error else None

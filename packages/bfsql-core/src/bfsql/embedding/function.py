@@ -36,7 +36,7 @@ class Function:
             raise ConfigurationError(f"{self.name} {lack}.")
         self._function = function
 
-    async def embed(self, text: str, seconds: float) -> Any:  # noqa: ARG002 - the caller ends it
+    async def embed(self, text: str, seconds: float) -> Any:  # the caller stops waiting
         """The function's result; a plain function is called in a thread."""
         try:
             if _is_async(self._function):

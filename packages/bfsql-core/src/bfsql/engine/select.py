@@ -242,7 +242,7 @@ class Pages:
             self.facets,
         )
 
-    async def least_bytes(self, count: int) -> int:  # noqa: ARG002
+    async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes of an answer with the first `count` nodes, if known."""
         return 0
 

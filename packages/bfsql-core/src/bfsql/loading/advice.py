@@ -76,7 +76,7 @@ def _nameless(account: SourceAccount, texts: Sequence[str]) -> None:
 def _references(account: SourceAccount, sample: Mapping[str, set[str]], ids: set[str]) -> None:
     for column in account.columns:
         texts = sample.get(column.name, set())
-        if column.meaning != "metadata" or len(texts) < 2 or not texts <= ids:  # noqa: PLR2004
+        if column.meaning != "metadata" or len(texts) < 2 or not texts <= ids:
             continue
         if column.name.casefold().endswith(_REFERENCES) or not all(map(str.isdecimal, texts)):
             account.note(

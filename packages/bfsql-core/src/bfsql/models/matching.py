@@ -145,9 +145,9 @@ class NameQuery:
     @cached_property
     def telling_words(self) -> frozenset[str]:
         """The words that may be rare, if there are several; otherwise none."""
-        if len(self.words) < 2:  # noqa: PLR2004 - one word is all words
+        if len(self.words) < 2:  # one word is all words
             return frozenset()
-        return frozenset(w for w in self.words if len(w) > 2 and not w.isdecimal())  # noqa: PLR2004
+        return frozenset(w for w in self.words if len(w) > 2 and not w.isdecimal())
 
     def sharing(self, shared: Mapping[K, Collection[str]]) -> dict[K, Match]:
         """The matches of entities that share a rare word with the text.
@@ -215,7 +215,7 @@ class NameQuery:
         known = dict.fromkeys(islice(known, 2_000))
         longest = max(map(len, self.words)) + MOST_ERRORS
         # One word is compared with two words of a name as a whole, above.
-        longer = (one for one in labels.in_words if len(one) > 2 or len(self.words) > 1)  # noqa: PLR2004
+        longer = (one for one in labels.in_words if len(one) > 2 or len(self.words) > 1)
         pairs = chain.from_iterable(map(_pairs, longer))
         known.update(dict.fromkeys(pair for pair in islice(pairs, 2_000) if len(pair) <= longest))
         longest = max(map(len, known), default=0) + MOST_ERRORS

@@ -148,6 +148,6 @@ class PublishedSchema(GenerateJsonSchema):
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+    def field_title_should_be_set(self, schema: Any) -> bool:
         """Whether a field's name is repeated as its title."""
         return False

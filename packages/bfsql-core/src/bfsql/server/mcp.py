@@ -239,7 +239,7 @@ class BfsqlServer(Server[LiveGraph]):
     async def _list_tools(
         self,
         ctx: _Context,
-        params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
+        params: PaginatedRequestParams | None,  # six tools are one page
     ) -> ListToolsResult:
         tools = await self._tools(ctx.lifespan_context)
         self._changes.note(ctx, tools)

@@ -154,7 +154,7 @@ def bind(host: str, port: int) -> Listener:
     Raises:
         ConfigurationError: The address is in use, not permitted, or not an address of this machine.
     """
-    if not 0 <= port <= 65_535:  # noqa: PLR2004 - the last port
+    if not 0 <= port <= 65_535:  # the last port
         raise ConfigurationError(
             f"The server cannot listen on port {port}. "
             "Choose one from 1 to 65535, or 0 for any that is free."

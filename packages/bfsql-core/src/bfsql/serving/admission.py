@@ -180,7 +180,7 @@ class _Rate:
         """Seconds until a client with this limit per minute may make a call; 0 for now."""
         now = self._clock()
         seconds = self._full_at.get(client, now) - now - 60.0 + 60.0 / calls
-        return seconds if seconds > 1e-9 else 0.0  # noqa: PLR2004 - an error of rounding
+        return seconds if seconds > 1e-9 else 0.0  # an error of rounding
 
     def count(self, client: str, calls: int) -> None:
         """Take a call out of a client's bucket."""

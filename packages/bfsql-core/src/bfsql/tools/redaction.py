@@ -25,12 +25,12 @@ class RedactedIntegerGraph(ForwardingIntegerGraph):
     def nodes(
         self,
         entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - about what hooks may remove
+        conditions: Sequence[PropertyCondition] = (),  # may be about what hooks remove
     ) -> AsyncGenerator[NodeBatch]:
         """The nodes of some types, whatever their properties."""
         return super().nodes(entity_types)
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """False: conditions are not passed to the store."""
         return False
 
@@ -74,14 +74,14 @@ class RedactedGraphDb(NormalizedBackend):
         self,
         *,
         entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - about what hooks may remove
+        conditions: Sequence[PropertyCondition] = (),  # may be about what hooks remove
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types, without their metadata: conditions see redacted records."""
         async with aclosing(self._inner.nodes_stream(entity_types=entity_types)) as batches:
             async for nodes in batches:
                 yield [node._replace(metadata=NO_METADATA) for node in nodes]
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:  # noqa: ARG002
+    def filters_exactly(self, condition: PropertyCondition) -> bool:
         """False: conditions are not passed to the store."""
         return False
 

@@ -110,7 +110,7 @@ class LoadTables:
         least, most = await self.connection.fetchrow(
             f"SELECT min({lengths}), max({lengths}) FROM {path}"  # noqa: S608 - quoted
         )
-        if least != most or (most or 0) > 16_000:  # noqa: PLR2004 - pgvector takes no more
+        if least != most or (most or 0) > 16_000:  # pgvector takes no more
             return
         kind, length = qualified(self.vectors, "vector"), most or self.settings.embedding_dimensions
         if length:

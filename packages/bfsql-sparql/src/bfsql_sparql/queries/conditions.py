@@ -201,7 +201,7 @@ def _date_test(moment: Moment, operator: str, value: str) -> str:
 def _month(number: int) -> str:
     """A month as text, from the number of months before it; at most one after the year 9999."""
     year, month = divmod(max(0, number), 12)
-    return f"{year:04}-{month + 1:02}" if year <= 9_999 else "9999-13"  # noqa: PLR2004
+    return f"{year:04}-{month + 1:02}" if year <= 9_999 else "9999-13"
 
 
 def _is_plain(folded: str) -> bool:

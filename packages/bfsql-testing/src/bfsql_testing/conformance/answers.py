@@ -48,7 +48,7 @@ SECONDS = 30.0
 FEW = 6
 """Nodes of a graph that the calls of a rule begin at, which differ in depth, page or budget."""
 
-_IDS = (*(f"n:{n}" for n in range(8)), *(t for t in HOSTILE if len(t) < 100))  # noqa: PLR2004
+_IDS = (*(f"n:{n}" for n in range(8)), *(t for t in HOSTILE if len(t) < 100))
 _NODE_VALUES: tuple[dict[str, Any], ...] = (
     {},
     {"name": "plain"},
@@ -92,7 +92,7 @@ def _intersections(records: Sequence[GraphRecord]) -> Iterator[dict[str, Any]]:
     types, _ = _types_and_predicates(records)
     for number, (one, other) in enumerate(zip(ids, [*ids[1:], ids[0]] if ids else [], strict=True)):
         yield {"seeds": [one, other], "k": 1 + number % 3}
-    if len(ids) > 2:  # noqa: PLR2004 - three seeds
+    if len(ids) > 2:  # three seeds
         yield {"seeds": ids[:3], "k": 2, "topology_only": True}
         yield {"seeds": ids[:2], "k": 2, "exclude_node_types": types[-1:]}
 

@@ -150,7 +150,7 @@ def hostile() -> list[GraphRecord]:
     nodes: list[GraphRecord] = [
         NodeRecord(text, "Odd", {"name": f"named {text}"[:300], "says": text}) for text in HOSTILE
     ]
-    plain = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]  # noqa: PLR2004
+    plain = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]
     types = [NodeRecord(f"typed:{n}", text, {"name": text}) for n, text in enumerate(plain)]
     ring = zip(HOSTILE, (*HOSTILE[1:], HOSTILE[0]), strict=True)
     edges = [EdgeRecord(one, "next", other, {"says": one}) for one, other in ring]
@@ -233,7 +233,7 @@ def mixed() -> list[GraphRecord]:
         *(42, 42.0, "42.0", " 42 ", "4.2e1", "1e400", "1e-400", "9" * 40, "0" * 30 + "42", 2024),
         *("2024", "2024-02", "2024-02-29T23:30:00+02:00", "TRUE", ["Caf\u00e9", 42], ["cafe", "b"]),
         *(9_223_372_036_854_775_808, 9_007_199_254_740_993, "0.1000000000000000055511151231257827"),
-        *(text for text in HOSTILE if len(text) < 100),  # noqa: PLR2004
+        *(text for text in HOSTILE if len(text) < 100),
     )
     return [
         NodeRecord(
@@ -295,7 +295,7 @@ def village() -> list[GraphRecord]:
 
 
 def _village_square() -> list[GraphRecord]:
-    odd = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]  # noqa: PLR2004
+    odd = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]
     nodes: list[GraphRecord] = [
         NodeRecord(f"v:{n}", "House", {"name": f"house {text}"}) for n, text in enumerate(odd)
     ]

@@ -305,7 +305,7 @@ class _WithoutPushdown(ForwardingBackend):
         self,
         *,
         entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),  # noqa: ARG002 - the purpose of the class
+        conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[Sequence[Node]]:
         return super().nodes_stream(entity_types=entity_types)
 
