@@ -46,6 +46,7 @@ GENERATED = {
         "bfsql_sqlite.settings.SqliteSettings",
         "bfsql_postgres.settings.PostgresSettings",
         "bfsql_neo4j.settings.Neo4jSettings",
+        "bfsql_gremlin.settings.GremlinSettings",
         "bfsql_sparql.settings.SparqlSettings",
         "bfsql_jsonld.settings.JsonLdSettings",
         "bfsql.embedding.settings.EmbeddingSettings",

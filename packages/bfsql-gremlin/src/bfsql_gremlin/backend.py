@@ -17,10 +17,11 @@ from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_gremlin import queries
-from bfsql_gremlin.connection import Client, Unread
+from bfsql_gremlin.connection import Client
 from bfsql_gremlin.discovery import discover, reason_it_may_write
 from bfsql_gremlin.outline import entities_of, names_in_time, outlined
-from bfsql_gremlin.queries import GraphSchema, as_is, as_text, unfolded
+from bfsql_gremlin.properties import edge_rows, single, vertex_rows
+from bfsql_gremlin.queries import GraphSchema, as_is, unfolded
 from bfsql_gremlin.rings import ring_batches
 from bfsql_gremlin.search import search
 from bfsql_gremlin.settings import GremlinSettings
@@ -201,7 +202,7 @@ class GremlinBackend(BatchGraphDb):
         vertices: dict[str, list[tuple[str, dict[str, Any]]]] = {}
         for chunk in _chunks(ids):
             asked = set(chunk)
-            for row in await self._vertices_with_properties(chunk, wanted):
+            for row in await vertex_rows(self._client, self._schema, chunk, wanted):
                 entity_id = self._schema.entity_id(row[0], row[3:])
                 if entity_id in asked:
                     found = vertices.setdefault(entity_id, [])
@@ -214,17 +215,16 @@ class GremlinBackend(BatchGraphDb):
         """Properties by triple, of `keys` as for nodes; parallel edges are merged."""
         wanted = None if keys is None else sorted(stored_names(merged_from(keys)))
         several: dict[Triple, list[Mapping[str, Any]]] = {}
-        asked = sorted({edge for edge in edges if is_text("".join(edge))})
+        asked = {edge for edge in edges if is_text("".join(edge))}
         own = await self._own_ids({end for s, _, o in asked for end in (s, o)})
-        for chunk in chunks(asked, queries.EDGES):  # sorted, so that edges of a hub are together
-            own_edges = {
-                (subject, edge[1], obj): edge
-                for edge in chunk
-                for subject in own.get(edge[0], ())
-                for obj in own.get(edge[2], ())
-            }
-            for *ends, rows in await self._edges_with_properties(list(own_edges), wanted):
-                several.setdefault(own_edges[tuple(ends)], []).append(properties_of(rows))
+        own_edges = {
+            (subject, edge[1], obj): edge
+            for edge in asked
+            for subject in own.get(edge[0], ())
+            for obj in own.get(edge[2], ())
+        }
+        for *ends, rows in await edge_rows(self._client, self._schema, own_edges.keys(), wanted):
+            several.setdefault(own_edges[tuple(ends)], []).append(properties_of(rows))
         return only({edge: edge_metadata(each) for edge, each in several.items()}, keys)
 
     # --- parts --------------------------------------------------------------
@@ -263,7 +263,7 @@ class GremlinBackend(BatchGraphDb):
 
     async def _supplied(self, entity_id: str) -> set[Triple]:
         """The edges for which a node supplied evidence, as the loader has noted them."""
-        rows = await self._vertices_with_properties([entity_id], [SUPPLIED])
+        rows = await vertex_rows(self._client, self._schema, [entity_id], [SUPPLIED])
         texts = [value for row in rows for _, value, *_ in row[2] if isinstance(value, str)]
         return {(s, p, o) for text in texts for s, p, o in json.loads(text)}
 
@@ -275,56 +275,6 @@ class GremlinBackend(BatchGraphDb):
                 own.setdefault(entity_id, []).append(vertex)
         return own
 
-    async def _edges_with_properties(
-        self, edges: Sequence[tuple[Any, str, Any]], wanted: Sequence[str] | None
-    ) -> list[list[Any]]:
-        """Rows of own id, label, own id and properties; as `_vertices_with_properties`."""
-        if not edges:
-            return []
-        subjects, labels, objects = (list(dict.fromkeys(ends)) for ends in zip(*edges, strict=True))
-        asked = set(edges)
-
-        async def ask(form: queries.Step) -> list[list[Any]]:
-            found = queries.edges_between(self._schema, subjects, labels, objects)
-            shown = queries.edge_properties(wanted, form)
-            rows = await self._client.rows(queries.edge_rows(found, m=shown))
-            return [row for row in rows if tuple(row[:3]) in asked]
-
-        try:
-            return await ask(as_is)
-        except Unread:
-            if len(edges) == 1:
-                return await _first_readable(ask)
-        half = len(edges) // 2
-        parts = edges[:half], edges[half:]
-        return [row for part in parts for row in await self._edges_with_properties(part, wanted)]
-
-    async def _vertices_with_properties(
-        self, ids: Sequence[str], wanted: Sequence[str] | None
-    ) -> list[list[Any]]:
-        """Rows of own id, type, properties and, perhaps, the value of the id property.
-
-        The server cannot send values of some types, such as the byte arrays of JanusGraph: nodes
-        with such values are found by halving, and their values unfolded or sent as text.
-        """
-        schema = self._schema
-
-        async def ask(form: queries.Step) -> list[list[Any]]:
-            found = queries.vertices(schema, ids)
-            shown = queries.properties(wanted, form, nested=schema.nested)
-            if found is None:
-                return []
-            return await self._client.rows(queries.identified(schema, found, p=shown))
-
-        try:
-            return await ask(as_is)
-        except Unread:
-            if len(ids) == 1:
-                return await _first_readable(ask)
-        half = len(ids) // 2
-        parts = ids[:half], ids[half:]
-        return [row for part in parts for row in await self._vertices_with_properties(part, wanted)]
-
     def _metadata(self, vertices: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         shown = {*self._settings.name_property, *self._settings.alias_property}
         return node_metadata(sorted(vertices, key=_type), self._schema.key_properties, shown)
@@ -335,27 +285,8 @@ class GremlinBackend(BatchGraphDb):
         if not keys:
             return Node(self._schema.entity_id(row[0], row[2:]), entity_type)
         entity_id = self._schema.entity_id(row[0], row[3:])
-        metadata = self._metadata([(entity_type, properties_of(map(_single, row[2])))])
+        metadata = self._metadata([(entity_type, properties_of(map(single, row[2])))])
         return Node(entity_id, entity_type, only({entity_id: metadata}, keys)[entity_id])
-
-
-async def _first_readable(ask: Any) -> list[list[Any]]:
-    """The answer with items in place of values, or with text if these cannot be read either."""
-    try:
-        rows: list[list[Any]] = await ask(unfolded)
-    except Unread:
-        return list(await ask(as_text))
-    for row in rows:
-        for column in row:
-            if isinstance(column, list) and all(isinstance(one, list) for one in column):
-                column[:] = map(_single, column)
-    return rows
-
-
-def _single(row: Sequence[Any]) -> list[Any]:
-    """A row of key and items as a row of key and value, which is a list if there are several."""
-    key, items, *rest = row
-    return [key, items[0] if len(items) == 1 else items, *rest]
 
 
 def _type(vertex: tuple[str, Any]) -> str:

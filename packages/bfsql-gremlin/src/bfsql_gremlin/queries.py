@@ -12,7 +12,7 @@ far end is what costs, in the server and on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,6 @@ from bfsql_gremlin.values import ELEMENT, candidates, id_text
 
 CHUNK = 2_500
 """Most keys in one traversal."""
-EDGES = 500
-"""Most edges whose properties are read by one traversal."""
 FOUND = 60
 """Most hits of each comparison of a search."""
 
@@ -176,6 +174,31 @@ def ring(
 
 def _adjacent(edges: GraphTraversal, far: GraphTraversal) -> GraphTraversal:
     return edges.group().by(T.label).by(far.id_().fold())
+
+
+def edges_of(
+    schema: GraphSchema,
+    limits: Mapping[Any, int],
+    labels: Collection[str],
+    direction: EdgeDirection,
+) -> Any:
+    """The edges with these labels that leave or enter vertices.
+
+    Args:
+        schema: The schema of the graph.
+        limits: The most edges of each vertex, by its own id.
+        labels: Labels of edges.
+        direction: Whether the edges leave or enter the vertices.
+    """
+    step = "out_e" if direction == "out" else "in_e"
+    by_limit: dict[int, list[Any]] = {}
+    for own, limit in limits.items():
+        by_limit.setdefault(limit, []).append(own_value(schema, own))
+    parts = (
+        __.V(*owns).local(getattr(__, step)(*labels).limit(limit))
+        for limit, owns in by_limit.items()
+    )
+    return source().inject(0).union(*parts)
 
 
 def edges_between(

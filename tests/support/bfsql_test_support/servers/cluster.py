@@ -8,6 +8,7 @@ from pathlib import Path
 from bfsql_test_support.servers.cassandra import CassandraNode
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.port import free_port
+from bfsql_test_support.servers.process import ServerFailed
 from bfsql_test_support.servers.unavailable import Unavailable
 
 PROPERTIES = """\
@@ -62,8 +63,15 @@ class Cluster:
 
     def start(self) -> None:
         """Start all processes, one after the other; the first server makes the tables."""
-        for one in (*self.nodes, *self.servers):
-            one.start()
+        for node in self.nodes:
+            node.start()
+        for server in self.servers:
+            try:
+                server.start()
+            except ServerFailed:
+                # A table is made by one node, and on a busy machine another may not have it yet.
+                server.log.unlink()
+                server.start()
 
     def kill(self) -> None:
         """Kill all processes."""

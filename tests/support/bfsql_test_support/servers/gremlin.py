@@ -160,9 +160,15 @@ class GremlinServer(Server):
                 str(folder / "server.yaml"),
             ],
             log=self.log,
-            ready=lambda: answers(self.port),
+            ready=self._is_ready,
             patience=120,
         )
+
+    def _is_ready(self) -> bool:
+        # JanusGraph that cannot open its graph says so, and then neither serves nor ends.
+        if "was unable to start" in self.log.read_text(errors="replace"):
+            self.process.kill()
+        return answers(self.port)
 
     @classmethod
     def janusgraph(cls, folder: Path) -> Self:

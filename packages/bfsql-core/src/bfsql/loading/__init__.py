@@ -14,7 +14,13 @@ from bfsql.loading.files import (
     load,
     rehearse,
 )
-from bfsql.loading.intake import KEPT, batches, check_graph, graph_is_there
+from bfsql.loading.intake import (
+    KEPT,
+    batches,
+    check_graph,
+    graph_is_there,
+    reporting_leftovers,
+)
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,
@@ -43,5 +49,6 @@ __all__ = [
     "graph_is_there",
     "load",
     "rehearse",
+    "reporting_leftovers",
     "staged",
 ]

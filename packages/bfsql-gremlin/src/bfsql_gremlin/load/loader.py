@@ -7,12 +7,10 @@ them. A load that ends early leaves a part of the graph in the store, and the er
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 
-from bfsql.errors import LoadRefused, StoreError
-from bfsql.loading import StagingError, check_graph, graph_is_there, staged
+from bfsql.errors import StoreError
+from bfsql.loading import check_graph, graph_is_there, reporting_leftovers, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
 from bfsql_gremlin import queries
@@ -55,18 +53,30 @@ async def load_graph(
     client = Client(settings)
     writer = GraphWriter(client, options)
     try:
-        async with _reporting(writer):
-            await _check_empty(client, options)
-            names = Names(settings, await janusgraph(client))
-            async with staged(records, check=names.check, options=options) as staging:
-                await staging.run(staging.merge)
-                check_graph(staging.report, options)
-                rows = GraphRows(staging, names)
-                await staging.run(rows.find_kinds)
-                await _check_empty(client, options)
-                await writer.write(staging, rows)
+        with reporting_leftovers(lambda: writer.leftovers):
+            return await _load(writer, records, options)
     finally:
         await client.close()
+
+
+async def _load(
+    writer: GraphWriter, records: Iterable[GraphRecord], options: LoadOptions
+) -> LoadReport:
+    client, settings = writer.client, writer.client.settings
+    try:
+        await _check_empty(client, options)
+        names = Names(settings, await janusgraph(client))
+        async with staged(records, check=names.check, options=options) as staging:
+            await staging.run(staging.merge)
+            check_graph(staging.report, options)
+            rows = GraphRows(staging, names)
+            await staging.run(rows.find_kinds)
+            await _check_empty(client, options)
+            await writer.write(staging, rows)
+    except TimeoutError as error:
+        raise StoreError(
+            f"{place(settings)} did not write a batch in time. Raise --query-timeout."
+        ) from error
     staging.report.place = place(settings).removeprefix("The Gremlin server at ")
     return staging.report
 
@@ -86,22 +96,3 @@ async def _check_empty(client: Client, options: LoadOptions) -> None:
     raise graph_is_there(
         place(client.settings), nodes, edges, elsewhere="load into another graph (--uri)"
     )
-
-
-@asynccontextmanager
-async def _reporting(writer: GraphWriter) -> AsyncIterator[None]:
-    """Adds the present content of the store to the error that ends a load."""
-    try:
-        yield
-    except LoadRefused:
-        raise
-    except (StagingError, StoreError) as error:
-        raise type(error)(f"{error} {writer.leftovers}") from error
-    except TimeoutError as error:
-        raise StoreError(
-            f"{place(writer.client.settings)} did not write a batch in time. Raise "
-            f"--query-timeout. {writer.leftovers}"
-        ) from error
-    except asyncio.CancelledError as cancelled:
-        cancelled.add_note(writer.leftovers)
-        raise

@@ -7,15 +7,14 @@ A load that ends early leaves a part of the graph in the database, and the error
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from neo4j import AsyncSession
 
-from bfsql.errors import LoadRefused, StoreError
-from bfsql.loading import Staging, StagingError, check_graph, graph_is_there, staged
+from bfsql.errors import StoreError
+from bfsql.loading import Staging, check_graph, graph_is_there, reporting_leftovers, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
 from bfsql_neo4j import queries
@@ -58,19 +57,17 @@ async def load_graph(
         StoreUnavailable: The server does not answer, or stopped answering.
     """
     writer = GraphWriter(settings, options)
-    async with _session(settings, writer) as session:
-        await _check_empty(session, settings, options)
-    try:
+    with reporting_leftovers(lambda: writer.leftovers):
+        async with _session(settings) as session:
+            await _check_empty(session, settings, options)
         async with staged(records, check=check, codec=PLAIN, options=options) as staging:
             rows = GraphRows(staging)
             await staging.run(lambda: _merge(staging))
             by_label = {label: _id_property(settings, label) for label in rows.labels()}
             await staging.run(lambda: _check_graph(staging, options))
-            async with _session(settings, writer) as session:
+            async with _session(settings) as session:
                 await _check_empty(session, settings, options)
                 await writer.write(session, staging, rows, by_label)
-    except StagingError as error:
-        raise StoreError(f"{error} {writer.leftovers}") from error
     staging.report.place = address(settings)
     return staging.report
 
@@ -128,21 +125,13 @@ def _id_property(settings: Neo4jSettings, label: str) -> str:
 
 
 @asynccontextmanager
-async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterator[AsyncSession]:
-    """A session for writing, with a sentence for any error that ends it."""
+async def _session(settings: Neo4jSettings) -> AsyncIterator[AsyncSession]:
+    """A session for writing, with a sentence for any error of the driver that ends it."""
     try:
         async with (
             open_driver(settings) as driver,
             driver.session(database=settings.database) as session,
         ):
             yield session
-    except LoadRefused:
-        raise
-    except StoreError as error:
-        raise type(error)(f"{error} {writer.leftovers}") from error
     except DRIVER_ERRORS as error:
-        sentence = translate_error(error, settings)
-        raise type(sentence)(f"{sentence} {writer.leftovers}") from error
-    except asyncio.CancelledError as cancelled:
-        cancelled.add_note(writer.leftovers)
-        raise
+        raise translate_error(error, settings) from error
