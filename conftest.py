@@ -48,7 +48,7 @@ settings.load_profile("everyday")
 
 
 SERVER = re.compile(
-    "neo4j|janusgraph|tinkergraph|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE
+    "neo4j|janusgraph|tinkergraph|arcadedb|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE
 )
 """Servers that take seconds to start, or that many tests fill with data."""
 USING_SERVERS = re.compile(

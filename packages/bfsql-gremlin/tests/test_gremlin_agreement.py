@@ -1,4 +1,4 @@
-"""Two engines give the same answers as the reference in memory, whatever the records."""
+"""Three engines give the same answers as the reference in memory, whatever the records."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ VALUES = values(null=False)
 
 
 async def agree(server: GremlinServer, records: list[GraphRecord], **options: Any) -> None:
-    settings = GremlinSettings(uri=[server.uri], **options)
+    settings = GremlinSettings(uri=[server.uri], **server.login, **options)
     able = without_dangling(records)  # an edge in Gremlin has two vertices
     await load_graph(settings, able)
     backend = await GremlinBackend.open(settings)
@@ -60,6 +60,19 @@ class TestJanusGraph:
         type(self).server = janusgraph
 
     @given(graphs(IDS, PLAIN, TYPES, any_value=VALUES, node={"entity_id": VALUES}))
+    @examples(max_examples=6, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
+    async def test_the_server_and_the_reference_tell_the_same_of_every_graph(
+        self, records: list[GraphRecord]
+    ) -> None:
+        await agree(self.server, records)
+
+
+class TestArcadeDB:
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, arcadedb: GremlinServer) -> None:
+        type(self).server = arcadedb
+
+    @given(graphs(IDS, PREDICATES, TYPES, any_value=VALUES, node={"entity_id": VALUES}))
     @examples(max_examples=6, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_the_server_and_the_reference_tell_the_same_of_every_graph(
         self, records: list[GraphRecord]

@@ -1,4 +1,4 @@
-"""The conformance kit on TinkerGraph, and on JanusGraph, which keeps no graph when it stops."""
+"""The conformance kit on TinkerGraph, JanusGraph and ArcadeDB; all of it on the first every day."""
 
 import pickle
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -74,13 +74,17 @@ class TestTinkerGraph(GremlinSuite, ServedSuite):
 WITHOUT_QUOTES = never("JanusGraph allows no quotation marks and braces in labels.")
 
 
-@trying(
+EVERY_DAY = (
     *("drawn-graphs", "every-edge", "whole-hub", "edge-evidence", "evidence-counted"),
     *("nodes-list", "nodes-conditions", "outline-names", "outline-counts", "ids-no-patterns"),
     *("found-by-id", "found-by-name", "search-misspelt", "search-types", "search-any-text"),
     *("search-id-first", "search-name-next", "search-crowd", "search-types-first"),
     *("round-trips", "may-write-not", "edges-part", "edge-metadata-keys", "stream-types"),
 )
+"""Rules that found differences between engines."""
+
+
+@trying(*EVERY_DAY)
 class TestJanusGraph(GremlinSuite):
     optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(
         (
@@ -94,3 +98,11 @@ class TestJanusGraph(GremlinSuite):
     def _on_the_server(self, janusgraph: GremlinServer, steps: Any) -> None:
         self.watched = steps
         self.settings = GremlinSettings(uri=[janusgraph.uri], connect_timeout=60.0)
+
+
+@trying(*EVERY_DAY)
+class TestArcadeDB(GremlinSuite):
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, arcadedb: GremlinServer, steps: Any) -> None:
+        self.watched = steps
+        self.settings = GremlinSettings(uri=[arcadedb.uri], connect_timeout=60.0, **arcadedb.login)

@@ -1,4 +1,4 @@
-"""A real graph on two engines, with the figures published by the protocol's author."""
+"""A real graph on three engines, with the figures published by the protocol's author."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from bfsql_test_support.suites.medlit import (
 
 
 def loaded(server: GremlinServer, records: list[GraphRecord]) -> GremlinSettings:
-    settings = GremlinSettings(uri=[server.uri])
+    settings = GremlinSettings(uri=[server.uri], **server.login)
     assert_whole(asyncio.run(load_graph(settings, records)))
     return settings
 
@@ -47,3 +47,12 @@ class TestJanusGraph(OnServer, MisspelledNames):
         cls, medlit_records: list[GraphRecord], janusgraph: GremlinServer
     ) -> GremlinSettings:
         return loaded(janusgraph, medlit_records)
+
+
+class TestArcadeDB(OnServer):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def settings(
+        cls, medlit_records: list[GraphRecord], arcadedb: GremlinServer
+    ) -> GremlinSettings:
+        return loaded(arcadedb, medlit_records)

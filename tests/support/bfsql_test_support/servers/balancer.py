@@ -29,6 +29,8 @@ async def balanced(ports: Sequence[int]) -> AsyncIterator[str]:
                     ends.append(behind)
                     await asyncio.gather(_copied(reader, behind), _copied(back, writer))
                     break
+        except asyncio.CancelledError:
+            pass  # which asyncio's server would report as an error
         finally:
             for end in ends:
                 end.close()

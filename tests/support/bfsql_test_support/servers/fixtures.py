@@ -74,6 +74,7 @@ guarded_neo4j = _one(
 tinkergraph = _one("gremlin", GremlinServer, "TinkerGraph, by the plain Gremlin Server.")
 guarded_gremlin = _one("gremlin", GremlinServer.with_password, "One that asks for a password.")
 janusgraph = _one("gremlin", GremlinServer.janusgraph, "JanusGraph in memory, with Lucene.")
+arcadedb = _one("gremlin", GremlinServer.arcadedb, "ArcadeDB with an empty database.")
 oxigraph = _one("oxigraph", OxigraphServer, "Oxigraph in memory.")
 fuseki = _one("fuseki", FusekiServer, "Fuseki in memory.")
 fuseki_text = _one("fuseki", FusekiServer.with_text, "Fuseki with a text index over labels.")

@@ -1,8 +1,9 @@
-"""Servers of the test session that speak Gremlin: TinkerGraph and JanusGraph, in memory."""
+"""Servers of the test session that speak Gremlin: TinkerGraph, JanusGraph and ArcadeDB."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -41,13 +42,12 @@ gremlinPool: 4
 threadPoolWorker: 2
 maxContentLength: 10485760
 enableAuditLog: true
-channelizer: org.apache.tinkerpop.gremlin.server.channel.{channelizer}
-{manager}graphs: {{graph: {folder}/graph.properties}}
+channelizer: org.apache.tinkerpop.gremlin.server.channel.WsAndHttpChannelizer
+{more}graphs: {{graph: {folder}/graph.properties}}
 scriptEngines:
   gremlin-groovy:
     plugins:
-      {plugin}: {{}}
-      org.apache.tinkerpop.gremlin.server.jsr223.GremlinServerGremlinPlugin: {{}}
+{plugin}      org.apache.tinkerpop.gremlin.server.jsr223.GremlinServerGremlinPlugin: {{}}
       org.apache.tinkerpop.gremlin.jsr223.ImportGremlinPlugin: {{classImports: [java.lang.Math]}}
       org.apache.tinkerpop.gremlin.jsr223.ScriptFileGremlinPlugin: {{files: [{folder}/init.groovy]}}
 serializers:
@@ -70,8 +70,8 @@ gremlin.tinkergraph.graphFormat=graphson
 HASH = "$2a$04$cs8u.4RH7IxHYN3zPsspmeeyIL/.BNewpS9zSdL8J11q.y76Wb96m"
 INIT = """\
 def globals = [:]
-globals << [g : traversal().withEmbedded(graph)]
-globals << [r : traversal().withEmbedded(graph).withStrategies(ReadOnlyStrategy.instance())]
+globals << [g : {source}]
+globals << [r : {source}.withStrategies(ReadOnlyStrategy.instance())]
 """
 TINKER = """\
 gremlin.graph=org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerGraph
@@ -89,12 +89,78 @@ index.search.directory={folder}/lucene
 """
 
 
+ARCADE = """\
+gremlin.graph=com.arcadedb.gremlin.ArcadeGraph
+gremlin.arcadedb.directory={folder}/databases/graph
+"""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What differs between engines."""
+
+    jars: str
+    """The name of a folder in `JARS`."""
+    main: str
+    """The class that serves."""
+    graph: str
+    """Properties of the graph."""
+    registry: str
+    """The class with which the serializers read and write the engine's own types."""
+    plugin: str = ""
+    """The class that adds the engine to scripts."""
+    source: str = "traversal().withEmbedded(graph)"
+    """The source of traversals, in Groovy."""
+    more: str = ""
+    """A line of the server's configuration."""
+    options: tuple[str, ...] = ()
+    """Options of Java."""
+
+
+TINKERPOP_JARS = f"janusgraph-{JANUSGRAPH}-cql"
+TINKERGRAPH_ENGINE = Engine(
+    TINKERPOP_JARS,
+    "org.apache.tinkerpop.gremlin.server.GremlinServer",
+    TINKER,
+    "org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerIoRegistryV3",
+    "org.apache.tinkerpop.gremlin.tinkergraph.jsr223.TinkerGraphGremlinPlugin",
+    # It writes its graph to a file when it stops.
+    options=("--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",),
+)
+JANUSGRAPH_ENGINE = Engine(
+    TINKERPOP_JARS,
+    "org.janusgraph.graphdb.server.JanusGraphServer",
+    JANUS,
+    "org.janusgraph.graphdb.tinkerpop.JanusGraphIoRegistry",
+    "org.janusgraph.graphdb.tinkerpop.plugin.JanusGraphGremlinPlugin",
+    more="graphManager: org.janusgraph.graphdb.management.JanusGraphManager\n",
+)
+ARCADEDB_ENGINE = Engine(
+    f"arcadedb-{ARCADEDB}",
+    "com.arcadedb.server.ArcadeDBServer",
+    ARCADE,
+    "com.arcadedb.gremlin.io.ArcadeIoRegistry",
+    source="graph.traversal()",
+    options=(
+        "--add-exports=java.management/sun.management=ALL-UNNAMED",
+        "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+        "--add-opens=java.base/java.nio.channels.spi=ALL-UNNAMED",
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        *("-Djava.awt.headless=true", "-Dpolyglot.engine.WarnInterpreterOnly=false"),
+        "-Darcadedb.server.plugins=GremlinServer:com.arcadedb.server.gremlin.GremlinServerPlugin",
+        f"-Darcadedb.server.httpIncomingHost={HOST}",
+        f"-Darcadedb.server.rootPassword={PASSWORD}",
+        "-Darcadedb.server.defaultDatabases=",
+    ),
+)
+
+
 class GremlinServer(Server):
-    """A server with one graph in memory; `g` writes and `r` does not.
+    """A server with one graph; `g` writes and `r` does not.
 
     Args:
         folder: An empty folder.
-        engine: `tinkergraph` or `janusgraph`.
+        engine: Its engine.
         guarded: Whether it requires a login (`USER` and `PASSWORD`).
         more: Further options of its Java, which override the usual ones.
 
@@ -105,59 +171,43 @@ class GremlinServer(Server):
     def __init__(
         self,
         folder: Path,
-        engine: str = "tinkergraph",
+        engine: Engine = TINKERGRAPH_ENGINE,
         *,
         guarded: bool = False,
         more: tuple[str, ...] = (),
     ) -> None:
         self.port = free_port()
-        self.guarded = guarded
+        self.login = {"username": USER, "password": PASSWORD} if guarded else {}
+        """Settings for those who may read and write."""
         self.log = folder / "console.log"
-        janus = engine == "janusgraph"
-        tinker_plugin = "org.apache.tinkerpop.gremlin.tinkergraph.jsr223.TinkerGraphGremlinPlugin"
-        janus_plugin = "org.janusgraph.graphdb.tinkerpop.plugin.JanusGraphGremlinPlugin"
-        text = SERVER.format(
-            host=HOST,
-            port=self.port,
-            folder=folder,
-            channelizer="WsAndHttpChannelizer",
-            manager="graphManager: org.janusgraph.graphdb.management.JanusGraphManager\n" * janus,
-            plugin=janus_plugin if janus else tinker_plugin,
-            registries="org.janusgraph.graphdb.tinkerpop.JanusGraphIoRegistry"
-            if janus
-            else "org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerIoRegistryV3",
-            login=LOGIN.format(folder=folder) * guarded,
+        configuration = folder / "config" / "gremlin-server.yaml"  # where ArcadeDB looks for it
+        for made in ("tmp", "config"):
+            (folder / made).mkdir()
+        configuration.write_text(
+            SERVER.format(
+                host=HOST,
+                port=self.port,
+                folder=folder,
+                more=engine.more,
+                plugin=f"      {engine.plugin}: {{}}\n" if engine.plugin else "",
+                registries=engine.registry,
+                login=LOGIN.format(folder=folder) * guarded,
+            )
         )
-        (folder / "tmp").mkdir()
-        (folder / "server.yaml").write_text(text)
-        (folder / "init.groovy").write_text(INIT)
-        (folder / "graph.properties").write_text((JANUS if janus else TINKER).format(folder=folder))
+        (folder / "init.groovy").write_text(INIT.format(source=engine.source))
+        (folder / "graph.properties").write_text(engine.graph.format(folder=folder))
         if guarded:
-            names = {"username": USER, "password": HASH}
-            properties = {
-                name: [{"id": {"@type": "g:Int64", "@value": n}, "value": value}]
-                for n, (name, value) in enumerate(names.items(), 2)
-            }
-            user = {"id": {"@type": "g:Int64", "@value": 1}, "label": "user"}
-            (folder / "users.json").write_text(json.dumps(user | {"properties": properties}))
-            (folder / "users.properties").write_text(USERS.format(folder=folder))
-        main = "org.janusgraph.graphdb.server.JanusGraphServer"
-        if not janus:
-            main = "org.apache.tinkerpop.gremlin.server.GremlinServer"
+            _write_login(folder)
         self.process = ServerProcess(
             [
                 java("Gremlin Server"),
                 *JAVA_OPTIONS,
+                *engine.options,
                 *more,
                 f"-Djava.io.tmpdir={folder / 'tmp'}",
-                # For TinkerGraph, which writes its graph to a file when it stops.
-                "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-Dorg.slf4j.simpleLogger.log.audit=info",  # every request
-                "-cp",
-                f"{jars(f'janusgraph-{JANUSGRAPH}-cql')}/*",
-                main,
-                str(folder / "server.yaml"),
+                *("-cp", f"{jars(engine.jars)}/*", engine.main, str(configuration)),
             ],
             log=self.log,
             ready=self._is_ready,
@@ -173,12 +223,23 @@ class GremlinServer(Server):
     @classmethod
     def janusgraph(cls, folder: Path) -> Self:
         """JanusGraph in memory, with a Lucene index that can be used."""
-        return cls(folder, "janusgraph")
+        return cls(folder, JANUSGRAPH_ENGINE)
 
     @classmethod
     def large(cls, folder: Path) -> Self:
         """JanusGraph with enough memory for some hundred thousand edges."""
-        return cls(folder, "janusgraph", more=("-Xmx4g",))
+        return cls(folder, JANUSGRAPH_ENGINE, more=("-Xmx4g",))
+
+    @classmethod
+    def arcadedb(cls, folder: Path) -> Self:
+        """ArcadeDB, which always requires a login."""
+        places = {"rootPath": "", "databaseDirectory": "databases", "logsDirectory": "log"}
+        options = {name: folder / place for name, place in places.items()}
+        more = [f"-Darcadedb.server.{name}={value}" for name, value in options.items()]
+        more.append(f"-Darcadedb.server.httpIncomingPort={free_port()}")
+        server = cls(folder, ARCADEDB_ENGINE, more=tuple(more))
+        server.login = {"username": "root", "password": PASSWORD}
+        return server
 
     @classmethod
     def with_password(cls, folder: Path) -> Self:
@@ -189,6 +250,18 @@ class GremlinServer(Server):
     def uri(self) -> str:
         """Its address, for drivers."""
         return f"ws://{HOST}:{self.port}/gremlin"
+
+
+def _write_login(folder: Path) -> None:
+    """Write the graph of logins of a server, with `USER` alone."""
+    names = {"username": USER, "password": HASH}
+    properties = {
+        name: [{"id": {"@type": "g:Int64", "@value": n}, "value": value}]
+        for n, (name, value) in enumerate(names.items(), 2)
+    }
+    user = {"id": {"@type": "g:Int64", "@value": 1}, "label": "user"}
+    (folder / "users.json").write_text(json.dumps(user | {"properties": properties}))
+    (folder / "users.properties").write_text(USERS.format(folder=folder))
 
 
 def jars(name: str) -> Path:
