@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -13,11 +14,13 @@ from aiohttp import WSMsgType, web
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_gremlin import GremlinBackend, GremlinSettings, connection
+from bfsql_gremlin import GremlinBackend, GremlinSettings, connection, queries
+from bfsql_gremlin.connection import Client
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.servers.gremlin import PASSWORD, USER, GremlinServer
 from bfsql_test_support.servers.port import HOST, free_port
 
+STRATEGIES = re.compile(rb'"source": \[\[.*?\]\], ')
 SLOW = "g.V().repeat(both()).times(9).path().count()"
 GRAPH = [
     NodeRecord("a", "T", {"name": "one"}),
@@ -79,7 +82,7 @@ class Proxy:
         if self.mode == "stopping":
             await near.send_bytes(_refusal(data, 'Cannot invoke "x" because "def" is null'))
             return
-        await far.send_bytes(data)
+        await far.send_bytes(STRATEGIES.sub(b"", data) if self.mode == "forgetful" else data)
         while True:
             answer = await far.receive()
             if self.mode == "half":
@@ -188,6 +191,16 @@ async def test_half_an_answer_is_an_error_and_never_a_ring(
     assert await ring(backend) == RING
 
 
+async def test_a_server_that_ignores_strategies_answers_the_same(
+    two: tuple[Proxy, Proxy], backend: GremlinBackend
+) -> None:
+    two[0].mode = "forgetful"
+    client = backend._client
+    assert await ring(backend) == RING
+    assert await client.rows(queries.source().V().limit(0).drop()) == []  # elsewhere refused
+    assert "lets this client change the graph" in (await backend.may_write() or "")
+
+
 async def test_a_connection_that_broke_while_it_was_idle_is_replaced(
     two: tuple[Proxy, Proxy], backend: GremlinBackend
 ) -> None:
@@ -279,6 +292,15 @@ async def test_what_is_no_gremlin_server_is_said(bad_endpoint: Any) -> None:
 async def test_a_wrong_source_is_said(graph: str) -> None:
     with pytest.raises(StoreError, match=r"has no traversal source 'zz': .*--traversal-source"):
         await GremlinBackend.create(graph, traversal_source="zz")
+
+
+async def test_a_step_that_the_server_lacks_is_said(graph: str) -> None:
+    client = Client(GremlinSettings(uri=[graph]))
+    traversal = queries.source().V()
+    traversal.bytecode.add_step("newStep")
+    with pytest.raises(StoreError, match=r"lacks a step .*newStep.* TinkerPop 3\.7"):
+        await client.rows(traversal)
+    await client.close()
 
 
 async def test_a_server_without_tls_is_said(graph: str) -> None:

@@ -14,9 +14,10 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_gremlin import GremlinBackend, GremlinSettings, outline
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.rings import ring_batches
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
 
-LEAVES = 20_000
+LEAVES = 100_000 if THOROUGH else 20_000
 HUB = (
     "h = g.V().has('entity_id', 'hub').next(); "
     f"(1..{LEAVES}).each {{ n -> l = graph.addVertex(label, 'Leaf', 'entity_id', 'leaf' + n); "

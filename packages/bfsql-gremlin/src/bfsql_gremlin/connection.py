@@ -377,11 +377,15 @@ class Client:
                 f"{where} has no traversal source {settings.traversal_source!r}: {why}. Correct "
                 "--traversal-source; it is a name that the server's start script defines, often g."
             )
+        if "Could not locate method" in text:
+            return StoreError(
+                f"{where} lacks a step of Gremlin ({why}). BFS-QL needs a server of TinkerPop 3.7."
+            )
         if code == _UNSENDABLE:
             return Unread(f"{where} cannot send a value of a rare type: {why}.")
-        if code == _SERVER_ERROR:  # a server that is stopping answers with it, too
-            return _Refused(why)
-        return StoreError(f"{where} refused: {why} ({code}).")
+        # A server that is stopping answers with 500, too.
+        refused = StoreError(f"{where} refused: {why} ({code}).")
+        return _Refused(why) if code == _SERVER_ERROR else refused
 
     def _failure(self, failures: list[Exception]) -> StoreError:
         """The error for the operator after the last server failed."""
