@@ -338,8 +338,8 @@ def no_fulltext_index(have: Iterable[Index], indexed: Collection[str]) -> str:
     if len(several) > 1:
         lack = f"There are several full-text indexes ({', '.join(several)})"
         cure = "--fulltext-index chooses one of them"
-    names = f"beginnings of names by the indexes on {listing([*indexed], 5)}, " if indexed else ""
+    names = f", beginnings of names by the indexes on {listing([*indexed], 5)}," if indexed else ""
     return (
-        f"{lack}, so search compares ids, {names}and parts of the names of at most "
+        f"{lack}, so search compares ids{names} and parts of the names of at most "
         f"{MOST_SCANNED:,} nodes, and does not find misspelt names; {cure}."
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bfsql.abc import chunks
 from bfsql.errors import listing
-from bfsql.plugins import Proposal, ProposedSetting
+from bfsql.plugins import Proposal, ProposedSetting, display_name
 from bfsql_neo4j import indexes, queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import existing_counts, listed_indexes
@@ -22,10 +22,8 @@ from bfsql_neo4j.indexes import Index
 from bfsql_neo4j.schema import Dialect
 from bfsql_neo4j.settings import Neo4jSettings
 
-SAMPLE, SAMPLED = 200, 4_000
-"""Most nodes that are read of a label, and of all labels together, but at least 20 of each."""
-MOST_LABELS = 200
-"""Labels that are read, the most frequent ones."""
+SAMPLE = 200
+"""Most labels that are read, the most frequent ones; and most nodes of each if they are few."""
 
 _KINDS = ("unique constraint", "key of several properties", "index, unique in a sample")
 
@@ -107,14 +105,13 @@ async def proposal(reader: Reader, settings: Neo4jSettings) -> Proposal:
     names = await reader.one(queries.labels(procedures=True))
     counts = await existing_counts(reader, names, queries.nodes_of)
     kept = sorted(set(counts) - set(settings.exclude_labels), key=lambda one: (-counts[one], one))
-    labels, listed = kept[:MOST_LABELS], await listed_indexes(reader, dialect)
+    labels, listed = kept[:SAMPLE], await listed_indexes(reader, dialect)
     known = [index for index in listed or () if index.type == "RANGE"]
     having = {label for label in labels if any(index.covers(label, (OWN,)) for index in known)}
     samples = {} if having.issuperset(labels) else await _samples(reader, labels)
     having |= {label for label, sample in samples.items() if sample.having(OWN)}
     if having.issuperset(labels):
-        own = ProposedSetting("id_property", [OWN], "as bfsql load writes it")
-        return Proposal((own,))
+        return Proposal()
     keys = {
         label: key
         for label in sorted(set(labels) - having)
@@ -129,13 +126,13 @@ async def proposal(reader: Reader, settings: Neo4jSettings) -> Proposal:
         if setting := _name_setting(settings.name_property, called, samples):
             chosen.append(setting)
     lacking = [label for label in sorted(labels) if _lacks_id(samples[label], keys)]
-    left_out = _sentences(lacking, nameless, samples, kept[MOST_LABELS:], listed=listed is not None)
+    left_out = _sentences(lacking, nameless, samples, kept[SAMPLE:], listed=listed is not None)
     return Proposal(tuple(chosen), tuple(left_out))
 
 
 async def _samples(reader: Reader, labels: Sequence[str]) -> dict[str, Sample]:
     samples: dict[str, Sample] = {}
-    most = max(20, min(SAMPLE, SAMPLED // len(labels)))
+    most = min(SAMPLE, 20 * SAMPLE // len(labels))
     for some in chunks(labels, SAMPLE // 10):
         for place, rows in await reader.rows(queries.samples(some, most)):
             samples[some[place]] = Sample(rows)
@@ -217,20 +214,20 @@ def _lacks_id(sample: Sample, keys: Mapping[str, Key]) -> bool:
 
 
 def _name(sample: Sample, key: Key | None) -> str | None:
-    """The property that names the nodes: name, title or label, unless other text differs more."""
-    different = sample.different_texts()
-    different = {name: n for name, n in different.items() if not _NOT_IN_A_SETTING.search(name)}
-    usual = next((name for name in ("name", "title", "label") if name in different), None)
-    if usual is not None and 2 * different[usual] > len(sample.nodes):
-        return usual
+    """The property that names the nodes: an id only if it is called so, or nothing else is text."""
+    different = {
+        name: number
+        for name, number in sorted(sample.different_texts().items(), reverse=True)
+        if not _NOT_IN_A_SETTING.search(name)
+    }
     ids = set(key.names) if key else set()
-    others = [name for name in different if name not in ids and not _LIKE_AN_ID.fullmatch(name)]
-    best = max(
-        others or different,
-        key=lambda name: (different[name], bool(_LIKE_A_NAME.search(name)), name == usual, name),
-        default=None,
-    )
-    return usual if best is not None and different[best] == different.get(usual or "") else best
+    others = {
+        name: number
+        for name, number in different.items()
+        if not _LIKE_AN_ID.fullmatch(name) and (name not in ids or _LIKE_A_NAME.search(name))
+    }
+    nodes = len(sample.nodes)
+    return display_name(others, nodes) or display_name(different, nodes)
 
 
 def _name_setting(
@@ -278,12 +275,12 @@ def _sentences(
         )
     if nameless:
         yield (
-            f"Nodes of {listing(nameless, 5)} have no text of up to 200 characters that could be "
-            "a name, so search finds them only by id. Choose one with --name-property "
+            f"Nodes of {listing(nameless, 5)} have no text that tells most of them apart, so "
+            "search finds them only by id. Choose one with --name-property "
             f"{nameless[0]}=PROPERTY."
         )
     if beyond:
         yield (
-            f"The graph has more than {MOST_LABELS} labels: ids and names of {listing(beyond, 5)} "
+            f"The graph has more than {SAMPLE} labels: ids and names of {listing(beyond, 5)} "
             "were not looked for. Add them with --id-property Label=property."
         )

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bfsql.errors import StoreError, listing
-from bfsql.plugins import Proposal, ProposedSetting
+from bfsql.plugins import Proposal, ProposedSetting, display_name
 from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
 from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
 from bfsql_postgres.sql import identifier, literal, qualified, union
@@ -26,7 +26,6 @@ SAMPLED = 500
 """First rows of a table by which the column of names is chosen."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
-_NAMES = ("name", "title", "label")
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 TABLES = """
@@ -198,14 +197,8 @@ class _Mapping:
     def choose_names(self, samples: Sequence[Any]) -> None:
         """Choose the column of names of each table, by the rows of `samples`."""
         for schema, name, rows, counts in samples:
-            different = {
-                column: number
-                for column, number in zip(self._texts((schema, name)), counts, strict=True)
-                if 2 * number >= rows or column == "name"
-            }
-            usual = [c for one in _NAMES for c in different if c.lower() == one]
-            usual += sorted(different, key=lambda column: -different[column])
-            self._names[schema, name] = usual[0] if usual else None
+            different = dict(zip(self._texts((schema, name)), counts, strict=True))
+            self._names[schema, name] = display_name(different, rows)
             self._empty += [] if rows else [(schema, name)]
 
     def _texts(self, path: Path) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import platform
 import shutil
@@ -111,15 +112,35 @@ def _show(findings: list[Finding]) -> None:
     )
 
 
+class _Warnings(logging.Handler):
+    """Collects what a store logs, which would appear between the findings."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add its text."""
+        self.texts.append(record.getMessage())
+
+
 async def _findings(configuration: Configuration, server: Launch) -> tuple[list[Finding], Proposal]:
     found = [*_installation(), *_settings(configuration)]
+    warnings, log = _Warnings(), logging.getLogger("bfsql")
+    log.addHandler(warnings)
     store = [finding async for finding in _store(configuration)]
+    log.removeHandler(warnings)
     found += store
     proposal = Proposal()
     if all(finding.state != "wrong" for finding in store):
         proposal = await proposal_of(configuration)
         found.append(await _session(server))
         found += _proposed(configuration, server, proposal)
+    found += [
+        Finding("warning", "log", text)
+        for text in dict.fromkeys(warnings.texts)
+        if text not in proposal.left_out and not text.startswith("Chosen: ")
+    ]
     return found + [finding async for finding in _clients()], proposal
 
 
@@ -205,7 +226,7 @@ async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
         yield Finding(
             "warning",
             "indexes",
-            f"{len(missing)} are missing: {shown}",
+            f"{len(missing)} missing: {shown}",
             "`bfsql index` shows them all, and `bfsql index --apply` creates them.",
         )
     else:

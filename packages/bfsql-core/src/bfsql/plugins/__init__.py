@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Outcome,
         Proposal,
         ProposedSetting,
+        display_name,
     )
     from bfsql.plugins.distributions import Installed
     from bfsql.plugins.hooks import NO_HOOKS, Hooks, HookState, hook_states, load_hooks
@@ -41,6 +42,7 @@ __all__ = [
     "Proposal",
     "ProposedSetting",
     "backend_of",
+    "display_name",
     "hook_states",
     "hookimpl",
     "installed",
@@ -61,6 +63,7 @@ __getattr__, __dir__ = lazy_names(
             "Outcome",
             "Proposal",
             "ProposedSetting",
+            "display_name",
         ),
         "bfsql.plugins.distributions": ("Installed",),
         "bfsql.plugins.hooks": ("NO_HOOKS", "HookState", "Hooks", "hook_states", "load_hooks"),

@@ -8,6 +8,7 @@ listing the installed backends imports no driver.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,9 +65,31 @@ class Proposal:
     def log(self) -> None:
         """Log each choice in one line; `open` calls it if it used the proposal."""
         for one in self.settings:
-            log.info("Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason)
+            log.warning(
+                "Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason
+            )
         for sentence in self.left_out:
             log.warning("%s", sentence)
+
+
+_LIKE_A_NAME = re.compile("name|title|label", re.IGNORECASE)
+
+
+def display_name(different: Mapping[str, int], number: int) -> str | None:
+    """The property that a backend proposes as the name of nodes; None if none tells them apart.
+
+    `name`, `title` or `label`, or else the text that differs most, if its values differ in at
+    least half of the nodes; `name` is taken in any case.
+
+    Args:
+        different: The number of different values of each property that may be a name, of which the
+            first is chosen if several are equally good.
+        number: The number of nodes.
+    """
+    wide = [one for one in different if 2 * different[one] >= number or one == "name"]
+    usual = (one for wanted in ("name", "title", "label") for one in wide if one.lower() == wanted)
+    best = max(wide, key=lambda one: (different[one], bool(_LIKE_A_NAME.search(one))), default=None)
+    return next(usual, best)
 
 
 Propose = Callable[[Any], Awaitable[Proposal]]
