@@ -245,6 +245,26 @@ CASES = {
         edges="Chai -FROM-> s1; Chang -FROM-> s1",
         types="Product Supplier",
     ),
+    "Northwind without columns": Case(
+        SUPPLIERS, "", "", ("--id-column products.csv=productID", "suppliers.csv=supplierID")
+    ),
+    "Northwind whose ids are equal": Case(
+        SUPPLIERS,
+        "--id-column products.csv=productID --id-column suppliers.csv=supplierID",
+        "2 nodes, 0 edges",
+        (
+            "--name-column suppliers.csv=company",
+            "--edge-column supplierID makes edges of it",
+            "apart with --id-prefix productID=productID: --id-prefix supplierID=supplierID:",
+        ),
+    ),
+    "Northwind with prefixes": Case(
+        SUPPLIERS,
+        "--id-column products.csv=productID --id-column suppliers.csv=supplierID "
+        "--id-prefix productID=productID: --id-prefix supplierID=supplierID:",
+        "3 nodes, 0 edges",
+        ("--edge-column supplierID makes edges of it",),
+    ),
     "a column that one table lacks": Case(
         SUPPLIERS,
         "--id-column suppliers.csv=productID",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -144,6 +145,12 @@ def _changes(report: LoadReport) -> Iterator[str]:
             f"{_examples(report.retyped_examples)}. If they are not the same thing, keep their ids "
             "apart with --id-prefix COLUMN=TEXT."
         )
+    elif report.duplicate_nodes and len(ids := _id_columns(report.sources)) > 1:
+        yield (
+            f"The ids of nodes are in several columns ({', '.join(ids)}), and equal ids are one "
+            "node. If they are not the same thing, keep them apart with "
+            f"{' '.join(f'--id-prefix {one}={one}:' for one in map(shlex.quote, ids))}"
+        )
     if report.removed_nodes or report.removed_edges:
         nodes, edges = counted(report.removed_nodes, "node"), counted(report.removed_edges, "edge")
         yield f"Removed: {nodes}, {edges}."
@@ -159,6 +166,12 @@ def _changes(report: LoadReport) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     return json.dumps(shorten(text, 40), ensure_ascii=False)
+
+
+def _id_columns(sources: Sequence[SourceAccount]) -> list[str]:
+    """The columns of ids of tables of nodes."""
+    tables = [one.columns for one in sources if one.separator and not one.edges]
+    return list(dict.fromkeys(c.name for table in tables for c in table if c.meaning == "id"))
 
 
 def _examples(names: Sequence[str]) -> str:

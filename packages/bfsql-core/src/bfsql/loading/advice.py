@@ -7,9 +7,11 @@ nodes may hold the ids of others, which are edges only if an option says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from bfsql.errors import SourceError
@@ -23,6 +25,8 @@ from bfsql.sources.tables import AnyTable
 
 _EDGES = 20_000
 """Edges that are compared with others."""
+_OF_NAMES = re.compile("name|title|desc", re.IGNORECASE)
+"""Columns that are proposed first as names."""
 _REFERENCES = ("id", "parent", "of")
 """Endings of columns that hold ids even if these are numbers."""
 
@@ -39,46 +43,61 @@ def add_advice(
         samples: Values of columns besides the id that can be ids, by the name of the table.
         report: From the loader; `actual_ids` has the values that are ids of nodes.
     """
+    sources = [*sources]
+    columns = [column for source in sources for column in source.account.columns]
+    ids = {column.name for column in columns if column.meaning == "id"}
     for source in sources:
         account, table = source.account, source.table
+        file = f"{Path(account.name).name}=" if len(sources) > 1 else ""
         with suppress(SourceError):  # the file is no longer there
             if table is None:
-                _nameless(account, list(account.texts))
+                _nameless(account, account.texts, file)
             elif isinstance(table.columns, NodeColumns):
-                _nodes(account, table, table.columns)
-                _references(account, samples.get(account.name, {}), report.actual_ids)
+                _nodes(account, table, table.columns, file)
+                _references(account, samples.get(account.name, {}), report.actual_ids, ids)
             else:
-                _edges(account, table, table.columns, report)
+                _edges(account, table, table.columns, report, file=file)
 
 
 def _rows(table: AnyTable, most: int = 1_000) -> Iterable[Mapping[str, Any]]:
     return islice(guarded(table.path, iter(table.rows())), most)
 
 
-def _nodes(account: SourceAccount, table: AnyTable, columns: NodeColumns) -> None:
+def _nodes(account: SourceAccount, table: AnyTable, columns: NodeColumns, file: str) -> None:
     if columns.name is not None:
         return
     rows = list(_rows(table))
     others = [column.name for column in account.columns if column.meaning == "metadata"]
     texts = {name: [row[name] for row in rows if is_label(row.get(name))] for name in others}
-    most = len(rows) / 2
-    _nameless(account, [name for name, found in texts.items() if len(set(found)) > most])
+    _nameless(account, texts, file)
 
 
-def _nameless(account: SourceAccount, texts: Sequence[str]) -> None:
-    if texts and account.nodes and all(column.meaning != "name" for column in account.columns):
+def _nameless(account: SourceAccount, texts: Mapping[str, Sequence[str]], file: str) -> None:
+    """Note the columns whose values can be names, since most of them occur once."""
+    most = max(map(len, texts.values()), default=0) / 2
+    found = [name for name, values in texts.items() if len(set(values)) > most]
+    found.sort(key=lambda name: _OF_NAMES.search(name) is None)
+    if found and account.nodes and all(column.meaning != "name" for column in account.columns):
         account.note(
-            f"its nodes have no names; text is in {listed(texts)}: "
-            f"{option_of('name_column', texts[0])}"
+            f"its nodes have no names; text is in {listed(found)}: "
+            f"{option_of('name_column', file + found[0])}"
         )
 
 
-def _references(account: SourceAccount, sample: Mapping[str, set[str]], ids: set[str]) -> None:
+def _references(
+    account: SourceAccount,
+    sample: Mapping[str, set[str]],
+    ids: set[str],
+    id_columns: Collection[str],
+) -> None:
     for column in account.columns:
-        texts = sample.get(column.name, set())
-        if column.meaning != "metadata" or len(texts) < 2 or not texts <= ids:
+        if column.meaning != "metadata":
             continue
-        if column.name.casefold().endswith(_REFERENCES) or not all(map(str.isdecimal, texts)):
+        texts = sample.get(column.name, set())
+        is_plain = all(map(str.isdecimal, texts)) and not column.name.casefold().endswith(
+            _REFERENCES
+        )
+        if column.name in id_columns or (len(texts) > 1 and texts <= ids and not is_plain):
             account.note(
                 f"the column {column.name} holds ids of nodes: "
                 f"{option_of('edge_column', column.name)} makes edges of it"
@@ -90,12 +109,14 @@ def _edges(
     table: AnyTable,
     columns: EdgeColumns,
     report: LoadReport,
+    *,
+    file: str,
     many: int = 20,
 ) -> None:
     """Note if edges were merged for lack of a predicate, or if many look like descriptions."""
     if columns.predicate is None:
         if report.duplicate_edges:
-            _merged(account, table, columns)
+            _merged(account, table, columns, file)
         return
     found = [row.get(columns.predicate) for row in _rows(table)]
     distinct = len({value for value in found if isinstance(value, str)})
@@ -107,7 +128,9 @@ def _edges(
         )
 
 
-def _merged(account: SourceAccount, table: AnyTable, columns: EdgeColumns, most: int = 100) -> None:
+def _merged(
+    account: SourceAccount, table: AnyTable, columns: EdgeColumns, file: str, most: int = 100
+) -> None:
     """Note in which column, of at most so many values, edges of the same ends differ."""
     firsts: dict[tuple[Any, Any], Mapping[str, Any]] = {}
     values: dict[str, set[str]] = {
@@ -126,6 +149,6 @@ def _merged(account: SourceAccount, table: AnyTable, columns: EdgeColumns, most:
     if found and differ[found]:
         account.note(
             f"{differ[found]:,} of its edges have the ends of an earlier one and differ from it in "
-            f"{found} ({len(values[found]):,} values): with {option_of('predicate_column', found)} "
-            "they stay apart"
+            f"{found} ({len(values[found]):,} values): with "
+            f"{option_of('predicate_column', file + found)} they stay apart"
         )

@@ -6,7 +6,6 @@ stream of records, and prints the returned `LoadReport`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -101,8 +100,8 @@ class SourceAccount:
     """
     notes: list[str] = field(default_factory=list)
     """What was left out or interpreted as something else, one sentence each."""
-    texts: Counter[str] = field(default_factory=Counter)
-    """Attributes of nodes without a name that may be one, with the number of such nodes."""
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    """Attributes of nodes without a name that may be one, with values."""
     nodes: int = 0
     """Number of node records yielded; of RDF, number of statements about nodes."""
     joined_nodes: int = 0

@@ -66,8 +66,9 @@ class Attributes:
             options.alias_column or _first(attributes, _ALIASES),
         )
         if keys[2] is None and next(self._nameless, None) is not None:
-            texts = (key for key, value in attributes.items() if key != ID and is_label(value))
-            self._account.texts.update(texts)
+            for key, value in attributes.items():
+                if key != ID and is_label(value):
+                    self._account.texts.setdefault(key, []).append(value)
         columns = self._columns.get(keys) or NodeColumns(*keys, options.default_type, self._nulls)
         record: NodeRecord = self._record(columns, attributes)
         return record

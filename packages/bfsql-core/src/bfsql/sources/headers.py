@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -426,11 +427,13 @@ def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -
     if gone:
         said = " and no column ".join(gone)
         return SourceError(path, f"there is no column {said}; the columns are: {listed(have)}")
+    option = next((column for column in have if column.casefold().endswith("id")), "")
+    option = option and " " + shlex.quote(f"{path.name}={option}")
     return SourceError(
         path,
         "no column is recognized as ids: a table of nodes has one such as id, a table of edges "
         f"two such as subject and object. The columns are: {listed(have)}. Name the right ones "
-        "with --id-column, or with --subject-column and --object-column",
+        f"with --id-column{option}, or with --subject-column and --object-column",
     )
 
 

@@ -244,7 +244,8 @@ def _faults(given: _Input) -> Iterator[None]:
     except SourceError as error:
         if given.copy is None or error.path != given.path:
             raise
-        raise SourceError(given.name, error.reason, error.line) from error
+        reason = error.reason.replace(f"{given.path.name}=", "")
+        raise SourceError(given.name, reason, error.line) from error
 
 
 def _read(

@@ -282,9 +282,10 @@ class _Records:
         return found[0] if len(found) == 1 else found
 
     def _note_blank_nodes(self, lost: Mapping[str, int], edges: int, values: int) -> None:
+        numbers = (f"{edges:,} of the edges" * bool(edges), f"{values:,} values" * bool(values))
         if edges or values:
             self._account.note(
-                f"statements with blank nodes gave {edges:,} of the edges and {values:,} values: "
+                f"statements with blank nodes gave {' and '.join(filter(None, numbers))}: "
                 "restrictions of classes, lists, descriptions"
             )
         if lost:
