@@ -36,7 +36,7 @@ def test_files_become_a_graph_and_refused_lines_are_reported(run: Run, folder: P
     assert re.search("^edges.csv .*: 4 edges.$", done.stdout, re.MULTILINE)
     assert "Lines refused: 1 (all other lines are in the graph; " in done.stdout
     assert "\n  nodes.csv, line 6: " in done.stdout
-    assert done.stdout.endswith("\nfilms.json now holds 4 nodes, 4 edges, 0 pieces of evidence.\n")
+    assert done.stdout.endswith("\nfilms.json now holds 4 nodes, 4 edges.\n")
     assert len(json.loads((folder / "films.json").read_text())) == 8
 
 

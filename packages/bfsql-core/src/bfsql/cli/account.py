@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bfsql.answers.notes import counted
+from bfsql.answers import notes
 from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
 from bfsql.loading.joins import ends_without_node, lacks_most_ends
@@ -55,13 +55,18 @@ def rehearsal(trial: Rehearsal) -> list[str]:
     )
 
 
+def counted(count: int, thing: str) -> str:
+    """A number, with commas between thousands, and its noun."""
+    return notes.counted(count, thing).replace(str(count), f"{count:,}")
+
+
 def _size(report: LoadReport) -> str:
     numbers = (
         counted(report.nodes, "node"),
         counted(report.edges, "edge"),
-        f"{counted(report.evidence, 'piece')} of evidence",
+        f"{counted(report.evidence, 'piece')} of evidence" if report.evidence else "",
     )
-    return ", ".join(numbers)
+    return ", ".join(filter(None, numbers))
 
 
 def _joins(report: LoadReport, remark: str) -> Iterator[str]:
@@ -156,12 +161,12 @@ def _changes(report: LoadReport) -> Iterator[str]:
         yield f"Removed: {nodes}, {edges}."
     if report.not_there:
         examples = _examples(report.not_there_examples)
-        yield f"Not found, so not removed: {report.not_there}{examples}."
+        yield f"Not found, so not removed: {report.not_there:,}{examples}."
     if report.dangling_edges:
         examples = _examples(report.dangling_examples)
-        yield f"Dangling edges (an end is not a node): {report.dangling_edges}{examples}."
+        yield f"Dangling edges (an end is not a node): {report.dangling_edges:,}{examples}."
     if report.unattached_evidence:
-        yield f"Evidence left out because its edge does not exist: {report.unattached_evidence}."
+        yield f"Evidence left out because its edge does not exist: {report.unattached_evidence:,}."
 
 
 def _quoted(text: str) -> str:
@@ -182,10 +187,10 @@ def _refused(report: LoadReport, remark: str, most: int = 20) -> Iterator[str]:
     if not report.refused:
         return
     shown = report.refusals[:most]
-    yield f"Lines refused: {report.refused}{remark}:"
+    yield f"Lines refused: {report.refused:,}{remark}:"
     yield from (f"  {refusal}" for refusal in shown)
     if more := report.refused - len(shown):
-        yield f"  and {more} more"
+        yield f"  and {more:,} more"
 
 
 def _metadata(metadata: dict[str, Any]) -> str:

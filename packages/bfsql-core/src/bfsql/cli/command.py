@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -156,7 +156,7 @@ class LazyGroup(click.Group):
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of the output left; click ends quietly
             sentence, code = explained(error, verbose=ctx.meta.get(VERBOSE, False))
-            click.echo(sentence, err=True)
+            click.echo(wrapped(sentence, sys.stderr), err=True)
             ctx.exit(code)
 
 
@@ -216,6 +216,22 @@ def escape(text: str) -> str:
     from bfsql.models.characters import escaped
 
     return escaped(text)
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """The text with line breaks between words, indented, if a stream is a terminal."""
+    if not stream.isatty():
+        return text
+    import shutil
+    from textwrap import TextWrapper
+
+    width = shutil.get_terminal_size().columns
+    wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for line in text.splitlines():
+        wrapper.subsequent_indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += wrapper.wrap(line) or [""]
+    return "\n".join(lines)
 
 
 def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from bfsql.cli.account import account, rehearsal
-from bfsql.cli.command import ExitCode, escape
+from bfsql.cli.command import ExitCode, escape, wrapped
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
@@ -214,7 +214,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
         left = " ".join(notes) or "the store is unchanged."
         click.echo(escape(f"Interrupted: {left}"), err=True)
         click.get_current_context().exit(ExitCode.INTERRUPTED)
-    click.echo("\n".join(lines))
+    click.echo(wrapped("\n".join(lines), sys.stdout))
     if error is not None:
         raise error
     if (report.refused or report.wrong_columns) and not flags["allow_refused"]:
