@@ -100,7 +100,7 @@ class UserFilesSuite:
         done = load("edges.csv", "--replace", "--no-backup")
         assert (done.exit_code, done.stderr) == (0, "")
         assert "Created 3 nodes for ids" in done.stdout
-        assert "3 nodes, 2 edges, " in done.stdout
+        assert "3 nodes, 2 edges" in done.stdout
         made = "owl:Thing" if self.RDF else "Node"
         assert held().types == dict.fromkeys("abc", made)
 
