@@ -1,1 +1,0 @@
-pip install bfsql-core bfsql-postgres
