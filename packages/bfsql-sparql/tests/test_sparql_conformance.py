@@ -125,7 +125,7 @@ class TestOxigraph(OnAServer):
 
 ASKED_OTHERWISE = ASKED_AGAIN | {
     *("entity-bytes", "tools-answer", "asking-bytes", "nodes-bytes"),  # each part has its own rule
-    # Those that go through all graphs; each engine has drawn ones, also in test_sparql_agreement.py.
+    # Those that go through all graphs; each engine has drawn ones, in test_sparql_agreement.py too.
     *("bfs-bytes", "schema-lists", "every-node"),
     "nodes-conditions",  # test_sparql_node_list.py compares more of them, on every engine
     # Of this process, not of the engine.

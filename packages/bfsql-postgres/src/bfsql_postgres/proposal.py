@@ -290,11 +290,11 @@ class _Mapping:
         ]
         if beyond := [key for key in refused if key[1].target not in self.keys]:
             yield f"Foreign keys to tables that are left out: {self._columns_of(beyond)}."
-        if others := [key for key in refused if key[1].target in self.keys]:
-            view, line = self._view(*others[0])
+        if to_others := [key for key in refused if key[1].target in self.keys]:
+            view, line = self._view(*to_others[0])
             yield (
                 "Foreign keys are left out that refer to other columns than the primary key: "
-                f"{self._columns_of(others)}. To read the first one, have the owner run: {view} "
+                f"{self._columns_of(to_others)}. To read the first one, have the owner run: {view} "
                 f"Then add a line to edges: {line}."
             )
         if self._empty:
