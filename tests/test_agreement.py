@@ -14,11 +14,14 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import Strings
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.oracles import walking
 from bfsql_test_support.suites.agreement import assert_same_answers
 
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 WAYS = 3
+ENTITIES = 60 if THOROUGH else 20
+"""Entities of medlit that calls begin at."""
 
 
 @asynccontextmanager
@@ -97,9 +100,11 @@ async def test_every_way_gives_the_same_bytes_for_every_entity_of_medlit(medlit_
     async with every_way(medlit_records) as graphs:
         await assert_same_answers(graphs, "describe_schema")
         ids = sorted({record.id for record in medlit_records if hasattr(record, "entity_type")})
-        chosen = random.Random(11).sample(ids, 60)
+        chosen = random.Random(11).sample(ids, ENTITIES)
         await assert_same_answers(graphs, "describe_entities", ids=chosen)
-        for one, other in zip(chosen, ["RxNorm:3251", "MeSH:D003480"] * 30, strict=True):
+        for one, other in zip(
+            chosen, ["RxNorm:3251", "MeSH:D003480"] * (ENTITIES // 2), strict=True
+        ):
             await assert_same_answers(graphs, "describe_entity", id=one)
             await assert_same_answers(graphs, "bfs_query", seeds=[one, other], max_hops=2)
             await assert_same_answers(graphs, "intersect_subgraphs", seeds=[one, other], k=2)

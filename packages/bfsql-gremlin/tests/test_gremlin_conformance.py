@@ -12,10 +12,10 @@ from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
-from bfsql_test_support.suites.conformance import ServedSuite, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_AGAIN, ServedSuite, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
-from bfsql_testing.conformance import EVERYTHING, OptOut
+from bfsql_testing.conformance import EVERYTHING, RULES, OptOut
 
 KEPT = EVERYTHING - {
     Kind.BINARY,
@@ -63,6 +63,7 @@ class GremlinSuite(LoadedTogether, WatchedSuite):
             await backend.close()
 
 
+@trying(*RULES.keys() - ASKED_AGAIN - {"entity-bytes"})
 class TestTinkerGraph(GremlinSuite, ServedSuite):
     @pytest.fixture(autouse=True)
     def _on_the_server(self, tinkergraph: GremlinServer, steps: Any) -> None:

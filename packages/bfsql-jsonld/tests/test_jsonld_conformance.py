@@ -14,10 +14,10 @@ from bfsql.models import GraphRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.servers.web import WebServer
-from bfsql_test_support.suites.conformance import ServedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_AGAIN, ServedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
-from bfsql_testing.conformance import EVERYTHING, OptOut
+from bfsql_testing.conformance import EVERYTHING, RULES, OptOut
 
 CLEANED = never(
     "The web API cleans metadata as answers are cleaned, so control characters, vectors and what "
@@ -84,7 +84,7 @@ class Chained(LoadedTogether, ServedSuite):
 
 
 @trying(
-    *("bfs-bytes", "entity-bytes", "drawn-graphs", "every-node", "every-edge", "whole-hub"),
+    *("entity-bytes", "drawn-graphs", "every-edge", "whole-hub"),
     *("edges-part", "hostile-ids", "every-value", "edge-evidence", "evidence-counted"),
     *("search-crowd", "search-types-first", "tools-answer", "omissions-said", "store-returns"),
 )
@@ -96,6 +96,7 @@ class TestOverMemory(Chained):
     store = staticmethod(in_memory)
 
 
+@trying(*RULES.keys() - ASKED_AGAIN)
 class TestOverTheEmbeddedStore(Chained):
     keeps = EVERYTHING - {Kind.BINARY}
     store = staticmethod(in_a_file)

@@ -11,6 +11,7 @@ from typing import Any
 from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.suites.conformance import WatchedSuite
+from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING
 
@@ -52,7 +53,7 @@ async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[Sql
             allow(path, stat.S_IRUSR | stat.S_IWUSR)
 
 
-class TestSqlite(WatchedSuite):
+class TestSqlite(LoadedTogether, WatchedSuite):
     keeps = EVERYTHING - {Kind.BINARY}
 
     @asynccontextmanager
