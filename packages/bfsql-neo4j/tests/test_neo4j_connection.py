@@ -30,6 +30,10 @@ UNDER_WAY = (
     "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text STARTS WITH 'UNWIND $values' "
     "OR text CONTAINS 'sin(i)' AND NOT text STARTS WITH 'SHOW' RETURN count(*)"
 )
+CONTENT = (
+    "MATCH (n) RETURN labels(n) AS labels, keys(n) AS keys, count(*)",
+    "SHOW INDEXES YIELD name, type RETURN name, type ORDER BY name",
+)
 SLOW = "UNWIND range(1, 10000000000) AS i WITH count(sin(i)) AS n RETURN n"
 
 
@@ -238,15 +242,14 @@ async def test_after_close_every_call_says_so(hub: dict[str, Any]) -> None:
     ],
 )
 async def test_a_write_over_the_backend_s_own_session_is_refused(
-    neo4j_server: Neo4jServer, cypher: Any, emptied: None, text: str
+    hub: dict[str, Any], cypher: Any, text: str
 ) -> None:
-    await cypher("CREATE (:T {entity_id: 'a'})")
-    backend = await Neo4jBackend.create(uri=neo4j_server.uri, search="contains")
+    async def content() -> list[Any]:
+        return [await cypher(one) for one in CONTENT]
+
+    backend, before = await Neo4jBackend.create(**hub), await content()
     with pytest.raises(StoreError):
         await backend._reader.records(text)
-    assert await cypher("MATCH (n) RETURN labels(n), properties(n)") == [
-        [["T"], {"entity_id": "a"}]
-    ]
-    assert await cypher("SHOW INDEXES YIELD type WHERE type <> 'LOOKUP'") == []
+    assert await content() == before
     assert await backend.metadata_for_node("a") == {}
     await backend.close()
