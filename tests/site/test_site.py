@@ -37,6 +37,8 @@ async def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, site: Path,
     async with visiting(browser, viewport=PHONE, java_script_enabled=THOROUGH) as visit:
         wide = {}
         for name in pages(site):
+            if "/decisions/" in name and not THOROUGH:  # text of the same kind
+                continue
             await visit.page.goto(f"{url}/{name}", wait_until="load")
             width = await visit.page.evaluate("document.documentElement.scrollWidth")
             if width > PHONE["width"]:
