@@ -38,8 +38,8 @@ pytestmark = pytest.mark.slow
 
 NODES, EDGES = 150, 600
 CLIENTS = 4
-CROWD = 50
-"""Clients of the minutes of faults."""
+CROWD, PAUSE = 50, 10.0
+"""Clients of the minutes of faults, and most seconds between two calls of one of them."""
 SECONDS = 600
 """Seconds of calls while parts fail at random."""
 PATIENCE = 60
@@ -130,19 +130,28 @@ class Seen:
 
 @asynccontextmanager
 async def walking(
-    replicas: Sequence[Served], answers: Mapping[tuple[int, str], Any]
+    replicas: Sequence[Served],
+    answers: Mapping[tuple[int, str], Any],
+    clients: int = CLIENTS,
+    pause: float = 0.0,
 ) -> AsyncIterator[Seen]:
-    """Clients that walk until the end of the block."""
+    """Clients that walk until the end of the block.
+
+    Args:
+        replicas: The servers, behind a proxy.
+        answers: The right answers.
+        clients: Number of clients.
+        pause: Most seconds that a client waits between two calls.
+    """
     seen, done = Seen(), asyncio.Event()
-    chances = [random.Random(client) for client in range(CLIENTS)]
+    chances = [random.Random(client) for client in range(clients)]
     async with balanced([one.port for one in replicas]) as url:
 
         async def calls(client: int, session: Client) -> None:
+            chance = chances[client]
             while not done.is_set():
-                number, start = (
-                    chances[client].randrange(len(CALLS)),
-                    f"n{chances[client].randrange(NODES)}",
-                )
+                await asyncio.sleep(chance.uniform(0, pause))
+                number, start = chance.randrange(len(CALLS)), f"n{chance.randrange(NODES)}"
                 found, error = await asked(session, number, start)
                 if error:
                     seen.errors.append((client, error))
@@ -160,7 +169,7 @@ async def walking(
                 except (httpx2.HTTPError, MCPError, ExceptionGroup) as error:
                     seen.errors.append((client, repr(error)[:300]))
 
-        tasks = [asyncio.create_task(walk(client)) for client in range(CLIENTS)]
+        tasks = [asyncio.create_task(walk(client)) for client in range(clients)]
         try:
             yield seen
         finally:
@@ -185,12 +194,11 @@ def answers() -> Mapping[tuple[int, str], Any]:
     return asyncio.run(expected())
 
 
-async def until_right(seen: Seen, more: int | None = None) -> None:
-    """Wait until so many more answers were right, by default three of each client."""
+async def until_right(seen: Seen) -> None:
+    """Wait until some more answers were right."""
     before = seen.right
-    wanted = before + (3 * CLIENTS if more is None else more)
     end = asyncio.get_running_loop().time() + PATIENCE
-    while seen.right < wanted:
+    while seen.right < before + 3 * CLIENTS:
         found = f"{seen.right - before} right answers in {PATIENCE} s: {seen}"[:1_000]
         assert asyncio.get_running_loop().time() < end, found
         await asyncio.sleep(0.1)
@@ -290,7 +298,7 @@ async def test_minutes_of_faults_at_random_leave_no_wrong_answer(
 ) -> None:
     chance, faults = random.Random(1), 0
     end = asyncio.get_running_loop().time() + SECONDS
-    async with walking(replicas, answers) as seen:
+    async with walking(replicas, answers, CROWD, PAUSE) as seen:
         while asyncio.get_running_loop().time() < end:
             one = chance.choice((*cluster.nodes, *cluster.servers))
             await asyncio.to_thread(chance.choice((one.kill, one.stop)))
@@ -298,5 +306,6 @@ async def test_minutes_of_faults_at_random_leave_no_wrong_answer(
             await asyncio.sleep(chance.uniform(1, 5))
             await asyncio.to_thread(one.start)
             await until_right(seen)
-    print(f"{faults} faults, {seen.right} right answers, {len(seen.errors)} errors")  # noqa: T201
+    counts = f"{len(seen.partial)} with a note, {len(seen.errors)} errors"
+    print(f"{faults} faults, {seen.right} right answers, {counts}")  # noqa: T201
     seen.check(most=faults)
