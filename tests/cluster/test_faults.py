@@ -27,12 +27,9 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_gremlin import GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.balancer import balanced
 from bfsql_test_support.servers.cluster import Cluster
-from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.serve_process import Served, serving
-from bfsql_test_support.servers.unavailable import Unavailable
 
 pytestmark = pytest.mark.slow
 
@@ -59,25 +56,10 @@ def records() -> Iterator[GraphRecord]:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with folder(in_memory=True) as place:
-        try:
-            running = Cluster(place)
-        except Unavailable as none:
-            missing("cluster", str(none))
-        try:
-            running.start()
-            settings = GremlinSettings(uri=[running.servers[0].uri])
-            asyncio.run(load_graph(settings, records()))
-            yield running
-        finally:
-            running.kill()
-
-
-@pytest.fixture(scope="module")
 def replicas(cluster: Cluster) -> Iterator[list[Served]]:
-    """Two stateless servers, which prefer different JanusGraph servers."""
+    """Two stateless servers, which prefer different JanusGraph servers, of the graph."""
     uris = [server.uri for server in cluster.servers]
+    asyncio.run(load_graph(GremlinSettings(uri=uris), records()))
     with _serving(uris) as one, _serving(uris[::-1]) as other:
         yield [one, other]
 

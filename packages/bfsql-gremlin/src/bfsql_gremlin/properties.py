@@ -122,12 +122,15 @@ def _power_of_4(number: int) -> int:
 def _by_start(
     edges: Collection[OwnEdge],
 ) -> dict[EdgeDirection, dict[Any, list[OwnEdge]]]:
-    """Edges by the end that more of them share, and whether they leave or enter it."""
+    """Edges by the subject, or by the object if they share only that; whether they leave or enter.
+
+    Where all edges of many nodes are wanted, each is read once in this way.
+    """
     numbers = Counter(end for subject, _, obj in edges for end in {subject, obj})
     found: dict[EdgeDirection, dict[Any, list[OwnEdge]]] = {}
     for edge in edges:
         subject, _, obj = edge
-        leaves = numbers[subject] >= numbers[obj]
+        leaves = numbers[subject] > 1 or numbers[obj] == 1
         starts = found.setdefault("out" if leaves else "in", {})
         starts.setdefault(subject if leaves else obj, []).append(edge)
     return found

@@ -1,0 +1,25 @@
+"""The cluster, which starts once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.cluster import Cluster
+from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.unavailable import Unavailable
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Three Cassandra nodes and two JanusGraph servers, without a graph."""
+    with folder(in_memory=True) as place:
+        try:
+            running = Cluster(place)
+        except Unavailable as none:
+            missing("cluster", str(none))
+        try:
+            running.start()
+            yield running
+        finally:
+            running.kill()

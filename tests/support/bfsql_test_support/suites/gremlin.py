@@ -1,0 +1,82 @@
+"""Agreement with the reference, and medlit, on an engine that speaks Gremlin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from bfsql.answers.clean import clean_metadata
+from bfsql.models import GraphRecord
+from bfsql_gremlin import GremlinBackend, GremlinSettings
+from bfsql_gremlin.load.loader import load_graph
+from bfsql_test_support.servers.gremlin import GremlinServer
+from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
+from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata, assert_whole
+
+_IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"`", "42", "007", "4.20", "true", "🜁", ""])
+_TYPES = st.sampled_from(["drug", "Disease", "two words", "it's", ""])
+_PREDICATES = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060", "it's ${1}"])
+# JanusGraph allows no quotation marks and braces in labels.
+_PLAIN = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060", "it's $1"])
+_VALUES = values(null=False)
+_OPTIONS: dict[str, Any] = {
+    "phases": [Phase.explicit, Phase.reuse, Phase.generate],
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+async def agree(server: GremlinServer, records: list[GraphRecord], **options: Any) -> None:
+    """Load records, and compare all answers with the reference's."""
+    settings = GremlinSettings(uri=[server.uri], **server.login, **options)
+    able = without_dangling(records)  # an edge in Gremlin has two vertices
+    await load_graph(settings, able)
+    backend = await GremlinBackend.open(settings)
+    try:
+        await assert_agreed(backend, able, cleaned=clean_metadata)
+    finally:
+        await backend.close()
+
+
+def agreement(number: int, *, plain: bool = False, own_id: bool = True, **options: Any) -> Any:
+    """A test method for a class with the attribute `server`.
+
+    Args:
+        number: How many graphs are drawn.
+        plain: Without predicates that JanusGraph does not allow.
+        own_id: With metadata under the name of the id property.
+        **options: Settings.
+    """
+    named = {"node": {"entity_id": _VALUES}} if own_id else {}
+    drawn = graphs(_IDS, _PLAIN if plain else _PREDICATES, _TYPES, any_value=_VALUES, **named)
+
+    @given(drawn)
+    @examples(max_examples=number, **_OPTIONS)
+    async def test(self: Any, records: list[GraphRecord]) -> None:
+        await agree(self.server, records, **options)
+
+    return test
+
+
+class GremlinMedlit(MedlitSuite, SameMetadata):
+    """Medlit on the server of a fixture `server`, of class scope."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def settings(cls, medlit_records: list[GraphRecord], server: GremlinServer) -> GremlinSettings:
+        """Settings of the server, with medlit loaded."""
+        settings = GremlinSettings(uri=[server.uri], **server.login)
+        assert_whole(asyncio.run(load_graph(settings, medlit_records)))
+        return settings
+
+    @pytest.fixture
+    async def backend(self, settings: GremlinSettings) -> AsyncIterator[GremlinBackend]:
+        """A backend on it."""
+        opened = await GremlinBackend.open(settings)
+        yield opened
+        await opened.close()
