@@ -173,13 +173,14 @@ async def test_names_that_are_numbers_or_lists_or_do_not_differ(
     await cypher(
         "UNWIND range(1, 4) AS n CREATE (:Badge {name: n, owner: 'o' + n}) "
         "CREATE (:Staff {title: 'Clerk', surname: 's' + n, code_id: 'x' + n}) "
-        "CREATE (:Group {name: ['a', 'b'], size: n}) CREATE (:Plain {name: 'same ' + n})"
+        "CREATE (:Group {name: ['a', 'b'], size: n}) CREATE (:Void {size: n}) "
+        "CREATE (:Plain {name: 'same ' + n})"
     )
     proposed = await propose(settings)
     [names] = [one.value for one in proposed.settings if one.field == "name_property"]
     assert names == ["name", "title", "label", "Badge=owner", "Staff=surname"]
     assert any(
-        "Nodes of Group have no text that tells most of them apart" in sentence
+        "Nodes of Group, Void have no text that tells most of them apart" in sentence
         for sentence in proposed.left_out
     )
 
@@ -221,6 +222,20 @@ async def test_a_name_beyond_the_scanned_nodes_is_found_by_its_index_and_the_ans
         assert "bfsql index --apply" in note
         schema = (await graph.describe_schema()).text
         assert "There is no full-text index" in schema
+
+
+async def test_a_property_that_is_unique_no_more_is_reported_with_both_nodes(
+    cypher: Any, settings: Neo4jSettings, emptied: None
+) -> None:
+    await cypher("CREATE INDEX FOR (n:Part) ON (n.code)")
+    await cypher("CREATE (:Part {code: 'a'})-[:FITS]->(:Part {code: 'b'})")
+    async with open_graph("neo4j", uri=settings.uri) as graph:
+        await cypher("CREATE (:Part {code: 'a'})")
+        answer = (await graph.bfs_query(seeds=["a"], max_hops=1)).content
+    assert answer["seeds"] == ["a"]
+    bearers = await cypher("MATCH (n:Part {code: 'a'}) RETURN elementId(n)")
+    assert len(bearers) == 2
+    assert any(all(element in note for (element,) in bearers) for note in answer["notes"])
 
 
 async def test_nothing_is_written(cypher: Any, settings: Neo4jSettings, emptied: None) -> None:

@@ -119,6 +119,10 @@ async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(
     with call.scope() as scope:
         assert len(await ring(backend, "a")) == degree
     assert {one.id for one in scope.omissions} == {"a"}
+    [reason] = {one.reason for one in scope.omissions}
+    bearers = await cypher("MATCH (a:T {entity_id: 'a'}) RETURN elementId(a)")
+    assert len(bearers) == 2
+    assert all(element in str(reason) for (element,) in bearers)
 
 
 @pytest.fixture(scope="module")
