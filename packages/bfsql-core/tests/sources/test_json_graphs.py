@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 
 import networkx as nx
 import pytest
@@ -251,3 +252,17 @@ def test_the_name_that_the_format_had_before_is_taken(read):
     assert (
         len(read("g.txt", '{"nodes": [{"id": "a"}], "links": []}', format="node-link").nodes) == 1
     )
+
+
+def test_memory_is_a_few_times_the_file_though_it_is_one_line(write):
+    number = 10_000
+    nodes = [{"id": f"n{n}", "name": f"Person number {n}", "age": n % 90} for n in range(number)]
+    links = [{"source": f"n{n}", "target": f"n{n * 7 % number}"} for n in range(number)]
+    path = write("graph.json", json.dumps({"nodes": nodes, "links": links}))
+    del nodes, links
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in open_source(path)) == 2 * number
+        assert tracemalloc.get_traced_memory()[1] < 8 * path.stat().st_size
+    finally:
+        tracemalloc.stop()

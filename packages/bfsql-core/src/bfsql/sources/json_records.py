@@ -190,7 +190,7 @@ class _Both:
 
 def _attributes(row: Row) -> dict[str, Any]:
     """The attributes of an object, without a `type` that is none."""
-    found = lifted(row)
+    found = dict(lifted(row))
     if type(kind := row.get("type")) is str and kind in _KINDS:
         del found["type"]
     return found
@@ -201,12 +201,11 @@ def keys_of(items: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(key for item in items if isinstance(item, Mapping) for key in item))
 
 
-def lifted(item: Row) -> dict[str, Any]:
+def lifted(item: Row) -> Row:
     """A node or edge merged with the content of its objects `attributes` and `properties`."""
-    found = dict(item)
     for field in ("attributes", "properties"):
-        inner = found.get(field)
+        inner = item.get(field)
         if isinstance(inner, dict):
-            rest = {key: value for key, value in found.items() if key != field}
-            found = {f"{field}.{k}" if k in rest else k: v for k, v in inner.items()} | rest
-    return found
+            rest = {key: value for key, value in item.items() if key != field}
+            item = {f"{field}.{k}" if k in rest else k: v for k, v in inner.items()} | rest
+    return item
