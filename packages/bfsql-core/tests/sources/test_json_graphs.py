@@ -255,7 +255,7 @@ def test_the_name_that_the_format_had_before_is_taken(read):
 
 
 def test_memory_is_a_few_times_the_file_though_it_is_one_line(write):
-    number = 10_000
+    number = 3_000
     nodes = [{"id": f"n{n}", "name": f"Person number {n}", "age": n % 90} for n in range(number)]
     links = [{"source": f"n{n}", "target": f"n{n * 7 % number}"} for n in range(number)]
     path = write("graph.json", json.dumps({"nodes": nodes, "links": links}))
