@@ -80,7 +80,7 @@ class Case(NamedTuple):
 def whole(nodes: int, edges: int) -> str:
     """The report's statement about a graph of this size."""
     of = [f"{n} {thing}{'s' * (n != 1)}" for n, thing in ((nodes, "node"), (edges, "edge"))]
-    return f"graph.db now holds {', '.join(of)}\\."
+    return f"graph.db now holds {', '.join(of)}"
 
 
 CASES = [

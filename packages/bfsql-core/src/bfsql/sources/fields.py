@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,6 +140,17 @@ def sound(value: Any) -> Any:
     if isinstance(value, dict):
         return {sound(key): sound(item) for key, item in value.items()}
     return value
+
+
+def json_objects(
+    items: Iterable[tuple[str, Any]],
+) -> Iterator[tuple[str, dict[str, Any] | Unusable]]:
+    """Items with their places; those that are not objects are replaced by the reason."""
+    for place, item in items:
+        if isinstance(item, dict | Unusable):
+            yield place, item
+        else:
+            yield place, Unusable(f"is {excerpt(item)}, not a JSON object")
 
 
 def sound_record(record: _Record) -> _Record:

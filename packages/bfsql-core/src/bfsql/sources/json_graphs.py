@@ -26,7 +26,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.sources import headers
 from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
-from bfsql.sources.fields import Unusable, excerpt, records, sound_record
+from bfsql.sources.fields import Unusable, excerpt, json_objects, records, sound_record
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns
 from bfsql.sources.id_columns import with_unique_ids
@@ -70,23 +70,26 @@ def open_json(
         SourceError: The file is not JSON, not text, or has none of the forms; for all but lists
             raised with the first record, because the file is read at that point.
     """
-    account.encoding = encoding_of(path, options.encoding)
     if beginning(path).lstrip().startswith("["):
-        document, mended = _read(path, account)
+        document, mended = read_document(path, options, account)
         if _recognised(document, options) is None:
-            table = _of_table(path, document, options, account, lambda: _read(path, account)[0])
+            table = _of_table(
+                path, document, options, account, lambda: read_document(path, options, account)[0]
+            )
             make = table.make
             return table._replace(make=lambda row: sound_record(make(row))) if mended else table
     return _records(path, options, account)
 
 
-def _read(path: Path, account: SourceAccount) -> tuple[Any, bool]:
-    with open_utf8(path, account.encoding or "utf-8") as stream:
-        return _document(path, stream.read())
+def read_document(path: Path, options: SourceOptions, account: SourceAccount) -> tuple[Any, bool]:
+    """The value in a file, and whether its texts may contain an escaped lone surrogate.
 
-
-def _document(path: Path, content: bytes) -> tuple[Any, bool]:
-    """The value, and whether its texts may contain an escaped lone surrogate."""
+    Raises:
+        SourceError: The file is not JSON, or not text.
+    """
+    account.encoding = encoding_of(path, options.encoding)
+    with open_utf8(path, account.encoding) as stream:
+        content = stream.read()
     try:
         return from_json(content, cache_strings="keys"), False
     except ValueError as error:
@@ -111,7 +114,7 @@ def _is_lines(content: bytes) -> bool:
 
 
 def _records(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    document, mended = _read(path, account)
+    document, mended = read_document(path, options, account)
     found = _of_document(path, document, options, account)
     yield from map(sound_record, found) if mended else found
 
@@ -266,7 +269,7 @@ def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOption
         path, columns, "node", lambda: graph.nodes, lambda node: make.node(node, graph.id, known)
     )
     yield from with_unique_ids(nodes)
-    edges = _objects(graph.edges)
+    edges = json_objects(graph.edges)
     yield from records(path, edges, lambda edge: (make.edge(edge, *graph.ends),))
 
 
@@ -274,16 +277,9 @@ def _table(
     path: Path, columns: Columns, noun: str, read: Callable[[], Sequence[Any]], make: RecordOfRow
 ) -> ObjectTable:
     def items() -> Iterator[tuple[str, JsonObject | Unusable]]:
-        return _objects((f"{noun} {number}", row) for number, row in enumerate(read(), 1))
+        return json_objects((f"{noun} {number}", row) for number, row in enumerate(read(), 1))
 
     return ObjectTable(path, columns, items, make)
-
-
-def _objects(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, JsonObject | Unusable]]:
-    for place, item in items:
-        if not isinstance(item, dict) and not isinstance(item, Unusable):
-            item = Unusable(f"is {excerpt(item)}, not a JSON object")  # noqa: PLW2901
-        yield place, item
 
 
 def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:

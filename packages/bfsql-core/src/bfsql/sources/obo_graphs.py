@@ -17,15 +17,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import Prefixes
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord
-from bfsql.sources.fields import Unusable, excerpt, identifier, records, sound_record
+from bfsql.sources.fields import Unusable, identifier, json_objects, records, sound_record
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.text import encoding_of, open_utf8
+from bfsql.sources.json_graphs import read_document
 
 _BEGINNING = re.compile(r'\s*\{\s*"graphs"\s*:\s*\[')
 _AXIOMS = ("equivalentNodesSets", "domainRangeAxioms", "propertyChainAxioms")
@@ -42,12 +40,7 @@ def open_obo_graphs(path: Path, options: SourceOptions, account: SourceAccount) 
     Raises:
         SourceError: The file is not JSON, or has no graphs; raised with the first record.
     """
-    account.encoding = encoding_of(path, options.encoding)
-    with open_utf8(path, account.encoding) as stream:
-        try:
-            document = from_json(stream.read(), cache_strings="keys")
-        except ValueError as error:
-            raise SourceError(path, f"is not JSON: {error}") from error
+    document, _ = read_document(path, options, account)
     graphs = document.get("graphs") if isinstance(document, dict) else None
     if not isinstance(graphs, list):
         raise SourceError(path, "has no list 'graphs', as a file of OBO Graphs has")
@@ -83,8 +76,8 @@ class _Graph:
         }
         for key, make in makers.items():
             items = enumerate(_list(self._graph.get(key)), 1)
-            placed = ((f"item {number} of '{key}'", _object(item)) for number, item in items)
-            yield from records(path, placed, make)
+            placed = ((f"item {number} of '{key}'", item) for number, item in items)
+            yield from records(path, json_objects(placed), make)
 
     def _node(self, node: dict[str, Any]) -> Iterable[GraphRecord]:
         meta: Any = node.get("meta")
@@ -117,9 +110,10 @@ class _Graph:
         defined = self._id(axiom, "definedClassId")
         for genus in _list(axiom.get("genusIds")):
             yield EdgeRecord(defined, "is_a", self._short(identifier(genus, "genusIds")))
-        for part in map(_object, _list(axiom.get("restrictions"))):
+        parts = (("a restriction", part) for part in _list(axiom.get("restrictions")))
+        for place, part in json_objects(parts):
             if isinstance(part, Unusable):
-                raise part
+                raise Unusable(f"{place} {part}")
             predicate = self._predicate(identifier(part.get("propertyId"), "propertyId"))
             yield EdgeRecord(defined, predicate, self._id(part, "fillerId"))
 
@@ -144,7 +138,3 @@ def _texts(values: Any) -> list[str]:
 
 def _is_one(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 1
-
-
-def _object(item: Any) -> dict[str, Any] | Unusable:
-    return item if isinstance(item, dict) else Unusable(f"is {excerpt(item)}, not a JSON object")
