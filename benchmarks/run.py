@@ -9,6 +9,7 @@ columns by hand and, with `--old`, with another commit.
 `questions` runs the suite of questions, `outside` runs those of others, `chat` has a model answer
 them, `recall` searches for misspelt names, and `hostile` makes the most expensive calls; each has
 its own options (`--help` after its name).
+`few` asks for ten of ten million entities in the embedded store, and what lies two steps from them.
 `forms` counts the characters of answers in JSON and in lines. `explore` measures the page of
 `bfsql explore` in Chromium.
 """
@@ -54,6 +55,10 @@ def main() -> None:
         import hostile
 
         hostile.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["few"]:
+        import few_of_many
+
+        few_of_many.main(sys.argv[2:])
     elif sys.argv[1:2] == ["forms"]:
         import forms
 
