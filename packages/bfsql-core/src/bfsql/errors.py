@@ -271,11 +271,13 @@ class SetTooLarge(ToolError):
     Args:
         pattern: The pattern.
         most: The bound.
+        size: Number of its nodes; None if they were not counted to the end.
     """
 
-    def __init__(self, pattern: str, most: int) -> None:
+    def __init__(self, pattern: str, most: int, size: int | None = None) -> None:
+        count = f"{size:,} nodes, more than" if size else "more nodes than"
         super().__init__(
-            f"{pattern} has more than this server's bound of {most:,} nodes a traversal "
+            f"{pattern} has {count} this server's bound of {most:,} nodes a traversal "
             "(max_nodes). Add conditions to it; with this pattern as the only seed, limit=0 and "
             "facets its properties are counted.",
             kind="too_large",

@@ -133,6 +133,16 @@ def test_relations_in_any_order_and_walks_are_options(loaded: Run) -> None:
     assert json.loads(loaded(*walk).stdout)["walks"][0]["nodes"] == ["p:1", "f:1"]
 
 
+def test_patterns_groups_and_measures_are_options(loaded: Run) -> None:
+    alone = ("bfs-query", "Film:*", "--where", "no <-- Person[name=Nora Ephron]", "--limit", "0")
+    counted = json.loads(loaded(*alone, "--facets", "name").stdout)
+    assert (counted["seed_count"], counted["facets"]["name"]["count"]) == (2, 2)
+    costars = ("bfs-query", "Person[name~hanks]", "--step", "--> Film", "--step", "<-- Person")
+    others = ("--where", "2 != 0", "--show", "ends", "--measure", "count 1", "--sort-by=-measure")
+    first, *_ = json.loads(loaded(*costars, *others).stdout)["nodes"]
+    assert (first["id"], first["measure"]) == ("p:2", 2)
+
+
 def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded: Run) -> None:
     walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "ends", "--fields", "name")
     found = json.loads(loaded(*walk, "--sort-by", "-name", "--where", "name~e").stdout)

@@ -1,5 +1,6 @@
 """Patterns, conditions on relations and comparisons of steps, against brute force."""
 
+import asyncio
 import json
 import operator
 from collections import Counter
@@ -213,10 +214,27 @@ async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
     counted = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], limit=0, facets=["key"])
     assert (counted["seed_count"], counted["node_count"], counted["nodes"]) == (30, 30, [])
     assert counted["facets"]["key"]["values"] == [["0", 10], ["1", 10], ["2", 10]]
-    with pytest.raises(ToolError, match=r"A:\* has more than this server's bound of 20 nodes"):
+    message = "A:\\* has 30 nodes, more than this server's bound of 20 nodes .*limit=0 and facets"
+    with pytest.raises(ToolError, match=message):
         await graph.bfs_query(seeds=["A:*"])
+    with pytest.raises(ToolError, match="before its conditions on relations, has 30 nodes"):
+        await graph.bfs_query(seeds=["A[no --> A]"])
     some = await tool_calls.read(graph, "bfs_query", seeds=["A[key=1]"])
     assert some["node_count"] == 10
+
+
+class Stalling(MemoryBackend):
+    async def nodes_stream(self, *, entity_types=None, conditions=()) -> AsyncGenerator:
+        async for nodes in super().nodes_stream(entity_types=entity_types, conditions=conditions):
+            yield nodes
+        await asyncio.sleep(60)
+
+
+async def test_a_set_that_cannot_be_counted_in_time_is_refused_without_its_size():
+    records = [NodeRecord(f"n:{n:02}", "A", {"key": n % 3}) for n in range(30)]
+    graph = Graph(Stalling(records), "", Limits(max_nodes=20, deadline=1.5), None)
+    with pytest.raises(ToolError, match=r"A:\* has more nodes than this server's bound of 20"):
+        await graph.bfs_query(seeds=["A:*"])
 
 
 async def test_an_answer_that_comparisons_empty_says_so():

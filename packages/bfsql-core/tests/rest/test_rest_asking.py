@@ -24,6 +24,21 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "order_by": "name desc"}),
     ("bfs_query", {"seeds": ["film:1"], "max_hops": 1, "fields": ["name"]}),
     ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "limit": 0}),
+    ("bfs_query", {"seeds": ["Film[year=1993]"], "path": ["<-- Person"], "facets": ["name"]}),
+    ("bfs_query", {"seeds": ["Person[no -DIRECTED->]"], "limit": 0, "facets": ["name"]}),
+    ("bfs_query", {"seeds": ["Person:*"], "where": ["no -DIRECTED-> Film[year]"]}),
+    ("bfs_query", {"seeds": ["film:1"], "along": ["<-ACTED_IN-", "-ACTED_IN->"], "to": ["film:2"]}),
+    (
+        "bfs_query",
+        {
+            "seeds": ["Film:*"],
+            "path": ["<-ACTED_IN-", "-ACTED_IN->"],
+            "where": ["2 != 0"],
+            "measure": ["count 1", "max 1.ACTED_IN.confidence"],
+            "sort_by": "-measure",
+        },
+    ),
+    ("bfs_query", {"seeds": ["Film:*"], "path": ["<--"], "show": "walks", "sort_by": "1.name"}),
     ("intersect_subgraphs", {"seeds": ["person:1", "person:2"], "connect": True}),
     ("intersect_subgraphs", {"seeds": ["person:1", "person:3"], "k": 2, "connect": True}),
     ("intersect_subgraphs", {"seeds": ["film:1", "film:2"], "sort_by": "name", "fields": ["name"]}),
@@ -39,6 +54,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"to": ["nobody"]}, "to"),
     ({"max_hops": 1, "where": ["year"]}, "where"),
     ({"max_hops": 1, "sort_by": "paths"}, "sort_by"),
+    ({"seeds": ["Flm:*"]}, "seeds"),
+    ({"max_hops": 1, "facets": ["1.year"]}, "facets"),
+    ({"max_hops": 1, "measure": "count 1"}, "measure"),
+    ({"path": ["<--"], "along": ["<--"]}, "along"),
+    ({"max_hops": 1, "show": "walks"}, "show"),
+    ({"max_hops": 1, "where": ["no <-ACTED- Person"]}, "where"),
 ]
 
 

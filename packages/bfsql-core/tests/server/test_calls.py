@@ -20,6 +20,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": ["film:1"], "max_hops": 2}),
     ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "limit": 2, "predicates": ["directed"]}),
     ("describe_entity", {"id": "film:2"}),
+    ("bfs_query", {"seeds": ["Film:*"], "where": ["no <-DIRECTED-"], "facets": ["name"]}),
+    ("bfs_query", {"seeds": ["*[name]"], "path": ["--"], "measure": "count 1", "limit": 2}),
+    (
+        "bfs_query",
+        {"seeds": ["Film:*"], "path": ["--", "--"], "show": "walks", "where": ["2 != 0"]},
+    ),
+    ("bfs_query", {"seeds": ["film:1"], "along": ["--"]}),
     ("describe_entities", {"ids": ["person:1", "nobody"]}),
     ("intersect_subgraphs", {"seeds": ["person:1", "person:2"], "k": 1}),
     ("describe_entity", {"id": "film:3"}),

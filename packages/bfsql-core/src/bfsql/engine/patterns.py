@@ -50,23 +50,33 @@ class PatternSearch:
 
         Args:
             pattern: The pattern.
-            most: The most nodes to find; by default as many as the bound allows.
+            most: The most nodes to find; by default as many as the bound allows, and if there
+                are more, they are counted within the deadline.
 
         Raises:
             EntitiesNotListed: The store cannot list its entities.
             SetTooLarge: There are more nodes.
             TimeoutError: The deadline passed.
         """
-        most = self._bounds.nodes if most is None else most
+        bound = self._bounds.nodes if most is None else most
         batches: list[tuple[IntArray, IntArray]] = [(NO_NODES, NO_NODES)]
         count = 0
-        async with call.time_limit(), aclosing(self.batches(pattern)) as stream:
-            async for batch in stream:
-                count += len(batch[0])
-                if count > most:
-                    raise SetTooLarge(pattern.text, most)
-                call.hold(NODE_BYTES * len(batch[0]))
-                batches.append(batch)
+        try:
+            async with call.time_limit(), aclosing(self.batches(pattern)) as stream:
+                async for batch in stream:
+                    count += len(batch[0])
+                    if count <= bound:
+                        call.hold(NODE_BYTES * len(batch[0]))
+                        batches.append(batch)
+                    elif most is not None:
+                        break
+        except TimeoutError:
+            if count <= bound:
+                raise
+            raise SetTooLarge(pattern.text, bound) from None
+        if count > bound:
+            before = ", before its conditions on relations," if pattern.relations else ""
+            raise SetTooLarge(pattern.text + before, bound, None if most is not None else count)
         handles, types = map(np.concatenate, zip(*batches, strict=True))
         ordered = await self._columns.ordered(handles)
         order = np.argsort(handles)
