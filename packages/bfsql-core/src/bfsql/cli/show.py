@@ -39,7 +39,11 @@ def backends(*, as_json: bool) -> None:
         click.echo(json.dumps(lines, ensure_ascii=False))
         return
     if not found:
-        click.echo("No backend is installed. For files, install bfsql-sqlite: in a clone, pip install ./packages/bfsql-sqlite", err=True)
+        click.echo(
+            "No backend is installed. For files, install bfsql-sqlite: in a clone, "
+            "pip install ./packages/bfsql-sqlite",
+            err=True,
+        )
     if sys.stdout.isatty():
         _print_states(found, hooks, formats)
         return
