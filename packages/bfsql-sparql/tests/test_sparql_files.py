@@ -610,7 +610,7 @@ async def test_without_fork_each_process_opens_the_graph_itself(serve, tmp_path,
 MEMORY = """
 import os
 from bfsql_sparql import oxigraph_process
-oxigraph_process._memory = lambda _: 200_000_000
+oxigraph_process.available = lambda: 200_000_000
 oxigraph_process._limit_memory()
 bytearray(50_000_000)
 print("enough", flush=True)

@@ -1,6 +1,6 @@
 """The program of a process that evaluates queries with Oxigraph; `processes.py` starts it.
 
-It imports nothing but pyoxigraph, so that it starts in a moment. It ends when its connection is
+It imports little but pyoxigraph, so that it starts in a moment. It ends when its connection is
 closed, even during a query: a thread waits for that, and pyoxigraph does not hold Python's lock
 while it evaluates.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -22,12 +21,11 @@ from typing import Any, NoReturn
 
 import pyoxigraph
 
+from bfsql.memory_account import available
 from bfsql_sparql.processes import EMPTY, FOLDER, LOADED, OK, REFUSED, TOO_LARGE, Channel
 
 _UNITE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 """Update after which a query that names no graph sees the triples of all graphs, each once."""
-_PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
-"""The place that Oxigraph puts before a reason; the line is reported with the file's name."""
 
 
 def main() -> None:
@@ -94,8 +92,7 @@ class _Graph:
         try:
             self.store.bulk_load(source, format=format_, base_iri=file["base_iri"])
         except (SyntaxError, ValueError) as error:
-            reason = getattr(error, "msg", None) or str(error)
-            fault["reason"] = f"bad syntax: {_PLACE.sub('', reason)}"
+            fault["reason"] = getattr(error, "msg", None) or str(error)
             fault["line"] = getattr(error, "lineno", None)
         except MemoryError:  # its limit on one term, not the end of the memory
             pass
@@ -168,17 +165,9 @@ def _limit_memory() -> None:
 
         page = resource.getpagesize()
         in_use = int(Path("/proc/self/statm").read_text("ascii").split()[5]) * page
-        most = in_use + _memory(os.sysconf("SC_PHYS_PAGES") * page) // 2
+        most = in_use + available() // 2
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-
-
-def _memory(physical: int) -> int:
-    """Bytes of memory that the server may have, of those in the machine."""
-    with suppress(OSError, ValueError):  # ValueError if its control group has no limit
-        group = Path("/proc/self/cgroup").read_text("utf-8").rpartition("::")[2].strip()
-        return min(physical, int(Path(f"/sys/fs/cgroup{group}/memory.max").read_text("ascii")))
-    return physical
 
 
 def _answer(graph: _Graph, query: str) -> tuple[bytes, bytes | bytearray]:

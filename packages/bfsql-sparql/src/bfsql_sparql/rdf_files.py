@@ -16,7 +16,7 @@ from bfsql.sources.files import guarded
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf import prefixes_of
 from bfsql.sources.rdf_guard import open_guarded
-from bfsql.sources.rdf_parsers import TOO_LONG, base_of, quads
+from bfsql.sources.rdf_parsers import PLACE, TOO_LONG, base_of, quads
 from bfsql.sources.registry import FORMATS
 from bfsql.sources.text import encoding_of, open_utf8
 from bfsql.sources.xml_text import XmlText
@@ -142,7 +142,8 @@ def _send(channel: Channel, path: Path, format_: str) -> None:
         fault = json.loads(body)
         if fault["line"] is None:
             _read_by_core(path, format_)
-        raise SourceError(path, fault["reason"] or TOO_LONG, fault["line"])
+        syntax = fault["reason"] and f"bad syntax: {PLACE.sub('', fault['reason'])}"
+        raise SourceError(path, syntax or TOO_LONG, fault["line"])
 
 
 def _chunks(path: Path, format_: str) -> Iterator[bytes]:

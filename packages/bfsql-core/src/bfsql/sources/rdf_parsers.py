@@ -54,7 +54,7 @@ TOO_LONG = "has a literal longer than 16 MB, which Oxigraph does not read; split
 """The reason if a parser raises MemoryError, which is its limit on a term."""
 
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-_PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
+PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
 """The position at the start of the parser's messages."""
 _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -195,7 +195,7 @@ def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
 
 
 def _reason(error: SyntaxError) -> str:
-    reason = " ".join(_PLACE.sub("", str(error.msg), count=1).split())[:200]
+    reason = " ".join(PLACE.sub("", str(error.msg), count=1).split())[:200]
     if reason.startswith("Unexpected end"):
         return "the file ends in a statement or a graph that is not closed"
     return reason.replace("UTF-16 surrogate escape sequence", "the lone surrogate")
