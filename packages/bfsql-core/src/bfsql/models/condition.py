@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -201,7 +201,7 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
         ToolError: The text is not a condition.
     """
     absent, rest = _without_no(text)
-    step, rest = _step(rest, names, steps)
+    step, rest = _step(rest, names, steps, partial(_wrong, rest))
     scope, written_scope, rest = _scope(rest, names)
     one = property_condition(f"no {rest}" if absent else rest, "where", whole=text)
     if one.operator == "has" and scope is None and step is None:
@@ -293,14 +293,7 @@ def scoped_property(
     Raises:
         ToolError: The text names no property, or a step that does not exist.
     """
-    step, rest = None, text
-    found = _STEP.match(text)
-    if found is not None and (steps is not None or names.find(found[1]) is None):
-        step, rest = int(found[1][:9]), text[found.end() :]
-        if steps is None:
-            raise wrong("names the step of a path, and this call has no path")
-        if step > steps:
-            raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
+    step, rest = _step(text, names, steps, wrong)
     scope, _, rest = _scope(rest, names)
     key = _unquoted(rest)
     if not key:
@@ -320,15 +313,18 @@ def quoted(text: str) -> str:
     return escaped(json.dumps(shorten(text, 80), ensure_ascii=False))
 
 
-def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:
+def _step(
+    text: str, names: Names, steps: int | None, wrong: Callable[[str], ToolError]
+) -> tuple[int | None, str]:
+    """The number of the step at the start of a text, and the text after it."""
     found = _STEP.match(text)
     if found is None or (steps is None and names.find(found[1]) is not None):
         return None, text
     number = int(found[1][:9])
     if steps is None:
-        raise _wrong(text, "names the step of a path, and this call has no path")
+        raise wrong("names the step of a path, and this call has no path")
     if number > steps:
-        raise _wrong(text, f"names a step that the path has not: its steps are 1 to {steps}")
+        raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
     return number, text[found.end() :]
 
 
