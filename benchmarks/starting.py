@@ -16,25 +16,12 @@ from timing import median
 
 import bfsql
 from bfsql.server import create_server
+from bfsql_test_support.raw_mcp import INITIALIZE, INITIALIZED, message
 
 FIRST_CALL = (
-    {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "benchmark", "version": "1"},
-        },
-    },
-    {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "search_entities", "arguments": {"query": "the hub"}},
-    },
+    INITIALIZE,
+    INITIALIZED,
+    message(1, "tools/call", {"name": "search_entities", "arguments": {"query": "the hub"}}),
 )
 
 

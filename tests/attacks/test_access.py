@@ -18,19 +18,10 @@ from bfsql.cli.command import bfsql
 from bfsql.errors import ConfigurationError
 from bfsql.serving.tokens import KnownTokens, new_token, token_line
 from bfsql.settings import UnreadableFile, read_text
+from bfsql_test_support.raw_mcp import INITIALIZE
 from bfsql_test_support.servers.serve_process import Served, serving
 
 ALICE, BOB = new_token(), new_token()
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    },
-}
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
 
+from bfsql_test_support.raw_mcp import INITIALIZE
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
@@ -21,16 +21,6 @@ SECONDS = 60
 STREAMS = 100
 CALLS = 300
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-HELLO: dict[str, Any] = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "enemy", "version": "1"},
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +89,7 @@ async def test_a_session_has_one_stream_however_many_are_requested(server: Serve
     headers = {"Accept": "application/json, text/event-stream"}
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=SECONDS))
-        hello = await http.post(f"{server.url}/mcp", json=HELLO, headers=headers)
+        hello = await http.post(f"{server.url}/mcp", json=INITIALIZE, headers=headers)
         headers["Mcp-Session-Id"] = hello.headers["mcp-session-id"]
         statuses = [
             (

@@ -18,18 +18,13 @@ import pytest
 from mcp import Client
 
 from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.raw_mcp import HELLO, message
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
 ENEMY = "127.0.0.2"
 PATIENCE = 60
 """Seconds until a server counts as hung; a busy machine takes ten to start one."""
-
-HELLO: dict[str, Any] = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "raw", "version": "1"},
-}
 
 
 class Raw:
@@ -60,9 +55,10 @@ class Raw:
         self, session: str | None, number: Any, method: str, params: Mapping[str, Any] | None = None
     ) -> httpx2.Response:
         """Send a request in a session, or outside if it is None."""
-        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
         headers = {} if session is None else {"Mcp-Session-Id": session}
-        return await self._http.post(self._url, json=message, headers=headers)
+        return await self._http.post(
+            self._url, json=message(number, method, params), headers=headers
+        )
 
 
 def error_of(answer: httpx2.Response) -> tuple[int, Any, int]:

@@ -18,6 +18,7 @@ import httpx2
 import pytest
 from mcp import Client
 
+from bfsql_test_support.raw_mcp import HELLO, INITIALIZED, message
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import NODES, Journal
 
@@ -137,11 +138,11 @@ def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None
     ) as process:
         assert process.stdin
         assert process.stdout
-        process.stdin.write(message(1, "initialize", HELLO) + "\n")
+        process.stdin.write(line(1, "initialize", HELLO) + "\n")
         process.stdin.flush()
         process.stdout.readline()
-        process.stdin.write(message(None, "notifications/initialized", {}) + "\n")
-        process.stdin.write(message(2, "tools/call", WALK) + "\n")
+        process.stdin.write(json.dumps(INITIALIZED) + "\n")
+        process.stdin.write(line(2, "tools/call", WALK) + "\n")
         process.stdin.flush()
         asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
         process.send_signal(signal.SIGTERM)
@@ -159,9 +160,9 @@ def test_on_stdio_the_end_of_the_input_ends_a_call_and_the_server(journal: Journ
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=journal.env
     ) as process:
         assert process.stdin
-        process.stdin.write(message(1, "initialize", HELLO) + "\n")
-        process.stdin.write(message(None, "notifications/initialized", {}) + "\n")
-        process.stdin.write(message(2, "tools/call", WALK) + "\n")
+        process.stdin.write(line(1, "initialize", HELLO) + "\n")
+        process.stdin.write(json.dumps(INITIALIZED) + "\n")
+        process.stdin.write(line(2, "tools/call", WALK) + "\n")
         process.stdin.flush()
         asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
         process.stdin.close()
@@ -288,17 +289,11 @@ def tracebacks(served: Served) -> list[str]:
     return [line for line in served.log if any(word in line for word in words)]
 
 
-HELLO = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "0"},
-}
 WALK = {"name": "bfs_query", "arguments": {"seeds": ["n1"], "max_hops": 1}}
 
 
-def message(number: int | None, method: str, params: dict[str, Any]) -> str:
-    about = {} if number is None else {"id": number}
-    return json.dumps({"jsonrpc": "2.0", **about, "method": method, "params": params})
+def line(*about: Any) -> str:
+    return json.dumps(message(*about))
 
 
 def call_and_leave(served: Served, journal: Journal) -> None:
@@ -309,12 +304,12 @@ def call_and_leave(served: Served, journal: Journal) -> None:
         "MCP-Protocol-Version": "2025-11-25",
     }
     connection = HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
-    connection.request("POST", "/mcp", message(1, "initialize", HELLO), headers)
+    connection.request("POST", "/mcp", line(1, "initialize", HELLO), headers)
     answer = connection.getresponse()
     headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
     answer.read()
-    connection.request("POST", "/mcp", message(None, "notifications/initialized", {}), headers)
+    connection.request("POST", "/mcp", json.dumps(INITIALIZED), headers)
     connection.getresponse().read()
-    connection.request("POST", "/mcp", message(2, "tools/call", WALK), headers)
+    connection.request("POST", "/mcp", line(2, "tools/call", WALK), headers)
     asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
     connection.close()

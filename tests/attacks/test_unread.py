@@ -14,21 +14,16 @@ from typing import Any
 
 import httpx2
 
+from bfsql_test_support.raw_mcp import HELLO, message
 from bfsql_test_support.servers.serve_process import Served, serving
 
 CALLS = 1_000
 SECONDS = 60
-HELLO = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "enemy", "version": "1"},
-}
 HUB = {"name": "bfs_query", "arguments": {"seeds": ["Person:TomHanks"], "max_hops": 3}}
 
 
-def request(number: int, method: str, params: dict[str, Any]) -> bytes:
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(message).encode()
+def request(*about: Any) -> bytes:
+    return json.dumps(message(*about)).encode()
 
 
 def test_on_stdio_a_client_that_reads_nothing_is_not_read_either(films_db: Path) -> None:

@@ -20,6 +20,7 @@ from bfsql.errors import StoreError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Triple
 from bfsql.server import BfsqlServer, create_server
+from bfsql_test_support.raw_mcp import HELLO, INITIALIZE, INITIALIZED, message
 
 pytestmark = pytest.mark.slow
 
@@ -134,17 +135,17 @@ async def served(server: BfsqlServer) -> AsyncIterator[str]:
 
 
 def test_standard_output_carries_json_rpc_and_nothing_else() -> None:
-    requests: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": HELLO},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": call("search_entities", {"query": "Meg"})},
+    requests = [
+        message(1, "initialize", HELLO),
+        INITIALIZED,
+        message(2, "tools/call", call("search_entities", {"query": "Meg"})),
     ]
     with stdio_process() as process:
         assert process.stdin
         assert process.stdout
         answers = []
         for request in requests:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+            process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             if "id" in request:
                 answers.append(json.loads(process.stdout.readline()))
@@ -161,8 +162,7 @@ def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int) -> None
     with stdio_process() as process:
         assert process.stdin
         assert process.stdout
-        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-        process.stdin.write(json.dumps(hello) + "\n")
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
         process.stdin.flush()
         assert process.stdout.readline()
         process.send_signal(number)
@@ -181,7 +181,7 @@ def test_a_client_that_goes_away_at_once_leaves_no_traceback() -> None:
 
 def test_noise_on_standard_input_does_not_end_the_server() -> None:
     lines = ["this is no JSON", '{"jsonrpc": "2.0", "id": 1}', '"\\ud800"']
-    lines.append(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": HELLO}))
+    lines.append(json.dumps(message(7, "initialize", HELLO)))
     with stdio_process() as process:
         assert process.stdin
         assert process.stdout
@@ -220,11 +220,6 @@ async def test_a_store_that_cannot_be_opened_says_why(
     assert caught.group_contains(StoreError, match="There is no graph here")
 
 
-HELLO = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "0"},
-}
 WORDS = ("opened", "searched", "closed")
 
 
