@@ -117,6 +117,7 @@ OPEN_TO_ALL = {
 }
 
 
+@trying(*RULES.keys() - ASKED_AGAIN - {"entity-bytes"})  # which the same engine has on files
 class TestOxigraph(OnAServer):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
@@ -154,7 +155,7 @@ class TestRDF4J(OnAServer):
     store = "rdf4j"
 
 
-class TestFiles(OnAStore):
+class TestFiles(LoadedTogether, OnAStore):
     store = "files"
 
 
