@@ -288,7 +288,8 @@ def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: P
     clone, home = tmp_path / "clone", tmp_path / "home"
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone], check=True)
-    own = {"HOME": str(home), "PATH": os.environ["PATH"], "PIP_NO_COMPILE": "1"}
+    own = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    own["PIP_NO_COMPILE"] = "false"  # pip reads it as "no": what runs is compiled as it runs
     own |= {name: os.environ[name] for name in os.environ if name.startswith(("PIP_", "SSL_"))}
     ran = subprocess.run(
         ["bash", "-c", line], cwd=clone, env=own, capture_output=True, text=True, check=False
