@@ -72,6 +72,12 @@ class TestTinkerGraph(GremlinSuite, ServedSuite):
         self.settings = GremlinSettings(uri=[tinkergraph.uri], connect_timeout=60.0)
 
 
+HOSTILE_NAMES = (
+    *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes"),
+    *("schema-lists", "hostile-ids", "every-node"),
+)
+"""Rules whose graphs have types and predicates with any characters."""
+ONE_KIND = never("ArcadeDB allows no predicate with the name of a type.")
 WITHOUT_QUOTES = never("JanusGraph allows no quotation marks and braces in labels.")
 
 
@@ -87,13 +93,7 @@ EVERY_DAY = (
 
 @trying(*EVERY_DAY)
 class TestJanusGraph(GremlinSuite):
-    optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(
-        (
-            *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes"),
-            *("schema-lists", "hostile-ids", "every-node"),
-        ),
-        WITHOUT_QUOTES,
-    )
+    optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(HOSTILE_NAMES, WITHOUT_QUOTES)
 
     @pytest.fixture(autouse=True)
     def _on_the_server(self, janusgraph: GremlinServer, steps: Any) -> None:
@@ -103,6 +103,11 @@ class TestJanusGraph(GremlinSuite):
 
 @trying(*EVERY_DAY)
 class TestArcadeDB(GremlinSuite):
+    optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(
+        (*HOSTILE_NAMES, "nodes-list", "outline-counts", "search-id-first", "stream-types"),
+        ONE_KIND,
+    )
+
     @pytest.fixture(autouse=True)
     def _on_the_server(self, arcadedb: GremlinServer, steps: Any) -> None:
         self.watched = steps
