@@ -170,7 +170,12 @@ def test_two_commands(
     monkeypatch.setenv("NEO4J_URI", settings.uri)
     result = CliRunner().invoke(bfsql, ["doctor", "--backend", "neo4j", "--write", "--json"])
     assert result.exit_code == 0, result.output
-    line = next(f["cure"] for f in json.loads(result.stdout) if f["subject"] == "bfsql serve")
+    findings = json.loads(result.stdout)
+    assert [f["state"] for f in findings if "There is no full-text index" in f["text"]] == [
+        "warning"
+    ]
+    assert not result.stderr
+    line = next(f["cure"] for f in findings if f["subject"] == "bfsql serve")
     options = shlex.split(line)[2:]
     items = options[options.index("--id-property") + 1].split(",")
     assert "OrderDetail=OrderDetail:{orderID}/{productID}" in items
