@@ -59,7 +59,11 @@ class OnPostgres(WatchedSuite):
         # Bytes are the key, since records that differ may be equal: 1 and True are.
         schema = await self.database.schema_with((layout, pickle.dumps(list(records))), load)
         backend = await PostgresBackend.create(
-            self.address, schema=schema, pool_size=4, transaction_pooling=self.pooled
+            self.address,
+            schema=schema,
+            pool_size=4,
+            transaction_pooling=self.pooled,
+            connect_timeout=60.0,  # on a busy machine, calls wait longer for a connection
         )
         self.texts = watched(backend)
         try:
