@@ -266,3 +266,11 @@ def test_memory_is_a_few_times_the_file_though_it_is_one_line(write):
         assert tracemalloc.get_traced_memory()[1] < 10 * path.stat().st_size
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["list.json.gz", "graph.json.gz", "graph.jsonld.gz"])
+def test_json_that_unpacks_to_more_than_memory_may_hold_is_refused(write, name, monkeypatch):
+    monkeypatch.setattr("bfsql.sources.text.MOST_OF_WHOLE", 1 << 30 >> 10)
+    path = write(name, ("[" if name[0] == "l" else "{") + " " * (1 << 21))
+    with pytest.raises(SourceError, match="of JSON in one value; write an object per line"):
+        list(open_source(path))

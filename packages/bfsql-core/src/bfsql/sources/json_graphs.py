@@ -33,7 +33,7 @@ from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject
 from bfsql.sources.json_records import keys_of, lifted, object_records
 from bfsql.sources.tables import ObjectTable, RecordOfRow
-from bfsql.sources.text import beginning, encoding_of, open_utf8
+from bfsql.sources.text import beginning, encoding_of, whole_text
 
 _FORMS = (
     "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a "
@@ -88,8 +88,7 @@ def read_document(path: Path, options: SourceOptions, account: SourceAccount) ->
         SourceError: The file is not JSON, or not text.
     """
     account.encoding = encoding_of(path, options.encoding)
-    with open_utf8(path, account.encoding) as stream:
-        content = stream.read()
+    content = whole_text(path, account.encoding)
     try:
         return from_json(content, cache_strings="keys"), False
     except ValueError as error:
@@ -106,7 +105,7 @@ def read_document(path: Path, options: SourceOptions, account: SourceAccount) ->
         raise SourceError(path, f"is not JSON: {error}{lines}") from error
 
 
-def _is_lines(content: bytes) -> bool:
+def _is_lines(content: bytearray) -> bool:
     try:
         return isinstance(from_json(content.lstrip().partition(b"\n")[0]), dict)
     except ValueError:

@@ -95,9 +95,9 @@ class _Graph:
             if isinstance(value, dict) and isinstance(value.get("pred"), str):
                 metadata.setdefault(self._short(value["pred"]), []).append(value.get("val"))
         metadata = {
-            key: value[0] if key != "synonyms" and _is_one(value) else value
+            key: value if key == "synonyms" or len(items) > 1 else items[0]
             for key, value in metadata.items()
-            if value not in (None, [], "")
+            if (items := value if isinstance(value, list) else [value]) not in ([], [None], [""])
         }
         type_ = str(node.get("type") or "").capitalize() or self._options.default_type
         yield NodeRecord(self._id(node, "id"), type_, metadata)
@@ -134,7 +134,3 @@ def _texts(values: Any) -> list[str]:
     """The values of a list of objects, such as synonyms."""
     found = (one.get("val") for one in _list(values) if isinstance(one, dict))
     return [text for text in found if isinstance(text, str)]
-
-
-def _is_one(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 1

@@ -37,7 +37,7 @@ from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions, check_library
 from bfsql.sources.headers import listed
 from bfsql.sources.rdf_choices import Choices, Name, RdfStream
-from bfsql.sources.text import encoding_of, lines, open_utf8
+from bfsql.sources.text import encoding_of, lines, open_utf8, whole_text
 
 if TYPE_CHECKING:
     from bfsql.sources.rdf_blank_nodes import BlankNodes
@@ -219,7 +219,8 @@ class _Records:
     def of_choices(self) -> GraphStream:
         """The types and names that depend on all files of the load, which a note reports."""
         for id_, types, names in self.choices.chosen():
-            metadata: dict[str, Any] = {"name": names[0]} if names and names[0] != id_ else {}
+            names = [name for name in names if name != id_]  # noqa: PLW2901
+            metadata: dict[str, Any] = {"name": names[0]} if names else {}
             if others := {self._short(type_) for type_ in types[1:]} - {UNTYPED}:
                 metadata["other_types"] = sorted(others)
             if len(names) > 1:
@@ -282,7 +283,10 @@ class _Records:
         return found[0] if len(found) == 1 else found
 
     def _note_blank_nodes(self, lost: Mapping[str, int], edges: int, values: int) -> None:
-        numbers = (f"{edges:,} of the edges" * bool(edges), f"{values:,} values" * bool(values))
+        numbers = (
+            f"{edges:,} of the edges" * bool(edges),
+            f"{values:,} value{'s' * (values > 1)}" * bool(values),
+        )
         if edges or values:
             self._account.note(
                 f"statements with blank nodes gave {' and '.join(filter(None, numbers))}: "
@@ -350,8 +354,7 @@ def _declared(path: Path, format_: str, encoding: str | None) -> Any:
         with open_bytes(path) as stream:
             yield from _in_xml(stream.read(1 << 16))
     elif format_ == "jsonld":
-        with open_utf8(path, encoding_of(path, encoding)) as stream:
-            yield from _in_context(stream.read())
+        yield from _in_context(whole_text(path, encoding_of(path, encoding)))
 
 
 def _in_xml(head: bytes) -> Any:
@@ -366,7 +369,7 @@ def _in_xml(head: bytes) -> Any:
     yield from (pair for pair in found if not pair[0] and pair[1] not in known)
 
 
-def _in_context(content: bytes) -> Any:
+def _in_context(content: bytearray) -> Any:
     try:
         document = from_json(content)
     except ValueError:

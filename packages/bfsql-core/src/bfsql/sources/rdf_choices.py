@@ -104,12 +104,7 @@ class Choices:
 
 
 class RdfStream(Iterator[GraphRecord | Refusal]):
-    """The records of an RDF file, the last of which are its choices.
-
-    Args:
-        records: The records.
-        choices: The choices.
-    """
+    """The records of an RDF file, the last of which are its choices."""
 
     def __init__(self, records: GraphStream, choices: Choices) -> None:
         self.records = records

@@ -36,6 +36,7 @@ from bfsql.sources.text import (
     not_text,
     open_utf8,
     rest_of_line,
+    whole_text,
 )
 from bfsql.sources.xml_guard import LONGEST_LITERAL
 from bfsql.sources.xml_text import XmlText
@@ -255,8 +256,7 @@ def _faulty_line(path: Path, base: str) -> int | None:
 def _json_ld(
     path: Path, base: str, encoding: str, context: Path | None
 ) -> Iterator[Quad | Refusal]:
-    with open_utf8(path, encoding) as stream:
-        content = stream.read()
+    content = whole_text(path, encoding)
     try:
         parsed = from_json(content)
     except ValueError as error:

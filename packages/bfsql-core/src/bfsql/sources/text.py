@@ -19,6 +19,8 @@ from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
 from bfsql.sources.files import ChunkStream, open_bytes
 
+MOST_OF_WHOLE = 1 << 30
+"""Maximum bytes of a file that is held in memory whole, decompressed."""
 LONGEST_LINE = 1 << 25
 """Maximum bytes per line; a longer line is refused, because it would be held in memory whole."""
 
@@ -71,6 +73,22 @@ def beginning(path: Path) -> str:
         head = stream.read(_CHUNK)
     named = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
     return head.decode("utf-8-sig" if named == "utf-8" else named, "replace")
+
+
+def whole_text(path: Path, encoding: str) -> bytearray:
+    """The text of a file that cannot be read in parts, in UTF-8.
+
+    Raises:
+        SourceError: It has more than `MOST_OF_WHOLE` bytes.
+    """
+    content = bytearray()
+    with open_utf8(path, encoding) as stream:
+        while chunk := stream.read(_CHUNK):
+            content += chunk
+            if len(content) > MOST_OF_WHOLE:
+                most = f"more than {MOST_OF_WHOLE >> 30} GB of JSON in one value"
+                raise SourceError(path, f"has {most}; write an object per line, as .jsonl")
+    return content
 
 
 def open_text(path: Path, encoding: str = "utf-8") -> io.TextIOWrapper:
