@@ -61,6 +61,7 @@ def test_the_readme_has_the_figures_of_the_suite() -> None:
         f"{ours['calls']} calls, with Cypher {cypher['calls']}; answers in lines have {ratio:.1f}"
     )
     assert f"{told} times the characters" in line
+    assert f"{ours['definitions']:,} tokens instead of {cypher['definitions']}" in line
 
 
 def test_the_readme_has_the_figures_of_misspelt_names() -> None:
