@@ -73,7 +73,7 @@ class EndResolver:
             ToolError: A value is none of them, or is the name of several entities.
             SetTooLarge: A pattern has more nodes than a traversal may have.
         """
-        patterns = {value for value in values if not await self._may_be_called(value)}
+        patterns = await self._patterns(values)
         called = [value for value in values if value not in patterns]
         known, failed = await self._names.entities(self._columns, called, types)
         others = {name.value: name for name in failed} | {p: UnresolvedName(p) for p in patterns}
@@ -126,19 +126,30 @@ class EndResolver:
         )
         return await self._place(pattern, pattern.text, bounded=False)
 
-    async def _may_be_called(self, value: str) -> bool:
-        """Whether a value may be the id or the name of an entity, so that it is searched for.
+    async def _patterns(self, values: Sequence[str]) -> set[str]:
+        """The values written like a pattern that are neither the id nor the name of an entity.
 
-        For a value that is written like a pattern, a store that compares names exactly is asked
-        for this name alone, which costs less than a search.
+        A store that compares names exactly is asked for these names alone, which costs less than
+        a search. Otherwise they are searched for, as all values are, before they are read.
         """
-        is_called = PropertyCondition("name", "=", (value,))
-        if not may_be_pattern(value) or not self._columns.filters_exactly(is_called):
-            return True
-        if (await call.within(self._columns.find([value])))[0] is not None:
-            return True
-        async with call.time_limit(), aclosing(self._columns.nodes(None, [is_called])) as named:
-            async for batch in named:
+        like = [
+            PropertyCondition("name", "=", (value,)) for value in values if may_be_pattern(value)
+        ]
+        if not like or not self._columns.filters_exactly(like[0]):
+            return set()
+        # With the ids among the other values, which are in the cache when they are resolved.
+        handles = await call.within(self._columns.find(values))
+        ids = {value for value, handle in zip(values, handles, strict=True) if handle is not None}
+        return {
+            is_called.values[0]
+            for is_called in like
+            if is_called.values[0] not in ids and not await self._is_met(is_called)
+        }
+
+    async def _is_met(self, condition: PropertyCondition) -> bool:
+        """Whether a node meets a condition; an error if that is not known in time."""
+        async with call.time_limit(), aclosing(self._columns.nodes(None, [condition])) as nodes:
+            async for batch in nodes:
                 if len(batch.handles):
                     return True
         return False
