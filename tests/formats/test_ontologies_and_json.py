@@ -354,6 +354,9 @@ async def check(case: Case) -> None:
         for (name, predicate, direction), expected in case.questions.items():
             near = "subject" if direction == "out" else "object"
             assert await neighbours(graph, name, predicate, near) == expected
+            far = "object" if direction == "out" else "subject"
+            for other in expected:  # the way back
+                assert await neighbours(graph, other, predicate, far)
             best = (await graph.search_entities(name)).content["result"][0]
             assert best["entity_type"] in schema["entity_types"]
 
