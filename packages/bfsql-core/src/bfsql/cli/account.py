@@ -61,11 +61,8 @@ def counted(count: int, thing: str) -> str:
 
 
 def _size(report: LoadReport) -> str:
-    numbers = (
-        counted(report.nodes, "node"),
-        counted(report.edges, "edge"),
-        f"{counted(report.evidence, 'piece')} of evidence" if report.evidence else "",
-    )
+    pieces = f"{counted(report.evidence, 'piece')} of evidence" if report.evidence else ""
+    numbers = counted(report.nodes, "node"), counted(report.edges, "edge"), pieces
     return ", ".join(filter(None, numbers))
 
 
@@ -174,9 +171,8 @@ def _quoted(text: str) -> str:
 
 
 def _id_columns(sources: Sequence[SourceAccount]) -> list[str]:
-    """The columns of ids of tables of nodes."""
-    tables = [one.columns for one in sources if one.separator and not one.edges]
-    return list(dict.fromkeys(c.name for table in tables for c in table if c.meaning == "id"))
+    tables = (one.columns for one in sources if one.separator and not one.edges)
+    return [*dict.fromkeys(c.name for table in tables for c in table if c.meaning == "id")]
 
 
 def _examples(names: Sequence[str]) -> str:

@@ -8,11 +8,13 @@ have.
 from __future__ import annotations
 
 import errno
+import shutil
 import sys
 import traceback
 from collections.abc import Iterator
 from enum import IntEnum
 from importlib import import_module
+from textwrap import TextWrapper
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
@@ -222,12 +224,8 @@ def wrapped(text: str, stream: TextIO) -> str:
     """The text with line breaks between words, indented, if a stream is a terminal."""
     if not stream.isatty():
         return text
-    import shutil
-    from textwrap import TextWrapper
-
-    width = shutil.get_terminal_size().columns
+    width, lines = shutil.get_terminal_size().columns, []
     wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
-    lines = []
     for line in text.splitlines():
         wrapper.subsequent_indent = " " * (len(line) - len(line.lstrip()) + 2)
         lines += wrapper.wrap(line) or [""]

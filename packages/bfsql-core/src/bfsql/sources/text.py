@@ -19,10 +19,10 @@ from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
 from bfsql.sources.files import ChunkStream, open_bytes
 
-MOST_OF_WHOLE = 1 << 30
-"""Maximum bytes of a file that is held in memory whole, decompressed."""
 LONGEST_LINE = 1 << 25
 """Maximum bytes per line; a longer line is refused, because it would be held in memory whole."""
+MOST_OF_WHOLE = 32 * LONGEST_LINE
+"""Maximum bytes of a file that is held in memory whole, decompressed."""
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 16
