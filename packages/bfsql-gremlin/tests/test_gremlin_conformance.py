@@ -63,7 +63,7 @@ class GremlinSuite(LoadedTogether, WatchedSuite):
             await backend.close()
 
 
-@trying(*RULES.keys() - ASKED_AGAIN - {"entity-bytes"})
+@trying(*RULES.keys() - (ASKED_AGAIN - {"fresh-answers"}) - {"entity-bytes"})
 class TestTinkerGraph(GremlinSuite, ServedSuite):
     @pytest.fixture(autouse=True)
     def _on_the_server(self, tinkergraph: GremlinServer, steps: Any) -> None:
