@@ -14,10 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from graphs import records_of
 from timing import median
 
 import bfsql
-from bfsql.sources import read_all
 from bfsql_sqlite import SqliteSettings, load_graph
 
 FEW = 10
@@ -46,7 +46,7 @@ def _loaded(folder: Path, nodes: int) -> Path:
     if not path.exists():
         with TemporaryDirectory(dir=folder) as name:
             tables = _write_tables(Path(name), nodes)
-            asyncio.run(load_graph(SqliteSettings(path=path), read_all(tables)))
+            asyncio.run(load_graph(SqliteSettings(path=path), records_of(tables)))
     return path
 
 

@@ -27,7 +27,7 @@ def report() -> None:
 
 
 async def _report(name: str, paths: Sequence[Path]) -> None:
-    records = records_of(paths)
+    records = list(records_of(paths))
     calls = _calls(records)
     figures = []
     for form in (Limits(), Limits(answer_format="lines")):

@@ -49,11 +49,11 @@ def name_of(number: int) -> str:
     return f"node:{number:06d}"
 
 
-def records_of(paths: Sequence[Path]) -> list[GraphRecord]:
+def records_of(paths: Sequence[Path]) -> Iterator[GraphRecord]:
     """The records of graph files, without what was refused."""
     from bfsql.sources import read_all  # here, since `guards` measures the start of a server
 
-    return [one for one in read_all(paths) if not isinstance(one, Refusal)]
+    return (one for one in read_all(paths) if not isinstance(one, Refusal))
 
 
 def _edge(subject: str, object_: str, number: int) -> EdgeRecord:

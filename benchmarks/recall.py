@@ -48,7 +48,7 @@ class Records:
     @classmethod
     def medlit(cls, folder: Path) -> Records:
         """The medlit bundle."""
-        return cls("medlit", records_of([folder]))
+        return cls("medlit", list(records_of([folder])))
 
     @classmethod
     def made_up(cls, count: int) -> Records:
