@@ -191,7 +191,7 @@ async def test_after_a_load_nothing_is_lacking(asked, settings) -> None:
 
 
 async def test_waiting_ends_with_how_far_it_is(films, settings, cypher) -> None:
-    await cypher("UNWIND range(1, 20000) AS i CREATE (:Person {name: 'person ' + i})")
+    await cypher("UNWIND range(1, 60000) AS i CREATE (:Person {name: 'person ' + i})")
     text = "CREATE INDEX IF NOT EXISTS FOR (n:Person) ON (n.name)"
     async with open_driver(settings) as driver, driver.session() as session:
         with pytest.raises(StoreUnavailable, match=r"still building the index .* after 0 s: \d+ %"):

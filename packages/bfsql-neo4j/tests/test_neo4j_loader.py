@@ -66,6 +66,7 @@ class TestLoads(LoaderSuite):
     plugin = replace(plugin, load=load_graph)  # which another process can import
     keeps = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES, Kind.LONG_IDS, Kind.NUL_CHARACTERS}
     whole_or_nothing = False
+    cancelled_note = "No node in it has been changed."
 
     @pytest.fixture
     def settings(self, settings: Neo4jSettings) -> Neo4jSettings:

@@ -146,7 +146,7 @@ async def test_an_index_of_another_name_serves_and_several_have_to_be_named(
     await cypher("CREATE FULLTEXT INDEX other FOR (n:Band) ON EACH [n.name]")
     db = await Neo4jBackend.open(music)
     steps = await db.next_steps()
-    assert "several full-text indexes (mine, other), so search compares ids, " in steps
+    assert "several full-text indexes (mine, other), so search compares ids and " in steps
     assert "--fulltext-index chooses one of them" in steps
     await db.close()
     named = music.model_copy(update={"fulltext_index": "other"})

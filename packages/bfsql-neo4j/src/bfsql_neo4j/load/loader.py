@@ -37,8 +37,8 @@ async def load_graph(
 ) -> LoadReport:
     """Load the graph of these records into a database, and index it for reading.
 
-    Cancelling the call stops the load. If the database has changed by then, a
-    note of the `CancelledError` describes its content.
+    Cancelling the call stops the load. A note of the `CancelledError` says whether
+    the database has changed by then, and describes its content.
 
     Args:
         settings: The database.
