@@ -2,8 +2,7 @@
 
 Servers compare the far end of an edge with one wanted end after the other, and read the edges of a
 hub again for each request. So of the vertices that wanted edges share, all edges are read without a
-comparison, unless they are many more than the wanted ones. 3 hops in full on JanusGraph took 2.3
-times as long as by hand if far ends were compared, and 0.5 times in this way, in one run.
+comparison, unless they are many more than the wanted ones (decision 0030).
 """
 
 from __future__ import annotations
