@@ -172,7 +172,9 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> Iterator
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr
         try:
-            admin, url = (server.stderr.readline().split()[-1] for _ in range(2))
+            # A store may log its choices before.
+            ends = (line.split()[-1] for line in server.stderr if line.strip())
+            admin, url = itertools.islice((end for end in ends if end.startswith("http://")), 2)
             Thread(target=server.stderr.read, daemon=True).start()  # the pipe must not fill
             yield Server(url, admin, psutil.Process(server.pid))
         finally:
