@@ -249,9 +249,9 @@ def listed(values: Sequence[str]) -> str:
     return listing([*map(plain, values[:SHOWN]), *values[SHOWN:]], SHOWN)
 
 
-def counted(count: int, thing: str) -> str:
-    """A number with its noun, in the singular or plural."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+def counted(count: int, thing: str, form: str = "") -> str:
+    """A number, in a form such as `,`, with its noun in the singular or plural."""
+    return f"{count:{form}} {thing}" if count == 1 else f"{count:{form}} {thing}s"
 
 
 def were(count: int) -> str:

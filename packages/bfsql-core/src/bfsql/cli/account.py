@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from bfsql.answers import notes
@@ -55,9 +56,7 @@ def rehearsal(trial: Rehearsal) -> list[str]:
     )
 
 
-def counted(count: int, thing: str) -> str:
-    """A number, with commas between thousands, and its noun."""
-    return notes.counted(count, thing).replace(str(count), f"{count:,}")
+counted = partial(notes.counted, form=",")
 
 
 def _size(report: LoadReport) -> str:

@@ -159,7 +159,7 @@ class Reading:
         sources = open_sources([*paths, *remove], options)
         removals = [source for source in sources if source.origin in remove]
         sources = [source for source in sources if source.origin not in remove]
-        choose_together([source.choices for source in sources if source.choices is not None])
+        choose_together(source.choices for source in sources)
         self._accounts = [source.account for source in sources]
         self._node_tables = NodeTables(sources)
         self._sources = sources

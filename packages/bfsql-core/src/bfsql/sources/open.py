@@ -81,7 +81,7 @@ class Source(NamedTuple):
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
     """The records of several files as one graph; arguments and errors as in `open_sources`."""
     sources = open_sources(paths, options)
-    choose_together([one.choices for one in sources if one.choices is not None])
+    choose_together(one.choices for one in sources)
     return chain.from_iterable(chain(one.records, one.references or ()) for one in sources)
 
 

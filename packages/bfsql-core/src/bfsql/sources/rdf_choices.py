@@ -114,12 +114,11 @@ class RdfStream(Iterator[GraphRecord | Refusal]):
         return next(self.records)
 
 
-def choose_together(files: Sequence[Choices]) -> None:
-    """Make the choices of several files once, for all of them, when the last one has been read."""
+def choose_together(choices: Iterable[Choices | None]) -> None:
+    """Make the choices of RDF files once, when the last is read; other files have None."""
+    files = [one for one in choices if one is not None]
     for one in files:
-        one.files = ()
-    for last in files[-1:]:
-        last.files = files
+        one.files = files if one is files[-1] else ()
 
 
 def name_languages(names: Counter[str]) -> tuple[str, ...]:
