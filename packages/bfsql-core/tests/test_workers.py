@@ -10,7 +10,8 @@ import pytest
 
 from bfsql import call
 from bfsql.call import Caller
-from bfsql.workers import Workers, cores
+from bfsql.engine.traverse import off_loop
+from bfsql.workers import LARGE, SMALL, Workers, cores, is_heavy, light
 
 ITEMS = 1_000_000
 """Estimated at one second of work."""
@@ -44,6 +45,14 @@ class Desk:
         await asyncio.sleep(0)
 
 
+def spin() -> str:
+    """Work for 0.05 s; the name of the thread."""
+    end = time.thread_time() + 0.05
+    while time.thread_time() < end:
+        pass
+    return threading.current_thread().name
+
+
 async def test_clients_take_turns_however_much_work_one_of_them_has():
     async with Desk() as desk:
         for number in range(8):
@@ -73,15 +82,29 @@ async def test_a_call_that_has_worked_for_long_waits_for_others_of_its_client():
 
 async def test_the_time_of_work_is_counted_in_place_of_the_estimate():
     workers = Workers(1)
-
-    def spin() -> None:
-        end = time.thread_time() + 0.05
-        while time.thread_time() < end:
-            pass
-
     with call.scope() as scope:
         await workers.run(spin, 60 * ITEMS)
         assert 0.05 <= scope.worked < 1
+
+
+async def test_pieces_of_a_call_that_has_worked_for_long_wait_for_turns_as_well():
+    with call.scope() as scope:
+        assert not (await off_loop(SMALL + 1, spin)).startswith("bfsql-worker")
+        assert scope.worked >= 0.05
+        assert (await off_loop(SMALL + 1, spin)).startswith("bfsql-worker")
+        assert not is_heavy(SMALL)
+    assert not is_heavy(LARGE)
+    assert is_heavy(LARGE + 1)
+
+
+def test_light_work_of_a_call_is_counted_in_whichever_thread_it_is_done():
+    with call.scope() as scope:
+        pass
+    thread = threading.Thread(target=light, args=(scope, spin))
+    thread.start()
+    thread.join()
+    assert 0.05 <= scope.worked < 1
+    assert light(None, spin) == threading.current_thread().name
 
 
 async def test_work_of_a_call_that_was_cancelled_never_begins():

@@ -96,9 +96,9 @@ async def test_a_small_ring_costs_one_thread_hop(
     backend = await SqliteBackend.create(path=made, connections=1)
     runs, run = [], Pool.run
 
-    async def counted(pool: Pool, work):
+    async def counted(pool: Pool, work, size):
         runs.append(work)
-        return await run(pool, work)
+        return await run(pool, work, size)
 
     monkeypatch.setattr(Pool, "run", counted)
     rings = [ring async for ring in backend.columns().rings(np.array([7, 8, 9], np.int32))]

@@ -33,6 +33,8 @@ LARGE = 20_000
 A change of threads takes 0.05 to 0.1 ms. An answer of ten edges, which takes 0.7 ms in all, would
 need five.
 """
+SMALL = 1_000
+"""Number of edges or nodes up to which work is never heavy, and not counted: it takes 1 ms."""
 _SECONDS_AN_ITEM = 1e-6
 """Estimated time for one node or edge: sorting a million edges takes 0.1 to 0.5 s, and comparing
 the properties of a million nodes takes 1 to 2 s."""
@@ -141,6 +143,37 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def is_heavy(size: int) -> bool:
+    """Whether work of the current call has to wait for its turn in one of the threads.
+
+    The pieces of a call that has already worked for as long as heavy work takes are heavy too:
+    many calls in such pieces would otherwise keep small calls from Python's lock.
+
+    Args:
+        size: Number of nodes and edges to work on.
+    """
+    if size <= SMALL or size > LARGE:
+        return size > LARGE
+    scope = call.current()
+    return scope is not None and scope.worked > LARGE * _SECONDS_AN_ITEM
+
+
+def light(scope: call.Scope | None, work: Callable[[], T]) -> T:
+    """Do work of a call that does not wait for a turn, and count its processor time.
+
+    Args:
+        scope: The call, which a thread that does the work does not know.
+        work: The work.
+    """
+    if scope is None:
+        return work()
+    began = time.thread_time()
+    try:
+        return work()
+    finally:
+        scope.worked += time.thread_time() - began
 
 
 _workers = Workers(max(1, cores() - 1))

@@ -127,7 +127,7 @@ class SqliteBackend(BatchGraphDb):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, read in one thread hop."""
-        return await self._pool.run(partial(_nodes, ids, self._schema))
+        return await self._pool.run(partial(_nodes, ids, self._schema), len(ids))
 
     async def edges_batch(
         self,
@@ -139,9 +139,8 @@ class SqliteBackend(BatchGraphDb):
         """Every wanted edge with a requested node at either end, each once."""
         schema = self._schema
         numbers = None if predicates is None else numbers_of(predicates, schema.predicates)
-        return await self._pool.run(
-            partial(_ring, ids, NumberedEdgeFilter(numbers, direction), schema)
-        )
+        ring = partial(_ring, ids, NumberedEdgeFilter(numbers, direction), schema)
+        return await self._pool.run(ring, len(ids))
 
     async def nodes_stream(
         self,

@@ -257,9 +257,11 @@ class Pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
             try:
-                if size > workers.LARGE:
-                    return await workers.run(partial(self._work, work, stop), size)
-                return await loop.run_in_executor(self._threads, self._work, work, stop)
+                reading = partial(self._work, work, stop)
+                if workers.is_heavy(size):
+                    return await workers.run(reading, size)
+                scope = call.current()
+                return await loop.run_in_executor(self._threads, workers.light, scope, reading)
             except asyncio.CancelledError:
                 stop.set()
                 raise

@@ -117,7 +117,7 @@ class SqliteIntegerGraph(IntegerGraph):
             if ring is not None:
                 yield ring
                 return
-        reads = await self._pool.run(partial(_begin, edges, handles, part))
+        reads = await self._pool.run(partial(_begin, edges, handles, part), len(handles))
         if isinstance(reads, Ring):
             yield reads
             return
@@ -148,8 +148,8 @@ class SqliteIntegerGraph(IntegerGraph):
         async with aclosing(self._pool.stream(works)) as parts:
             async for handles, unread in parts:
                 met = [
-                    await self._pool.run(partial(judge, conditions, unread[at : at + RECORDS]))
-                    for at in range(0, len(unread), RECORDS)
+                    await self._pool.run(partial(judge, conditions, part), len(part))
+                    for part in (unread[at : at + RECORDS] for at in range(0, len(unread), RECORDS))
                 ]
                 found = np.concatenate([handles, *met])
                 if len(found):
@@ -174,7 +174,7 @@ class SqliteIntegerGraph(IntegerGraph):
             return Test(condition, column, np.empty(0, bool), properties.are_all)
         if condition.operator != "~":
             work = partial(met_codes, column, condition)
-            return Test(condition, column, await self._pool.run(work))
+            return Test(condition, column, await self._pool.run(work, column.size))
         works = (
             partial(containing, column, first, min(first + ROWS, column.rows), condition.literals)
             for first in range(0, column.rows, ROWS)

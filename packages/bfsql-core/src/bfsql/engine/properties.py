@@ -18,6 +18,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import distinct_numbers
 from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART
+from bfsql.engine.traverse import off_loop
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
@@ -75,7 +76,11 @@ async def _from_columns(
         if column is None:
             return None
         values.append(column)
-    return [dict(zip(ordered, row, strict=True)) for row in zip(*values, strict=True)]
+
+    def records() -> list[Metadata]:
+        return [dict(zip(ordered, row, strict=True)) for row in zip(*values, strict=True)]
+
+    return await off_loop(len(handles), records)
 
 
 async def properties_of_edges(

@@ -392,7 +392,7 @@ def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
 
 
 async def off_loop(size: int, work: Callable[[], T]) -> T:
-    """Run work on arrays, in a thread if they are large, so that the event loop is not blocked.
+    """Run work of the current call, in a thread if it is heavy, so that the loop is not blocked.
 
     Args:
         size: Number of nodes and edges to work on.
@@ -402,8 +402,10 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
         TimeoutError: The deadline passed more than `LATE_SECONDS` ago. What is left of the work
             ends at its next check.
     """
-    if size <= workers.LARGE:
+    if size <= workers.SMALL:
         return work()
+    if not workers.is_heavy(size):
+        return workers.light(call.current(), work)
     async with call.time_limit(extra=LATE_SECONDS):
         return await workers.run(work, size)
 
