@@ -1,9 +1,10 @@
-"""The cluster, which starts once."""
+"""The cluster, which starts once; everyday runs have one JanusGraph server in it."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.cluster import Cluster
 from bfsql_test_support.servers.folder import folder
@@ -12,10 +13,10 @@ from bfsql_test_support.servers.unavailable import Unavailable
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """Three Cassandra nodes and two JanusGraph servers, without a graph."""
+    """Three Cassandra nodes and the JanusGraph servers, without a graph."""
     with folder(in_memory=True) as place:
         try:
-            running = Cluster(place)
+            running = Cluster(place, servers=2 if THOROUGH else 1)
         except Unavailable as none:
             missing("cluster", str(none))
         try:

@@ -1,7 +1,8 @@
-"""A graph on three Cassandra nodes, served by two JanusGraph servers and two `bfsql` replicas.
+"""A graph on three Cassandra nodes, served by JanusGraph servers and as many `bfsql` replicas.
 
 Clients walk without pause while one part of the cluster after the other fails. Each answer is
-compared with that of the same graph in memory. `nox -s cluster` runs all faults; other runs one.
+compared with that of the same graph in memory. `nox -s cluster` runs all faults, with two servers;
+other runs one, with one server.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,11 +58,12 @@ def records() -> Iterator[GraphRecord]:
 
 @pytest.fixture(scope="module")
 def replicas(cluster: Cluster) -> Iterator[list[Served]]:
-    """Two stateless servers, which prefer different JanusGraph servers, of the graph."""
+    """A stateless server for each JanusGraph server, which it prefers, of the graph."""
     uris = [server.uri for server in cluster.servers]
     asyncio.run(load_graph(GremlinSettings(uri=uris), records()))
-    with _serving(uris) as one, _serving(uris[::-1]) as other:
-        yield [one, other]
+    with ExitStack() as running:
+        orders = (uris, uris[::-1])[: len(uris)]
+        yield [running.enter_context(_serving(order)) for order in orders]
 
 
 def _serving(uris: Sequence[str]) -> Any:

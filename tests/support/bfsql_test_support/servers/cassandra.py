@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bfsql_test_support.downloads import fetched
-from bfsql_test_support.servers.maven import Artifact, fetch, java
+from bfsql_test_support.servers.maven import JAVA_OPTIONS, Artifact, fetch, java
 from bfsql_test_support.servers.port import answers, free_port
 from bfsql_test_support.servers.process import Server, ServerProcess
 
@@ -80,8 +80,8 @@ OPENS = (
     "java.base/java.util",
 )
 OPTIONS = (
-    *("-Xms128m", "-Xmx500m", "-XX:MaxDirectMemorySize=128m", "-Xss512k", "-XX:+UseSerialGC"),
-    *("-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djdk.attach.allowAttachSelf=true"),
+    *JAVA_OPTIONS,
+    *("-Xms128m", "-XX:MaxDirectMemorySize=128m", "-Xss512k", "-Djdk.attach.allowAttachSelf=true"),
     *("-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.maxOrder=11"),
     *("-Dcassandra-foreground=yes", "-Dcassandra.superuser_setup_delay_ms=0"),
     # A node waits for the others to be heard from, which is quick on one machine.

@@ -1,4 +1,4 @@
-"""A cluster on one machine: three Cassandra nodes, and two JanusGraph servers in front of them."""
+"""A cluster on one machine: three Cassandra nodes, and JanusGraph servers in front of them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class Cluster:
 
     Args:
         folder: An empty folder.
+        servers: Number of JanusGraph servers.
 
     Raises:
         Unavailable: There is no Java, the jars cannot be fetched, or the system has one loopback
             address only.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, servers: int = 2) -> None:
         if sys.platform != "linux":
             raise Unavailable("a cluster on one machine needs Linux's loopback addresses")
         storage, port = free_port(), free_port()
@@ -54,7 +55,7 @@ class Cluster:
             for number in (1, 2, 3)
         ]
         self.servers = []
-        for number in (1, 2):
+        for number in range(1, servers + 1):
             place = folder / f"janusgraph{number}"
             place.mkdir()
             self.servers.append(GremlinServer.janusgraph(place))
