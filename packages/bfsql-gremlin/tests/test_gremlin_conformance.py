@@ -1,4 +1,4 @@
-"""The conformance kit on TinkerGraph, JanusGraph and ArcadeDB; all of it on the first every day."""
+"""The conformance kit on TinkerGraph, JanusGraph and ArcadeDB; most of it on the first."""
 
 import pickle
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
-from bfsql_test_support.suites.conformance import ASKED_AGAIN, ServedSuite, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES, OptOut
@@ -63,7 +63,7 @@ class GremlinSuite(LoadedTogether, WatchedSuite):
             await backend.close()
 
 
-@trying(*RULES.keys() - (ASKED_AGAIN - {"fresh-answers"}) - {"entity-bytes"})
+@trying(*RULES.keys() - (ASKED_TOGETHER - {"fresh-answers"}))
 class TestTinkerGraph(GremlinSuite, ServedSuite):
     @pytest.fixture(autouse=True)
     def _on_the_server(self, tinkergraph: GremlinServer, steps: Any) -> None:

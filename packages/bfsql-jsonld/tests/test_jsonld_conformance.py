@@ -14,7 +14,7 @@ from bfsql.models import GraphRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.servers.web import WebServer
-from bfsql_test_support.suites.conformance import ASKED_AGAIN, ServedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES, OptOut
@@ -96,7 +96,7 @@ class TestOverMemory(Chained):
     store = staticmethod(in_memory)
 
 
-@trying(*RULES.keys() - ASKED_AGAIN)
+@trying(*RULES.keys() - ASKED_TOGETHER - {"drawn-graphs"})  # drawn ones are over the reference
 class TestOverTheEmbeddedStore(Chained):
     keeps = EVERYTHING - {Kind.BINARY}
     store = staticmethod(in_a_file)

@@ -12,7 +12,7 @@ from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.neo4j import Neo4jServer
-from bfsql_test_support.suites.conformance import ASKED_AGAIN, ServedSuite, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
@@ -27,8 +27,7 @@ KEPT = EVERYTHING - {
 TESTED_OTHERWISE = {
     "nodes-conditions",  # test_neo4j_nodes.py compares more conditions on more values
     "store-returns",  # test_neo4j_connection.py stops the server between calls, and within one
-    "entity-bytes",  # the statements of other rules
-} | (ASKED_AGAIN - {"fresh-answers"})
+} | (ASKED_TOGETHER - {"fresh-answers"})
 """Rules whose hundreds of statements the server plans once more without showing anything new."""
 
 

@@ -17,7 +17,7 @@ from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
-from bfsql_test_support.suites.conformance import ASKED_AGAIN, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES
@@ -100,7 +100,8 @@ class OnAStore(Watching):
 class OnAServer(LoadedTogether, OnAStore):
     """The same on a server that can be stopped."""
 
-    examples = 50 if THOROUGH else 3  # each needs a load; test_sparql_agreement.py draws more
+    # Each needs a load; test_sparql_agreement.py draws more.
+    examples = 50 if THOROUGH else 3
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
@@ -117,17 +118,14 @@ OPEN_TO_ALL = {
 }
 
 
-@trying(*RULES.keys() - ASKED_AGAIN - {"entity-bytes"})  # which the same engine has on files
+@trying(*RULES.keys() - ASKED_TOGETHER)  # which the same engine has on files
 class TestOxigraph(OnAServer):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
     optouts = OPEN_TO_ALL
 
 
-ASKED_OTHERWISE = ASKED_AGAIN | {
-    *("entity-bytes", "tools-answer", "asking-bytes", "nodes-bytes"),  # each part has its own rule
-    # Those that go through all graphs; each engine has drawn ones, in test_sparql_agreement.py too.
-    *("bfs-bytes", "schema-lists", "every-node"),
+ASKED_OTHERWISE = ASKED_TOGETHER | {
     "nodes-conditions",  # test_sparql_node_list.py compares more of them, on every engine
     # Of this process, not of the engine.
     *("concurrent-calls", "cancellation", "free-loop", "store-returns"),

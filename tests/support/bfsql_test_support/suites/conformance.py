@@ -22,6 +22,17 @@ ASKED_AGAIN = frozenset(
 )
 """Rules that repeat the requests of other rules in another order; variants need not run them."""
 
+ASKED_TOGETHER = ASKED_AGAIN | {
+    # All graphs of the kit; each store has drawn ones, and the rules of each part of an answer.
+    *("bfs-bytes", "entity-bytes", "every-node", "schema-lists"),
+    # The statements of other rules, for the answers of whole tools.
+    *("nodes-bytes", "asking-bytes", "tools-answer"),
+}
+"""Rules in which a store differs only if it differs in another rule, too.
+
+The embedded store, Postgres, and files of RDF have all rules every day.
+"""
+
 _Suite = TypeVar("_Suite", bound=type[BackendSuite])
 
 
