@@ -20,6 +20,7 @@ written to the folder.
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -34,6 +35,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from bfsql_test_support.depth import KIT_OF_EXAMPLES, THOROUGH
 from bfsql_test_support.environments import OFFLINE, Environment, created
 from bfsql_test_support.servers.documentation import (
     Place,
@@ -78,6 +80,7 @@ ENVIRONMENT = {
     "BFSQL_PORT": "0",
     "BROWSER": "true",  # the shell's command, so that no browser opens
     "BFSQL_LOG_LEVEL": "info",
+    "PYTEST_ADDOPTS": shlex.join(KIT_OF_EXAMPLES),
 }
 NEWCOMERS = {
     "docs/tutorial/first-graph.md": ("bfsql-core", "bfsql-sqlite"),
@@ -207,7 +210,8 @@ def environment(
     if distributions is None:
         return ENVIRONMENT | home
     made: Environment = request.getfixturevalue("newcomer")(distributions)
-    own = {name: ENVIRONMENT[name] for name in ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL")}
+    names = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
+    own = {name: ENVIRONMENT[name] for name in names}
     return made.variables(**OFFLINE, **own, **home)
 
 
@@ -281,6 +285,7 @@ def test_every_snippet_is_on_a_page() -> None:
     assert {path for path in ROOT.glob("docs/*/snippets/*") if path.is_file()} <= named
 
 
+@pytest.mark.skipif(not THOROUGH, reason="A thorough run installs a clone as the README says.")
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="This is not a clone.")
 def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from bfsql_test_support.depth import KIT_OF_EXAMPLES
 from bfsql_test_support.environments import Environment
 
 ROOT = Path(__file__).parent.parent
@@ -52,8 +53,8 @@ def test_an_example_passes_its_own_tests_where_it_is_installed_from_its_wheel(
     for beside in example.glob("*.json"):
         shutil.copy(beside, tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(copy)]
-    told = fresh(example.name).says("python", "-m", "pytest", *options, cwd=tmp_path)
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *KIT_OF_EXAMPLES]
+    told = fresh(example.name).says("python", "-m", "pytest", *options, str(copy), cwd=tmp_path)
     assert " passed" in told
 
 

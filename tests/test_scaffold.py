@@ -45,7 +45,7 @@ def shop(outside: Environment, written: Path) -> Environment:
 
 
 def test_its_tests_pass_at_once(shop: Environment, written: Path) -> None:
-    """Those of its own and a rule of each suite: the tutorial runs all, `check` the kit's rules."""
+    """Those of its own and a rule of each suite: the tutorial runs more, `check` all rules."""
     some = [] if THOROUGH else ["-k", "test_files or opt_out or replaces"]
     told = shop.says("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *some, cwd=written)
     assert " passed" in told

@@ -16,6 +16,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.proposal import propose
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.northwind import northwind
 from bfsql_test_support.suites.agreement import assert_agreed
 from bfsql_test_support.suites.as_it_is import (
@@ -112,8 +113,8 @@ COMPANY = [
 GRAPHS = {
     "films": (fill_films, FILMS),
     "company": (fill_company, COMPANY),
-    "crimes": (fill_crimes, CRIMES),
-}
+} | ({"crimes": (fill_crimes, CRIMES)} if THOROUGH else {})
+"""What fills the server, and questions; the crimes are in Postgres every day."""
 
 
 @pytest.fixture(scope="module", params=GRAPHS)
