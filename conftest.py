@@ -147,7 +147,8 @@ def set_examples(items: list[pytest.Item], number: Callable[[pytest.Item, int], 
 
 def examples_in_depth(item: pytest.Item, own: int) -> int:
     """A thousand in this process; with servers, where each needs a load, ten times the usual."""
-    return own * 10 if USING_SERVERS.match(item.nodeid) else max(own, 1_000)
+    with_servers = USING_SERVERS.match(item.nodeid) or item.nodeid.startswith("tests/cluster/")
+    return own * 10 if with_servers else max(own, 1_000)
 
 
 def stops_server(item: pytest.Item) -> bool:

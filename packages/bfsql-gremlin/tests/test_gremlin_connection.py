@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -17,6 +19,8 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_gremlin import GremlinBackend, GremlinSettings, connection, queries
 from bfsql_gremlin.connection import Client
 from bfsql_gremlin.load.loader import load_graph
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.certificates import CA, CERTIFICATE, KEY, make_certificates
 from bfsql_test_support.servers.gremlin import PASSWORD, USER, GremlinServer
 from bfsql_test_support.servers.port import HOST, free_port
 
@@ -39,14 +43,14 @@ class Proxy:
         self._uri = uri
         self._open: set[web.WebSocketResponse] = set()
 
-    async def start(self) -> None:
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
         app = web.Application()
         app.router.add_get("/gremlin", self._serve)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         port = free_port()
-        await web.TCPSite(self._runner, HOST, port).start()
-        self.uri = f"ws://{HOST}:{port}/gremlin"
+        await web.TCPSite(self._runner, HOST, port, ssl_context=tls).start()
+        self.uri = f"{'wss' if tls else 'ws'}://{HOST}:{port}/gremlin"
 
     async def stop(self) -> None:
         await self._runner.cleanup()
@@ -63,6 +67,7 @@ class Proxy:
         near = web.WebSocketResponse(autoping=self.mode != "hang", max_msg_size=0)
         await near.prepare(request)
         self._open.add(near)
+        tasks: list[asyncio.Task[None]] = []
         try:
             async with (
                 aiohttp.ClientSession() as session,
@@ -70,15 +75,21 @@ class Proxy:
             ):
                 async for message in near:
                     if message.type is WSMsgType.BINARY:
-                        await self._pass_on(message.data, near, far, request)
+                        passing = self._pass_on(message.data, near, far, request)
+                        tasks.append(asyncio.create_task(passing))
+                    if self.mode == "hang":  # otherwise, pings are answered meanwhile
+                        await asyncio.sleep(60)
         finally:
             self._open.discard(near)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         return near
 
     async def _pass_on(self, data: bytes, near: Any, far: Any, request: web.Request) -> None:
         self.requests += 1
         if self.mode == "hang":
-            await asyncio.sleep(60)
+            return
         if self.mode == "stopping":
             await near.send_bytes(_refusal(data, 'Cannot invoke "x" because "def" is null'))
             return
@@ -94,6 +105,10 @@ class Proxy:
                 request.transport.abort()
                 return
             await near.send_bytes(answer.data)
+            if self.mode == "begin":
+                assert request.transport
+                request.transport.abort()
+                return
             if json.loads(answer.data)["status"]["code"] != 206:
                 return
 
@@ -188,6 +203,19 @@ async def test_half_an_answer_is_an_error_and_never_a_ring(
     with pytest.raises(StoreError, match="an answer that cannot be read"):
         await ring(backend)
     two[0].mode = "open"
+    assert await ring(backend) == RING
+
+
+async def test_an_answer_that_breaks_off_is_asked_for_again_or_an_error_and_never_a_ring(
+    two: tuple[Proxy, Proxy], backend: GremlinBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ROWS", 1)
+    two[0].mode = "begin"
+    assert await ring(backend) == RING
+    two[1].mode = "begin"
+    with pytest.raises(StoreUnavailable, match="does not answer"):
+        await ring(backend)
+    two[0].mode = two[1].mode = "open"
     assert await ring(backend) == RING
 
 
@@ -306,6 +334,23 @@ async def test_a_step_that_the_server_lacks_is_said(graph: str) -> None:
 async def test_a_server_without_tls_is_said(graph: str) -> None:
     with pytest.raises(StoreError, match=r"could not agree on TLS|does not answer"):
         await GremlinBackend.create(graph.replace("ws://", "wss://"))
+
+
+async def test_a_server_with_tls_is_trusted_by_its_certificate(graph: str, tmp_path: Path) -> None:
+    folder = tmp_path / "certificates"
+    if not make_certificates(folder):
+        missing("openssl", "there is no openssl to make certificates with")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / CERTIFICATE, folder / KEY)
+    proxy = Proxy(graph)
+    await proxy.start(context)
+    with pytest.raises(StoreError, match=r"could not agree on TLS: .*--ca-file"):
+        await GremlinBackend.create(proxy.uri)
+    settings = {"ca_file": folder / CA, "serializer": "graphson"}
+    backend = await GremlinBackend.create(proxy.uri, **settings)
+    assert await ring(backend) == RING
+    await backend.close()
+    await proxy.stop()
 
 
 @pytest.mark.parametrize(
