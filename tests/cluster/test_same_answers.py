@@ -13,16 +13,16 @@ pytestmark = [
 ]
 
 
+class TestMedlit(GremlinMedlit):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, cluster: Cluster) -> GremlinServer:
+        return cluster.servers[1]
+
+
 class TestAgreement:
     @pytest.fixture(autouse=True)
     def _on_the_cluster(self, cluster: Cluster) -> None:
         type(self).server = cluster.servers[0]
 
     test_the_cluster_and_the_reference_tell_the_same_of_every_graph = agreement(3, plain=True)
-
-
-class TestMedlit(GremlinMedlit):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def server(cls, cluster: Cluster) -> GremlinServer:
-        return cluster.servers[1]

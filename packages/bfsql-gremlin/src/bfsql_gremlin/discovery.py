@@ -44,6 +44,7 @@ async def discover(client: Client) -> GraphSchema:
         own_long=not numbers or await client.rows(as_long) != [0],
         nested=await _has_nested_properties(client),
         is_empty=not rows,
+        label_steps=index is not None,
         labels=tuple(index.labels) if index else (),
     )
     _log_warnings(client, schema, len(rows), len(values))

@@ -57,6 +57,11 @@ class GraphSchema:
     """Whether properties may have properties."""
     is_empty: bool = False
     """Whether the graph had no vertex, so that the kinds of ids are not known."""
+    label_steps: bool = False
+    """Whether labels of many vertices are read at once only by a step, as in JanusGraph.
+
+    On Cassandra, 1,900 vertices were filtered in 1 s by a step, and in 4 s by `has_label`.
+    """
     labels: tuple[str, ...] = ()
     """Edge labels of JanusGraph's schema, which also has labels without edges."""
 
@@ -135,13 +140,18 @@ def type_of(schema: GraphSchema) -> Any:
     return __.coalesce(__.values(schema.type_property), __.label())
 
 
+def types_of(schema: GraphSchema, found: Any) -> Any:
+    """The types of vertices."""
+    return found.label() if schema.type_property is None else found.map(type_of(schema))
+
+
 def _of_types(schema: GraphSchema, start: Any, types: Collection[str] | None) -> Any:
     """Keeps the vertices of these types; None for all."""
     if types is None:
         return start
-    if schema.type_property is None:
+    if schema.type_property is None and not schema.label_steps:
         return start.has_label(P.within(list(types)))
-    return start.filter_(type_of(schema).is_(P.within(list(types))))
+    return start.filter_(_step(type_of(schema)).is_(P.within(list(types))))
 
 
 # --- nodes and edges --------------------------------------------------------------
@@ -312,7 +322,7 @@ def with_texts(
 
 def node_counts(schema: GraphSchema) -> Any:
     """One mapping of types to numbers of vertices."""
-    return source().V().group_count().by(type_of(schema))
+    return types_of(schema, source().V()).group_count()
 
 
 def edge_labels() -> Any:
@@ -322,7 +332,7 @@ def edge_labels() -> Any:
 
 def type_names(schema: GraphSchema, some: Any) -> Any:
     """The types of some vertices."""
-    return some.map(_step(type_of(schema))).dedup()
+    return types_of(schema, some).dedup()
 
 
 def label_names(some: Any) -> Any:
