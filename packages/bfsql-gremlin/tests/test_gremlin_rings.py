@@ -16,6 +16,7 @@ from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.rings import ring_batches
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
+from bfsql_test_support.suites.gremlin import watched
 
 LEAVES = 100_000 if THOROUGH else 20_000
 HUB = (
@@ -48,10 +49,8 @@ async def opened(settings: GremlinSettings) -> AsyncIterator[GremlinBackend]:
     await opened.close()
 
 
-async def test_a_ring_is_one_request_with_the_types_of_both_ends(
-    opened: GremlinBackend, steps: Any
-) -> None:
-    sent = steps(opened)
+async def test_a_ring_is_one_request_with_the_types_of_both_ends(opened: GremlinBackend) -> None:
+    sent = watched(opened)
     found = [row async for rows in opened.edges_stream(["n0", "n1"]) for row in rows]
     assert set(found) == {
         ("n0", "even", "n1", "T", "T"),
@@ -68,13 +67,13 @@ async def test_predicates_and_direction_are_decided_by_the_server(
     got: list[Any] = []
     stream = opened._client.stream
 
-    async def watched(traversal: Any, **rest: Any) -> Any:
+    async def noted(traversal: Any, **rest: Any) -> Any:
         async with aclosing(stream(traversal, **rest)) as parts:
             async for part in parts:
                 got.extend(part)
                 yield part
 
-    monkeypatch.setattr(opened._client, "stream", watched)
+    monkeypatch.setattr(opened._client, "stream", noted)
     assert await opened.edges_batch(["n1"], predicates=["odd"]) == [("n1", "odd", "n2")]
     assert len(got) == 2
     got.clear()
@@ -85,18 +84,18 @@ async def test_predicates_and_direction_are_decided_by_the_server(
     assert await opened.edges_batch(["n1"], predicates=[]) == []
 
 
-async def test_a_tool_call_takes_few_round_trips(opened: GremlinBackend, steps: Any) -> None:
+async def test_a_tool_call_takes_few_round_trips(opened: GremlinBackend) -> None:
     async with open_graph(opened) as graph:
         await graph.describe_schema()
-        sent = steps(opened)
+        sent = watched(opened)
         for hops in (1, 2, 3):
             sent.clear()
             await graph.bfs_query([f"n{hops}"], max_hops=hops)
             assert len(sent) <= hops + 6
 
 
-async def test_ten_thousand_ids_are_looked_up_in_chunks(opened: GremlinBackend, steps: Any) -> None:
-    sent = steps(opened)
+async def test_ten_thousand_ids_are_looked_up_in_chunks(opened: GremlinBackend) -> None:
+    sent = watched(opened)
     ids = [*(f"unknown {i}" for i in range(10_000)), "n3", "hub"]
     assert {node.id for node in await opened.get_nodes_batch(ids)} == {"n3", "hub"}
     assert len(sent) == 5

@@ -1,10 +1,12 @@
-"""Agreement with the reference, and medlit, on an engine that speaks Gremlin."""
+"""The kit, agreement with the reference, and medlit, on an engine that speaks Gremlin."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+import pickle
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, given
@@ -15,9 +17,14 @@ from bfsql.answers.clean import clean_metadata
 from bfsql.models import GraphRecord
 from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
+from bfsql_test_support.suites.conformance import WatchedSuite
 from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata, assert_whole
+from bfsql_test_support.suites.shared_load import LoadedTogether
+from bfsql_testing import Kind, never
+from bfsql_testing.conformance import EVERYTHING
 
 _IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"`", "42", "007", "4.20", "true", "🜁", ""])
 _TYPES = st.sampled_from(["drug", "Disease", "two words", "it's", ""])
@@ -61,6 +68,86 @@ def agreement(number: int, *, plain: bool = False, own_id: bool = True, **option
         await agree(self.server, records, **options)
 
     return test
+
+
+KEPT = EVERYTHING - {
+    Kind.BINARY,
+    Kind.DANGLING_EDGES,
+    Kind.LONG_IDS,
+    Kind.NUL_CHARACTERS,
+}
+
+
+class GremlinSuite(LoadedTogether, WatchedSuite):
+    """The kit on the server of the attribute `server`."""
+
+    keeps = KEPT
+    examples = 30 if THOROUGH else 5
+    held: ClassVar[bytes | None] = None
+    """The records of the last load; nothing else writes here, so the same need no second load."""
+
+    server: GremlinServer
+
+    @property
+    def settings(self) -> GremlinSettings:
+        """Settings of the server, for a machine that does much else."""
+        return GremlinSettings(uri=[self.server.uri], connect_timeout=60.0, **self.server.login)
+
+    def backend_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[GremlinBackend]:
+        return self._opened(records, self.settings)
+
+    def read_only_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[GremlinBackend]:
+        return self._opened(records, self.settings.model_copy(update={"traversal_source": "r"}))
+
+    @asynccontextmanager
+    async def _opened(
+        self, records: Sequence[GraphRecord], settings: GremlinSettings
+    ) -> AsyncIterator[GremlinBackend]:
+        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if wanted != type(self).held:
+            type(self).held = None
+            await load_graph(self.settings, records)
+            type(self).held = wanted
+        backend = await GremlinBackend.open(settings)
+        self.texts = watched(backend)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+
+def watched(backend: GremlinBackend) -> list[str]:
+    """The list to which the steps of the traversals that a backend sends are appended."""
+    texts: list[str] = []
+    client = backend._client
+    stream = client.stream
+
+    def streamed(traversal: Any, **rest: Any) -> Any:
+        texts.append(shape(traversal.bytecode))
+        return stream(traversal, **rest)
+
+    client.stream = streamed  # type: ignore[method-assign]
+    return texts
+
+
+def shape(bytecode: Any) -> str:
+    """The steps of a traversal without arguments, except for traversals in them."""
+    return ".".join(
+        f"{name}({', '.join(shape(v) for v in values if hasattr(v, 'step_instructions'))})"
+        for name, *values in bytecode.step_instructions
+    )
+
+
+HOSTILE_NAMES = (
+    *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes"),
+    *("schema-lists", "hostile-ids", "every-node"),
+)
+"""Rules whose graphs have types and predicates with any characters."""
+WITHOUT_QUOTES = never("JanusGraph allows no quotation marks and braces in labels.")
 
 
 class GremlinMedlit(MedlitSuite, SameMetadata):
