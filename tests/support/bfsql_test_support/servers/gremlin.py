@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.servers.maven import JAVA_OPTIONS, Artifact, fetch, java
 from bfsql_test_support.servers.port import HOST, answers, free_port
@@ -56,6 +57,8 @@ serializers:
   - className: org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializerV3
     config: {{ioRegistries: [{registries}]}}
 {login}"""
+# Deep tests have a hub of 100,000 edges, for which TinkerGraph's usual 512 MB are not enough.
+DEPTH_OPTIONS = ("-Xmx2g",) if THOROUGH else ()
 LOGIN = """\
 authentication:
   authenticator: org.apache.tinkerpop.gremlin.server.auth.SimpleAuthenticator
@@ -203,6 +206,7 @@ class GremlinServer(Server):
                 java("Gremlin Server"),
                 *JAVA_OPTIONS,
                 *engine.options,
+                *DEPTH_OPTIONS,
                 *more,
                 f"-Djava.io.tmpdir={folder / 'tmp'}",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
