@@ -35,7 +35,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_test_support.depth import KIT_OF_EXAMPLES, THOROUGH
+from bfsql_test_support.depth import KIT_OF_EXAMPLES
 from bfsql_test_support.environments import OFFLINE, Environment, created
 from bfsql_test_support.servers.documentation import (
     Place,
@@ -285,7 +285,6 @@ def test_every_snippet_is_on_a_page() -> None:
     assert {path for path in ROOT.glob("docs/*/snippets/*") if path.is_file()} <= named
 
 
-@pytest.mark.skipif(not THOROUGH, reason="A thorough run installs a clone as the README says.")
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="This is not a clone.")
 def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
