@@ -20,6 +20,7 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.serving.tokens import new_token, token_line
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.browser.chromium import PATIENCE, Visit, address
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.documentation import on_neo4j, on_oxigraph
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
@@ -74,6 +75,7 @@ def search_field(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Search the graph")
 
 
+@pytest.mark.skipif(not THOROUGH, reason="A thorough run has the page over Neo4j.")
 async def test_the_page_walks_in_neo4j(visit: Visit, neo4j_server: Neo4jServer) -> None:
     async with on_neo4j(neo4j_server) as place:
         env = {**os.environ, **place.variables}

@@ -36,9 +36,7 @@ async def test_the_search_finds_hub(visit: Visit, url: str) -> None:
 async def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, site: Path, url: str) -> None:
     async with visiting(browser, viewport=PHONE, java_script_enabled=THOROUGH) as visit:
         wide = {}
-        for name in pages(site):
-            if "/decisions/" in name and not THOROUGH:  # text of the same kind
-                continue
+        for name in pages(site)[:: 1 if THOROUGH else 3]:  # most are text of the same kind
             await visit.page.goto(f"{url}/{name}", wait_until="load")
             width = await visit.page.evaluate("document.documentElement.scrollWidth")
             if width > PHONE["width"]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from bfsql_test_support.servers.gremlin import GremlinServer
-from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, ServedSuite, trying
 from bfsql_test_support.suites.gremlin import HOSTILE_NAMES, WITHOUT_QUOTES, GremlinSuite
 from bfsql_testing import never
 from bfsql_testing.conformance import RULES, OptOut
@@ -39,7 +39,7 @@ class TestJanusGraph(GremlinSuite):
         self.server = janusgraph
 
 
-@trying(*EVERY_DAY)
+@trying(*OF_ENGINES)
 class TestArcadeDB(GremlinSuite):
     optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(
         (*HOSTILE_NAMES, "nodes-list", "outline-counts", "search-id-first", "stream-types"),

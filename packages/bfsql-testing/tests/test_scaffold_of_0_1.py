@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bfsql_test_support.depth import KIT_OF_EXAMPLES
+
 GENERATED = Path(__file__).parent / "data" / "bfsql-early"
 
 
@@ -18,7 +20,7 @@ GENERATED = Path(__file__).parent / "data" / "bfsql-early"
 def test_its_tests_pass(tmp_path: Path):
     folder = shutil.copytree(GENERATED, tmp_path / "bfsql-early")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *KIT_OF_EXAMPLES],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder / "src")},
         capture_output=True,

@@ -33,6 +33,17 @@ ASKED_TOGETHER = ASKED_AGAIN | {
 The embedded store, Postgres, and files of RDF have all rules every day.
 """
 
+OF_ENGINES = frozenset(
+    {
+        *("drawn-graphs", "every-edge", "whole-hub", "edge-evidence", "evidence-counted"),
+        *("nodes-list", "nodes-conditions", "outline-names", "outline-counts", "ids-no-patterns"),
+        *("found-by-id", "found-by-name", "search-misspelt", "search-types", "search-any-text"),
+        *("search-id-first", "search-name-next", "search-crowd", "search-types-first"),
+        *("round-trips", "may-write-not", "edges-part", "edge-metadata-keys", "stream-types"),
+    }
+)
+"""Rules that found differences between engines with the same query language."""
+
 _Suite = TypeVar("_Suite", bound=type[BackendSuite])
 
 
