@@ -44,6 +44,7 @@ from bfsql_test_support.servers.documentation import (
     on_oxigraph,
     on_postgres,
 )
+from bfsql_test_support.servers.forked_commands import forked_commands
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
@@ -200,6 +201,14 @@ def newcomer(
     return environment
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of programs before all others: a `bfsql` that starts quickly."""
+    folder = tmp_path_factory.mktemp("programs")
+    with nullcontext() if THOROUGH or sys.platform != "linux" else forked_commands(folder):
+        yield folder
+
+
 @pytest.fixture
 def environment(
     page: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -208,7 +217,8 @@ def environment(
     home = {"HOME": str(tmp_path_factory.mktemp("home"))}
     distributions = NEWCOMERS.get(page.relative_to(ROOT).as_posix())
     if distributions is None:
-        return ENVIRONMENT | home
+        path = f"{request.getfixturevalue('programs')}{os.pathsep}{ENVIRONMENT['PATH']}"
+        return ENVIRONMENT | home | {"PATH": path}
     made: Environment = request.getfixturevalue("newcomer")(distributions)
     names = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
     own = {name: ENVIRONMENT[name] for name in names}

@@ -1,8 +1,8 @@
 """`bfsql serve` and `bfsql explore` as separate processes, queried over HTTP.
 
 They are forked from a process that has imported what they need, which takes more than a second of
-processor time for each process otherwise. Starts from nothing are in the tests of the command line
-and of the documentation.
+processor time for each process otherwise. Starts from nothing are in the tests of the command line,
+of the pages for newcomers, and of what is installed from wheels.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 START_SECONDS = 120
-_FORKING = multiprocessing.get_context("forkserver")
-_FORKING.set_forkserver_preload(
+FORKING = multiprocessing.get_context("forkserver")
+FORKING.set_forkserver_preload(
     [
-        *("__main__", "bfsql.cli.serve", "bfsql.rest.app", "bfsql.server.mcp"),
+        *(
+            "__main__",
+            "bfsql.cli.load",
+            "bfsql.cli.serve",
+            "bfsql.cli.tool",
+            "bfsql.rest.app",
+            "bfsql.server.mcp",
+        ),
         *("bfsql.serving.connections", "bfsql.serving.draining", "bfsql_sqlite.backend"),
         __name__,
     ]
@@ -100,9 +107,9 @@ def exploring(*options: str, env: Mapping[str, str] | None = None) -> Iterator[S
 def _started(
     command: str, *options: str, env: Mapping[str, str] | None, max_files: int | None = None
 ) -> Iterator[Served]:
-    log, errors = _FORKING.Pipe(duplex=False)
+    log, errors = FORKING.Pipe(duplex=False)
     arguments = [command, "--port", "0", *options]
-    process = _FORKING.Process(
+    process = FORKING.Process(
         target=_run, args=(arguments, dict(os.environ if env is None else env), errors, max_files)
     )
     process.start()
@@ -124,18 +131,22 @@ def _started(
 def _run(
     arguments: list[str], environment: dict[str, str], errors: Connection, max_files: int | None
 ) -> None:
-    """Run the command as `python -m bfsql` would."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number, target in enumerate((nothing, nothing, errors.fileno())):
         os.dup2(target, number)
     os.close(nothing)
     errors.close()
+    if max_files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
+    run_command(arguments, environment)
+
+
+def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run the command as `python -m bfsql` would, in a forked process."""
     os.environ.clear()
     os.environ.update(environment)
     sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     importlib.invalidate_caches()
-    if max_files is not None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
     from bfsql.cli.command import main
 
     sys.argv = ["bfsql", *arguments]
