@@ -24,14 +24,8 @@ START_SECONDS = 120
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(
     [
-        *(
-            "__main__",
-            "bfsql.cli.load",
-            "bfsql.cli.serve",
-            "bfsql.cli.tool",
-            "bfsql.rest.app",
-            "bfsql.server.mcp",
-        ),
+        *("__main__", "bfsql.cli.load", "bfsql.cli.serve", "bfsql.cli.tool"),
+        *("bfsql.rest.app", "bfsql.server.mcp"),
         *("bfsql.serving.connections", "bfsql.serving.draining", "bfsql_sqlite.backend"),
         __name__,
     ]
