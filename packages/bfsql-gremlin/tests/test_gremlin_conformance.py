@@ -20,17 +20,9 @@ class TestTinkerGraph(GremlinSuite, ServedSuite):
 
 
 ONE_KIND = never("ArcadeDB allows no predicate with the name of a type.")
-EVERY_DAY = (
-    *("drawn-graphs", "every-edge", "whole-hub", "edge-evidence", "evidence-counted"),
-    *("nodes-list", "nodes-conditions", "outline-names", "outline-counts", "ids-no-patterns"),
-    *("found-by-id", "found-by-name", "search-misspelt", "search-types", "search-any-text"),
-    *("search-id-first", "search-name-next", "search-crowd", "search-types-first"),
-    *("round-trips", "may-write-not", "edges-part", "edge-metadata-keys", "stream-types"),
-)
-"""Rules that found differences between engines."""
 
 
-@trying(*EVERY_DAY)
+@trying(*OF_ENGINES)
 class TestJanusGraph(GremlinSuite):
     optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(HOSTILE_NAMES, WITHOUT_QUOTES)
 
