@@ -35,7 +35,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_test_support.depth import KIT_OF_EXAMPLES
+from bfsql_test_support.depth import KIT_OF_EXAMPLES, THOROUGH
 from bfsql_test_support.environments import OFFLINE, Environment, created
 from bfsql_test_support.servers.documentation import (
     Place,
