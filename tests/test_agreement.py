@@ -20,7 +20,7 @@ from bfsql_test_support.suites.agreement import assert_same_answers
 
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 WAYS = 3
-ENTITIES = 60 if THOROUGH else 20
+ENTITIES = 60 if THOROUGH else 10
 """Entities of medlit that calls begin at."""
 
 
