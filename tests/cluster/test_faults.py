@@ -167,7 +167,6 @@ class Walk:
         """Stop the clients."""
         self._done = True
         await asyncio.gather(*self._tasks)
-        self.seen.check(most=0)
 
     async def _walk(self, client: int) -> None:
         chance = random.Random(client)
@@ -209,6 +208,7 @@ async def walking(
             yield walk
         finally:
             await walk.end()
+        walk.seen.check(most=0)
 
 
 def connected(url: str) -> Client:
