@@ -5,6 +5,11 @@ from typing import ClassVar
 
 import pytest
 
+from bfsql.call import Limits
+from bfsql.models import NodeRecord
+from bfsql_gremlin import GremlinBackend, GremlinSettings
+from bfsql_gremlin.indexes import prepare
+from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.cluster import Cluster
 from bfsql_test_support.servers.gremlin import GremlinServer
@@ -24,6 +29,8 @@ pytestmark = [
 
 
 class TestMedlit(GremlinMedlit):
+    limits = Limits(deadline=600.0)  # to list the nodes of a type, all vertices are read
+
     @pytest.fixture(scope="class")
     @classmethod
     def server(cls, cluster: Cluster) -> GremlinServer:
@@ -45,3 +52,21 @@ class TestConformance(GremlinSuite):
     @pytest.fixture(autouse=True)
     def _on_the_cluster(self, cluster: Cluster) -> None:
         self.server = cluster.servers[0]
+
+
+async def test_an_index_of_values_that_are_there_is_made_while_both_servers_run(
+    cluster: Cluster,
+) -> None:
+    """Each server has to acknowledge it."""
+    one, other = (
+        GremlinSettings(uri=[server.uri], id_property="code") for server in cluster.servers
+    )
+    by_id = one.model_copy(update={"id_property": "entity_id"})
+    await load_graph(by_id, [NodeRecord("a", "T", {"code": "c1"})])
+    [made] = await prepare(one, True)
+    assert "REINDEX" in made
+    for settings in (one, other):
+        assert await prepare(settings, False) == []
+        backend = await GremlinBackend.open(settings)
+        assert [node.id for node in await backend.get_nodes_batch(["c1"])] == ["c1"]
+        await backend.close()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from bfsql.abc import GraphDbInterface
+from bfsql.call import Limits
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, LoadReport, NodeRecord
@@ -80,6 +81,8 @@ async def call(graph: Graph, tool: str, **arguments: Any) -> Any:
 class MedlitSuite:
     """Schema, neighbours and search, through the backend's methods and through the tools."""
 
+    limits = Limits()
+
     @staticmethod
     def spelled(predicates: list[str]) -> list[str]:
         """Predicates of the records in the spelling of the backend."""
@@ -111,7 +114,7 @@ class MedlitSuite:
     async def test_the_schema_counts_nodes_and_has_calls_that_find_something(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
     ) -> None:
-        async with open_graph(backend) as graph:
+        async with open_graph(backend, limits=self.limits) as graph:
             calls = await worked_calls(graph)
             found = [await call(graph, "bfs_query", **arguments) for arguments in calls]
             schema = await call(graph, "describe_schema")
@@ -145,7 +148,7 @@ class MedlitSuite:
         assert (one & other) - {DESMOPRESSIN, CUSHING_SYNDROME} == {PAPER, CUSHING_DISEASE}
 
     async def test_the_tools_give_the_published_figures(self, backend: GraphDbInterface) -> None:
-        async with open_graph(backend) as graph:
+        async with open_graph(backend, limits=self.limits) as graph:
             schema = await call(graph, "describe_schema")
             assert (len(schema["entity_types"]), len(schema["predicates"])) == (19, 16)
             seed = [DESMOPRESSIN]
