@@ -60,7 +60,7 @@ def report(turns: int, nodes: int = NODES) -> None:
 class _NoColumns(PropertySpill):
     """Collects and writes nothing."""
 
-    def add(self, nodes: object) -> None:
+    def add(self, nodes: object, metadata: object) -> None:
         pass
 
     def write(self, graph: object) -> None:

@@ -109,7 +109,7 @@ def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection, properties: Propert
     while batch := list(islice(nodes, BATCH)):
         for n, _, node in batch:
             types[n] = names[node.entity_type]
-        properties.add([(n, node.metadata) for n, _, node in batch])
+        properties.add([n for n, _, _ in batch], [node.metadata for _, _, node in batch])
         details = ((n, node.text) for n, _, node in batch if node.metadata)
         graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
         entries = (entry(n, id_, node.metadata) for n, id_, node in batch)

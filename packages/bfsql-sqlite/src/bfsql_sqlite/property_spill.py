@@ -10,17 +10,18 @@ may have several provisional codes.
 from __future__ import annotations
 
 import math
-import re
 import sqlite3
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 
 from bfsql.integers import IntArray
 from bfsql.models.comparison import Scalar, moment_in, number_in, scalars, shown_as
@@ -58,21 +59,21 @@ MOST_PAIRS = 2_000_000
 BATCH = 50_000
 """Values that are inserted or read at once."""
 
+HUGE = 10 ** (LONGEST - 1)
+"""A number from which on its text may be too long for a dictionary."""
 YEAR = 4
 """Digits of a number that can be a year."""
-_DIGITS = re.compile(r"\s*[-+.0-9]").match
-"""Whether a text may be a number or a date."""
+DIGITS = ("+", ":")
+"""Every folded text of a number or a date is between them; the signs, `.` and `/` are, too."""
 
+# text is null if it is equal to folded, which is frequent, so that less is sorted and read.
 _TABLE = """
 CREATE TABLE property_value (
-    k INTEGER, code INTEGER, kind UTINYINT, text VARCHAR, folded VARCHAR, number DOUBLE,
-    moment DOUBLE
+    k INTEGER, code INTEGER, kind UTINYINT, text VARCHAR, folded VARCHAR
 )
 """
-# text is null if it is equal to folded, which is frequent, so that less is sorted and read.
 _ORDERED = """
-CREATE TABLE ordered_value AS
-SELECT * FROM property_value ORDER BY k, folded, kind, coalesce(text, folded)
+CREATE TABLE ordered_value AS SELECT * FROM property_value ORDER BY k, folded, kind, text
 """
 
 
@@ -88,27 +89,30 @@ class _Column(dict[Any, int]):
         self.size = 0
         """Number of provisional codes of values."""
         self.pending: list[Any] = []
-        """The keys of the last codes, which are in memory."""
+        """The values of the last codes, which are in memory; some numbers are as their keys."""
         self._mostly_differ = False  # then each occurrence gets a code, which is faster
         self.nodes, self.codes = array("i"), array("i")
         self.parts: list[tuple[int, int]] = []
         """The place and the number of each part of the pairs in the file."""
 
     def __missing__(self, value: Any) -> int:
-        text = _text(value)
+        text = _TEXTS[value.__class__](value)
         if len(text) > LONGEST or not is_text(text):
             return UNREAD
         [self[value]] = self._numbered([value])
         return self[value]
 
-    def extend(self, nodes: Sequence[int], keys: Sequence[Any]) -> None:
-        """Add a value for each node; all values are texts, or all are numbers."""
-        is_sound = isinstance(keys[0], bytes) or is_text("".join(keys))
-        is_sound = is_sound and max(map(len, keys)) <= LONGEST
+    def extend(self, nodes: Sequence[int], values: Sequence[Any], kinds: set[type]) -> None:
+        """Add a value for each node; all values are texts, or all are finite numbers."""
         self.nodes.extend(nodes)
+        if kinds == {str}:
+            is_sound = is_text("".join(values)) and max(map(len, values)) <= LONGEST
+        else:
+            is_sound = kinds == {float} or max(map(abs, values)) < HUGE
         if is_sound and self._mostly_differ:
-            self.codes.extend(self._numbered(keys))
+            self.codes.extend(self._numbered(values))
             return
+        keys = values if kinds == {str} else _number_keys(values, kinds)
         new = [key for key in dict.fromkeys(keys) if key not in self] if is_sound else []
         self.update(zip(new, self._numbered(new), strict=True))
         self.codes.extend(map(self.__getitem__, keys))
@@ -144,11 +148,14 @@ def _number_keys(values: Sequence[int | float], kinds: set[type]) -> list[bytes]
     return [repr(value).encode() for value in values]
 
 
-_KINDS = {str: TEXT, bytes: NUMBER, bool: BOOLEAN}
-
-
-def _text(key: Any) -> str:
-    return key.decode() if key.__class__ is bytes else shown_as(key)
+_KINDS = {str: TEXT, bytes: NUMBER, int: NUMBER, float: NUMBER, bool: BOOLEAN}
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: str,
+    bytes: bytes.decode,
+    int: repr,
+    float: repr,
+    bool: shown_as,
+}
 
 
 class PropertySpill:
@@ -167,16 +174,16 @@ class PropertySpill:
         self._has_further = False
         connection.execute(_TABLE)
 
-    def add(self, nodes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+    def add(self, nodes: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> None:
         """Add the properties of some thousand nodes; nodes ascend from call to call."""
-        groups: defaultdict[tuple[str, ...], list[tuple[int, Iterable[Any]]]] = defaultdict(list)
-        for node, metadata in nodes:
-            groups[tuple(metadata)].append((node, metadata.values()))
-        for keys, group in groups.items():
-            numbers, values = zip(*group, strict=True)
-            rows = array("i", numbers)
-            for key, column in zip(keys, zip(*values, strict=True), strict=False):
-                self._add(key, rows, column)
+        groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, keys in enumerate(map(tuple, metadata)):
+            groups[keys].append(place)
+        for keys, places in groups.items():
+            rows = array("i", [nodes[place] for place in places])
+            records = [metadata[place] for place in places]
+            for key in keys:
+                self._add(key, rows, list(map(itemgetter(key), records)))
         if sum(len(column.pending) for column in self._columns.values()) > MOST_VALUES:
             self._spill_values()
         if sum(len(column.nodes) for column in self._columns.values()) > MOST_PAIRS:
@@ -193,10 +200,10 @@ class PropertySpill:
                 self._has_further = True
                 return
             column = self._columns[key] = _Column(key)
-        if kinds == {str}:
-            column.extend(nodes, values)
-        elif kinds <= {int, float} and all(value - value == 0 for value in values):
-            column.extend(nodes, _number_keys(values, kinds))
+        if kinds in ({str}, {int}) or (
+            kinds <= {int, float} and all(value - value == 0 for value in values)
+        ):
+            column.extend(nodes, values, kinds)
         else:
             for node, value in zip(nodes, values, strict=True):
                 codes = () if value is None else column.codes_of(value)
@@ -228,21 +235,18 @@ class PropertySpill:
             column.clear()
             column.pending.clear()
 
-    def _insert(self, k: int, first: int, keys: Sequence[Any]) -> None:
+    def _insert(self, k: int, first: int, values: Sequence[Any]) -> None:
         """Add values to the table; `first` is the code of the first one."""
-        kinds = np.fromiter(map(_KINDS.__getitem__, map(type, keys)), np.uint8, len(keys))
-        texts = list(map(_text, keys)) if kinds.any() else keys
+        kinds = np.fromiter(map(_KINDS.__getitem__, map(type, values)), np.uint8, len(values))
+        texts = [_TEXTS[one.__class__](one) for one in values] if kinds.any() else values
         folded = texts if (kinds == NUMBER).all() else list(map(fold, texts))
         differing = [None if one == two else one for one, two in zip(texts, folded, strict=True)]
-        numbers, moments = _orders(kinds.tolist(), texts)
         columns = {
-            "k": np.full(len(keys), k, CODE),
-            "code": np.arange(first, first + len(keys), dtype=CODE),
+            "k": np.full(len(values), k, CODE),
+            "code": np.arange(first, first + len(values), dtype=CODE),
             "kind": kinds,
             "text": np.array(differing, object),
             "folded": np.array(folded, object),
-            "number": numbers,
-            "moment": moments,
         }
         insert(self._connection, "property_value", columns)
 
@@ -269,7 +273,7 @@ class PropertySpill:
         for start in range(before, before + rows, BATCH):
             stop = min(start + BATCH, before + rows)
             found = self._connection.execute(
-                "SELECT code, kind, text, folded, number, moment FROM ordered_value "
+                "SELECT code, kind, text, folded FROM ordered_value "
                 f"WHERE rowid >= {start} AND rowid < {stop}"
             ).fetchnumpy()
             kinds, folded = found["kind"], found["folded"]
@@ -280,10 +284,8 @@ class PropertySpill:
             last = kinds[-1], texts[-1]
             codes[found["code"]] = np.cumsum(new) + (FIRST + size - 1)
             size += int(new.sum())
-            # DuckDB takes NaN in an array for null.
-            numbers, moments = (np.ma.filled(found[key], np.nan) for key in ("number", "moment"))
-            columns = (kinds, texts, folded, numbers, moments)
-            yield Values(*(column[new] for column in columns))
+            kinds, texts, folded = kinds[new], texts[new], folded[new]
+            yield Values(kinds, texts, folded, *_orders(kinds, texts, folded))
 
     def _pairs(self, column: _Column, codes: IntArray) -> Iterator[Pairs]:
         for place, pairs in column.parts:
@@ -292,14 +294,23 @@ class PropertySpill:
             yield Pairs(data[:pairs], codes[data[pairs:]])
 
 
-def _orders(kinds: Sequence[int], texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """Numbers as doubles, and `moment_order`; NaN for values that are no number or date."""
+def _orders(
+    kinds: npt.NDArray[np.uint8], texts: npt.NDArray[Any], folded: npt.NDArray[Any]
+) -> tuple[Numbers, Numbers]:
+    """Numbers as doubles, and `moment_order`; NaN for values that are no number or date.
+
+    Args:
+        kinds: By value, in the order of their folded texts.
+        texts: By value.
+        folded: By value.
+    """
     numbers, moments = np.full((2, len(texts)), math.nan)
-    if set(kinds) == {NUMBER}:
-        numbers[:] = np.fromiter(map(float, texts), float, len(texts))
-        places = [place for place, text in enumerate(texts) if len(text) == YEAR]
+    start, stop = np.searchsorted(folded, np.array(DIGITS, object))
+    if (kinds[start:stop] == NUMBER).all():
+        numbers[start:stop] = np.fromiter(map(float, texts[start:stop]), float, stop - start)
+        places = [place for place in range(start, stop) if len(texts[place]) == YEAR]
     else:
-        places = [place for place, text in enumerate(texts) if _DIGITS(text)]
+        places = list(range(start, stop))
     for place in places:
         kind, text = kinds[place], texts[place]
         number = float(text) if kind == NUMBER else number_in(text)
