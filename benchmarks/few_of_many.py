@@ -66,6 +66,7 @@ def _write_tables(folder: Path, nodes: int) -> list[Path]:
 
 async def _report(path: Path, nodes: int) -> None:
     async with bfsql.open_graph("sqlite", path=path) as graph:
+        await graph.counted()  # reads the graph meanwhile, in threads of this process
         alone, followed, found = [], [], 0
         for turn in range(TURNS + 1):  # each with a pattern of its own, which no cache has
             patterns = [f"Sample[batch=B{2 * turn + which}]" for which in (0, 1)]

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from bfsql import call
+from bfsql import call, open_graph
 from bfsql_postgres import PostgresBackend, backend, connection
 from bfsql_test_support.servers.database import Database
 
@@ -226,3 +226,27 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     assert len(await graph.get_nodes_batch(hub)) == 1001
     assert set(got) <= {100}
     await watcher.close()
+
+
+async def test_a_path_begins_at_100_000_entities_of_a_pattern(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("""
+        CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text, properties jsonb);
+        CREATE TABLE relationship (subject_id text, predicate text, object_id text);
+        INSERT INTO entity SELECT 't' || i, 'Trial', jsonb_build_object('phase', i / 100000)
+            FROM generate_series(0, 100008) AS i;
+        INSERT INTO entity SELECT 'c' || i, 'Compound', NULL FROM generate_series(0, 9) AS i;
+        INSERT INTO relationship SELECT 't' || i, 'tests', 'c' || i % 10
+            FROM generate_series(0, 100008) AS i;
+        CREATE INDEX ON relationship (subject_id); CREATE INDEX ON relationship (object_id);
+        ANALYZE;
+    """)
+    path = {"seeds": ["Trial[phase=0]"], "path": ["-tests-> Compound"], "show": "ends"}
+    async with open_graph(await opened()) as graph:
+        answer = (await graph.bfs_query(**path, measure="count 0", limit=2)).content
+    assert (answer["seed_count"], answer["edge_count"]) == (100_000, 100_000)
+    assert [(one["id"], one["measure"]) for one in answer["nodes"]] == [
+        ("c0", 10_000),
+        ("c1", 10_000),
+    ]

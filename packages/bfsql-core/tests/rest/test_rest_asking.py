@@ -44,6 +44,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("intersect_subgraphs", {"seeds": ["film:1", "film:2"], "sort_by": "name", "fields": ["name"]}),
     ("describe_schema", {"seeds": ["Meg Ryan"]}),
     ("search_entities", {"query": "tom hnaks", "node_types": ["Person"]}),
+    ("search_entities", {"query": "mge rayn"}),
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"path": ["studies"]}, "path"),
@@ -60,6 +61,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"path": ["<--"], "along": ["<--"]}, "along"),
     ({"max_hops": 1, "show": "walks"}, "show"),
     ({"max_hops": 1, "where": ["no <-ACTED- Person"]}, "where"),
+    ({"path": ["no <-DIRECTED-"]}, "path"),
+    ({"path": ["<--"], "measure": "mean 3.year"}, "measure"),
+    ({"along": ["--"], "max_hops": 21}, "max_hops"),
 ]
 
 
