@@ -7,12 +7,12 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from neo4j import GraphDatabase
+from neo4j import AsyncGraphDatabase, GraphDatabase
 
 from bfsql import call
 from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import TypedTriple
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.queries import PART
 from bfsql_test_support.servers.neo4j import Neo4jServer
@@ -26,7 +26,7 @@ HUB = (
     f"UNWIND range(1, {LEAVES}) AS i CREATE (h)-[:TO]->(:T {{entity_id: 'n' + i}})"
 )
 UNDER_WAY = (
-    "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text CONTAINS 'leaving[start' "
+    "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text CONTAINS 'AS leaving' "
     "AND NOT text STARTS WITH 'SHOW' RETURN count(*)"
 )
 
@@ -145,10 +145,19 @@ async def hub(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
     await backend.close()
 
 
-async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection(
-    hub: Neo4jBackend, cypher: Any, monkeypatch: pytest.MonkeyPatch
+async def test_the_server_holds_less_than_200_bytes_for_an_edge(
+    hub: Neo4jBackend, neo4j_server: Neo4jServer
 ) -> None:
-    monkeypatch.setattr("bfsql_neo4j.queries.PARTS", 1)
+    text, parameters = queries.ring(hub._monitor.schema, ["h"])
+    async with AsyncGraphDatabase.driver(neo4j_server.uri) as driver:
+        found = await driver.execute_query(f"PROFILE {text}", parameters)
+    assert found.summary.profile is not None
+    assert found.summary.profile["args"]["GlobalMemory"] < 200 * LEAVES
+
+
+async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection(
+    hub: Neo4jBackend, cypher: Any
+) -> None:
     for _ in range(3):
         async with aclosing(hub.edges_stream(["h"])) as batches:
             async for rows in batches:

@@ -30,8 +30,8 @@ CHUNK = 5_000
 """Most keys in one statement."""
 PART = 2_500
 """Edges of a node and direction that are sent in one piece, the unit of a ring."""
-PARTS = 50
-"""Most such pieces in one record."""
+GROUP = 50
+"""Nodes whose edges are in the server's memory at the same time."""
 FOUND = 60
 """Most hits that search ranks itself."""
 
@@ -130,7 +130,7 @@ def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
 
 
 def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | None) -> str:
-    """`[type, other end, its labels]` of a node's relationships in one direction.
+    """`[type, other end]` of a node's relationships in one direction.
 
     With `types`, only relationships of these types, all of which must be followed.
     """
@@ -138,9 +138,15 @@ def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | Non
         return "[]"
     where = _is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
-    shown = f"type(r), {_id(schema, 'm')}, labels(m)"
     followed = _types(schema) if types is None else f":{any_of(types)}"
-    return f"[(n){left}[r{followed}]{right}(m){kept} | [{shown}]]"
+    return f"[(n){left}[r{followed}]{right}(m){kept} | [type(r), m]]"
+
+
+def _part_of(schema: GraphSchema, ends: str) -> str:
+    """Two lists, from `start`: the types of relationships, and `[id, labels]` of the other ends."""
+    part = f"{ends}[start..start + {PART}]"
+    others = f"[m IN [end IN {part} | end[1]] | [{_id(schema, 'm')}, labels(m)]]"
+    return f"[end IN {part} | end[0]], {others}"
 
 
 def _types(schema: GraphSchema) -> str:
@@ -323,29 +329,37 @@ def ring(
     types: Sequence[str] | None = None,
     direction: EdgeDirection | None = None,
 ) -> Statement:
-    """The edges of the nodes that exist, in records of a list of `PARTS` parts each.
+    """The edges of the nodes that exist, in records of a list of parts.
 
     With `types`, of which at least one is followed, only their edges are read; with a
     direction, only edges that leave or that enter the nodes.
 
-    A part is `[id, labels, bearer, leaving, entering]`, the lists of `[type, other end, its
-    labels]`. A node has one part with all its edges and null as the bearer of its id; or, beyond
-    `PART` edges in a direction, several parts with its element id as the bearer.
+    A part is `[id, labels, bearer, types, leaving, types, entering]`, where leaving and entering
+    are lists of `[other end, its labels]`. A node has one part with all its edges and null as the
+    bearer of its id; or, beyond `PART` edges in a direction, several parts with its element id as
+    the bearer.
+
+    The server holds the nodes, and of `GROUP` nodes at a time the relationships. Ids and labels of
+    the other ends, which take four times as much, are read for one record at a time.
     """
     leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types)
     entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types)
+    scope, given = ("(some)", "") if schema.dialect.scoped else ("", "WITH some ")
     return _about(
         schema,
         ids,
+        f"WITH collect(n) AS found UNWIND range(0, size(found) - 1, {GROUP}) AS first "
+        f"WITH found[first..first + {GROUP}] AS some "
+        f"CALL {scope} {{ {given}UNWIND some AS n "
         f"WITH n, {leaving} AS leaving, {entering} AS entering "
         "WITH n, leaving, entering, CASE WHEN size(leaving) > size(entering) "
         "THEN size(leaving) ELSE size(entering) END AS longer "
-        f"UNWIND range(0, longer, {PART}) AS start "
-        f"WITH collect([{_id(schema, 'n')}, labels(n), "
+        f"RETURN collect([{_id(schema, 'n')}, labels(n), "
         f"CASE WHEN longer >= {PART} THEN {_element(schema, 'n')} END, "
-        f"leaving[start..start + {PART}], entering[start..start + {PART}]]) AS parts "
-        f"UNWIND range(0, size(parts) - 1, {PARTS}) AS start "
-        f"RETURN parts[start..start + {PARTS}]",
+        "leaving, entering, longer]) AS nodes, max(longer) AS longest } "
+        f"UNWIND range(0, longest, {PART}) AS start "
+        "RETURN [node IN nodes WHERE node[5] >= start | [node[0], node[1], node[2], "
+        f"{_part_of(schema, 'node[3]')}, {_part_of(schema, 'node[4]')}]]",
     )
 
 

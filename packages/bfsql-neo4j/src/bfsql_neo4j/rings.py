@@ -94,16 +94,16 @@ def _edges(
     node: str, own: str, ends: Sequence[Any], schema: GraphSchema, types: _Types
 ) -> list[TypedTriple]:
     predicates = schema.predicates
-    leaving, entering = ends
+    out_types, leaving, in_types, entering = ends
     edges: list[TypedTriple]
     try:
         edges = [
             (node, predicates[name], other, own, types[tuple(labels)])
-            for name, other, labels in leaving
+            for name, (other, labels) in zip(out_types, leaving, strict=True)
         ]
         edges += [
             (other, predicates[name], node, types[tuple(labels)], own)
-            for name, other, labels in entering
+            for name, (other, labels) in zip(in_types, entering, strict=True)
         ]
     except KeyError:
         raise NewName from None
