@@ -128,12 +128,11 @@ async def _findings(configuration: Configuration, server: Launch) -> tuple[list[
     found = [*_installation(), *_settings(configuration)]
     warnings, log = _Warnings(), logging.getLogger("bfsql")
     log.addHandler(warnings)
-    store = [finding async for finding in _store(configuration)]
+    proposal = await proposal_of(configuration)
+    store = [finding async for finding in _store(configuration, proposal)]
     log.removeHandler(warnings)
     found += store
-    proposal = Proposal()
     if all(finding.state != "wrong" for finding in store):
-        proposal = await proposal_of(configuration)
         found.append(await _session(server))
         found += _proposed(configuration, server, proposal)
     found += [
@@ -194,7 +193,7 @@ def _proposed(
 # --- the store and the graph ----------------------------------------------------------
 
 
-async def _store(configuration: Configuration) -> AsyncIterator[Finding]:
+async def _store(configuration: Configuration, proposal: Proposal) -> AsyncIterator[Finding]:
     try:
         async with opened(configuration) as graph:
             with call.scope(seconds=STORE_SECONDS):
@@ -203,7 +202,7 @@ async def _store(configuration: Configuration) -> AsyncIterator[Finding]:
             with call.scope(seconds=STORE_SECONDS):
                 if reason := await graph.db.may_write():
                     yield Finding("warning", "rights", reason)
-            async for finding in _graph(graph):
+            async for finding in _graph(graph, proposal):
                 yield finding
     except (BfsqlError, OSError) as error:
         yield Finding("wrong", "store", str(error))
@@ -233,7 +232,7 @@ async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
         yield Finding("ok", "indexes", "none is missing")
 
 
-async def _graph(graph: Graph) -> AsyncIterator[Finding]:
+async def _graph(graph: Graph, proposal: Proposal) -> AsyncIterator[Finding]:
     with call.scope(seconds=STORE_SECONDS):
         types = await graph.db.entity_types()
     if not types:
@@ -256,7 +255,9 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
     nameless = [
         type_
         for type_, known in outline.node_properties.items()
-        if all(one.name != "name" for one in known) and not await _has_name(graph, type_)
+        if type_ not in proposal.nameless
+        and all(one.name != "name" for one in known)
+        and not await _has_name(graph, type_)
     ]
     if nameless:
         yield Finding(
