@@ -12,6 +12,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable, ToolError
 from bfsql.graph import open_graph
 from bfsql.tools import Limits
+from bfsql.tools.operations import translate_errors
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_test_support.servers.neo4j import Neo4jServer
@@ -160,6 +161,26 @@ async def test_what_an_operator_ends_is_reported_and_the_next_call_works(
     with pytest.raises(StoreError, match="Neo4j at bolt"):
         await asked
     assert await backend.edges_from("a") == [("a", "to", "b")]
+    await backend.close()
+
+
+async def test_a_server_without_enough_memory_is_an_error_that_says_what_takes_less(
+    hub: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    # Each part of a list counts as the whole list, so that this takes little memory.
+    text = (
+        "WITH [i IN range(1, 100000) | i] AS list UNWIND range(1, 10000) AS i "
+        "RETURN size(collect(list[0..1]))"
+    )
+    with (
+        pytest.raises(ToolError, match="does not have enough memory for this call") as raised,
+        translate_errors(Limits(), "the tool"),
+    ):
+        await backend._reader.records(text)
+    assert "fewer seeds" in str(raised.value)
+    assert "dbms.memory" not in str(raised.value)
+    assert "dbms.memory.transaction.total.max" in caplog.text
     await backend.close()
 
 

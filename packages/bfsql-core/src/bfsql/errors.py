@@ -150,6 +150,12 @@ class BoundMet(BfsqlError):
         return "max_call_memory" if self.bound == "memory" else f"max_{self.bound}"
 
 
+NARROWER = (
+    "Start from fewer seeds, take fewer hops or steps, or name a type, a predicate or a condition."
+)
+"""What a call that takes too much memory can do."""
+
+
 class CallMemoryMet(BoundMet, ToolError):
     """A call would take more memory than it may.
 
@@ -161,9 +167,8 @@ class CallMemoryMet(BoundMet, ToolError):
         self.bound, self.most = "memory", most
         ToolError.__init__(
             self,
-            f"The call leads past this server's bound of {self.phrase} ({self.setting}). Start "
-            "from fewer seeds, take fewer hops or steps, or name a type, a predicate or a "
-            "condition.",
+            f"The call leads past this server's bound of {self.phrase} ({self.setting}). "
+            f"{NARROWER}",
             kind="too_large",
         )
 
@@ -321,6 +326,10 @@ class StoreError(_ForTheOperator):
     Backends raise it with a sentence that names the store, what was found and
     a remedy. The model only learns that the graph cannot be reached.
     """
+
+
+class StoreOutOfMemory(StoreError):
+    """The store does not have enough memory for a statement; the model learns what takes less."""
 
 
 class LoadRefused(StoreError):

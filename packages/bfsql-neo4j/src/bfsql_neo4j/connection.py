@@ -22,7 +22,7 @@ from neo4j import (
 from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, SessionExpired
 
 from bfsql import call
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable
 from bfsql.masking import shorten
 from bfsql_neo4j.settings import Neo4jSettings
 
@@ -303,8 +303,9 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
         code, why = error.code or "", _brief(error.message or "")
         transient = any(part in code for part in _TRANSIENT) or "TransientError" in code
         for part, words in _SENTENCES.items():
-            if part in code and not ("OutOfMemory" in part and "Security" in code):
-                kind = StoreUnavailable if transient and part != "OutOfMemory" else StoreError
+            if part in code:
+                kind = StoreUnavailable if transient else StoreError
+                kind = StoreOutOfMemory if part == "OutOfMemory" else kind
                 return kind(words.format(place=where, user=user, why=why))
         kind = StoreUnavailable if transient else StoreError
         return kind(f"{where} refused: {why} ({code}).")

@@ -21,9 +21,11 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, counted, left_out, listed
 from bfsql.call import Caller, Estimator, Limits
 from bfsql.errors import (
+    NARROWER,
     BoundMet,
     CircuitOpen,
     StoreError,
+    StoreOutOfMemory,
     StoreUnavailable,
     ToolError,
     in_time,
@@ -354,6 +356,10 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
     except StoreUnavailable as gone:
         sentence = "The graph's store does not answer; try again later."
         raise _incident(sentence, "store", gone) from gone
+    except StoreOutOfMemory as full:
+        log.warning("%s", full)
+        message = f"The graph's store does not have enough memory for this call. {NARROWER}"
+        raise ToolError(message, kind="too_large") from full
     except StoreError as broken:
         raise _incident("The graph's store refused this call.", "store", broken) from broken
     except Exception as fault:
