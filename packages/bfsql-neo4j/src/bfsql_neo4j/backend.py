@@ -30,11 +30,11 @@ from bfsql.settings import resolve
 from bfsql_neo4j import queries
 from bfsql_neo4j.conditions import node_filter
 from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.cypher import Statement
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.index_queries import EVIDENCE_INDEX
 from bfsql_neo4j.outline import outlined
 from bfsql_neo4j.proposal import proposal, with_proposal
-from bfsql_neo4j.queries import Statement
 from bfsql_neo4j.rights import reason_it_may_write
 from bfsql_neo4j.rings import SHARED_ID, NewName, report_shared_id, ring_batches
 from bfsql_neo4j.schema import GraphSchema

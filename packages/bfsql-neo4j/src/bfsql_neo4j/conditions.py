@@ -19,7 +19,7 @@ from bfsql.models import PropertyCondition
 from bfsql.models.comparison import Literal
 from bfsql.models.json_properties import SUFFIX
 from bfsql.models.json_values import is_text
-from bfsql_neo4j.queries import NodeFilter, quoted
+from bfsql_neo4j.cypher import NodeFilter, quoted
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import DOCUMENTS, can_name
 

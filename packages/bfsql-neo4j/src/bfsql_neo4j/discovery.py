@@ -19,7 +19,7 @@ from bfsql.abc import chunks
 from bfsql.embedding import Embedder, EmbeddingFailed
 from bfsql.errors import StoreError, StoreUnavailable, listing
 from bfsql.models.merge import UNTYPED
-from bfsql_neo4j import index_queries, queries
+from bfsql_neo4j import index_queries, schema_queries
 from bfsql_neo4j.connection import Reader, place
 from bfsql_neo4j.id_templates import id_template
 from bfsql_neo4j.indexes import (
@@ -107,8 +107,8 @@ class SchemaMonitor:
         if self._read_at is not None and time.monotonic() - self._read_at < MAX_AGE:
             return known
         self._read_at = time.monotonic()
-        labels = await self._reader.one(queries.labels(self._dialect.procedures))
-        types = await self._reader.one(queries.types(self._dialect.procedures))
+        labels = await self._reader.one(schema_queries.labels(self._dialect.procedures))
+        types = await self._reader.one(schema_queries.types(self._dialect.procedures))
         if {*known.labels, *known.excluded}.issuperset(labels) and (
             {*known.predicates, *self._settings.exclude_types}.issuperset(types)
         ):
@@ -145,10 +145,10 @@ class SchemaMonitor:
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties, and the total number of labels on nodes."""
         settings = self._settings
-        labels = await self._reader.one(queries.labels(self._dialect.procedures))
-        counts = await existing_counts(self._reader, labels, queries.nodes_of)
-        names = await self._reader.one(queries.types(self._dialect.procedures))
-        types = await existing_counts(self._reader, names, queries.relationships_of)
+        labels = await self._reader.one(schema_queries.labels(self._dialect.procedures))
+        counts = await existing_counts(self._reader, labels, schema_queries.nodes_of)
+        names = await self._reader.one(schema_queries.types(self._dialect.procedures))
+        types = await existing_counts(self._reader, names, schema_queries.relationships_of)
         kept = {label: n for label, n in counts.items() if label not in settings.exclude_labels}
         followed = tuple(sorted(set(types) - set(settings.exclude_types)))
         by_rank = ranked(kept, settings, self.schema.labels)
@@ -166,14 +166,14 @@ class SchemaMonitor:
 
     async def _with_types(self, schema: GraphSchema, labels_borne: int) -> GraphSchema:
         """Determine which labels are types of nodes, and which nodes have an id of their own."""
-        nodes = await self._reader.one(queries.NODES)
+        nodes = await self._reader.one(schema_queries.NODES)
         if nodes > COUNTED:
             uncounted: dict[str, int | None] = dict.fromkeys(await self._types(schema))
             unlabelled = max(0, nodes - labels_borne)  # lower bound
             if unlabelled:
                 uncounted[UNTYPED] = None
             return replace(schema, types=uncounted, unlabelled=unlabelled, without_id=None)
-        label_sets = await self._reader.one(queries.LABEL_SETS)
+        label_sets = await self._reader.one(schema_queries.LABEL_SETS)
         unlabelled = sum(number for labels, number in label_sets if not labels)
         types = dict(schema.count_types(label_sets))
         return await self._with_ids(replace(schema, types=types, unlabelled=unlabelled))
@@ -183,12 +183,12 @@ class SchemaMonitor:
         labels = list(schema.labels)
         if not labels:
             return []
-        found = await self._reader.one(queries.labels_that_are_types(labels), names=labels)
+        found = await self._reader.one(schema_queries.labels_that_are_types(labels), names=labels)
         return [label for label, is_type in zip(labels, found, strict=True) if is_type]
 
     async def _with_ids(self, schema: GraphSchema) -> GraphSchema:
         """Count the nodes without an id, and find those that share an id."""
-        found = await self._reader.one(queries.id_counts(schema), **schema.parameters)
+        found = await self._reader.one(schema_queries.id_counts(schema), **schema.parameters)
         without = sum(number for text, number in found if text is None)
         schema = replace(schema, without_id=without - schema.unlabelled)
         shared = {text: number for text, number in found if text is not None}
@@ -198,7 +198,7 @@ class SchemaMonitor:
         if others > 10_000:  # every statement has their element ids
             raise StoreError(_too_many(self._settings, shared))
         bearers = await self._reader.one(
-            queries.bearers(schema), ids=list(shared), **schema.parameters
+            schema_queries.bearers(schema), ids=list(shared), **schema.parameters
         )
         # Of several nodes with an id, the first by element id keeps it and the others use their
         # element id. The order is that of the number at its end, which grows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bfsql_neo4j.queries import any_of, quoted
+from bfsql_neo4j.cypher import any_of, quoted
 from bfsql_neo4j.values import DOCUMENTS
 
 EVIDENCE_INDEX = "entity_evidence"

@@ -11,7 +11,7 @@ from typing import Any
 from neo4j import AsyncSession
 
 from bfsql.errors import StoreError, StoreUnavailable, listing
-from bfsql_neo4j import index_queries, queries
+from bfsql_neo4j import index_queries, schema_queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
 from bfsql_neo4j.id_templates import id_template
 from bfsql_neo4j.settings import Neo4jSettings, for_all, for_labels
@@ -72,7 +72,7 @@ async def indexes(session: AsyncSession) -> list[Index]:
 
 async def property_keys(session: AsyncSession) -> set[str]:
     """The names of all properties in the database."""
-    return set(await _one(session, queries.KEYS))
+    return set(await _one(session, schema_queries.KEYS))
 
 
 def id_properties(settings: Neo4jSettings, label: str) -> list[str]:
@@ -141,7 +141,7 @@ async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: F
 async def _lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
     """The statements that create missing indexes and replace failed ones."""
     have = await indexes(session)
-    found = sorted(await _one(session, queries.labels(procedures=True)))
+    found = sorted(await _one(session, schema_queries.labels(procedures=True)))
     labels = [label for label in found if label not in settings.exclude_labels]
     keys = await property_keys(session)
     lacks: list[str] = []

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from bfsql.abc import GraphDbInterface
 from bfsql.models import Outline, Triple
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
-from bfsql_neo4j import queries
+from bfsql_neo4j import schema_queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import existing_counts
 from bfsql_neo4j.schema import GraphSchema
@@ -32,9 +32,11 @@ async def outlined(
         schema: Its schema.
         seconds: How long the server may count the nodes of the graph, and its relations.
     """
-    numbers = await existing_counts(reader, list(schema.predicates), queries.relationships_of)
+    numbers = await existing_counts(
+        reader, list(schema.predicates), schema_queries.relationships_of
+    )
     total = sum(numbers.values())
-    text, parameters = queries.some_nodes(schema, MOST_NODES + 1)
+    text, parameters = schema_queries.some_nodes(schema, MOST_NODES + 1)
     ids = await reader.one(text, **parameters)
     nodes = await counted_in_time(_node_counts(reader, schema), seconds)
     relations = await counted_in_time(_edge_counts(reader, schema), seconds)
@@ -56,7 +58,7 @@ async def _edges(
     """Edges of each relationship type, up to a number."""
     edges: list[Triple] = []
     for name, most in shares:
-        text, parameters = queries.some_edges(schema, name, most)
+        text, parameters = schema_queries.some_edges(schema, name, most)
         predicate = schema.predicates[name]
         edges += [(s, predicate, o) for s, o in await reader.one(text, **parameters)]
     return edges
@@ -64,7 +66,7 @@ async def _edges(
 
 async def _node_counts(reader: Reader, schema: GraphSchema) -> Counter[str]:
     """The number of nodes by type."""
-    return schema.count_types(await reader.one(queries.LABEL_SETS))
+    return schema.count_types(await reader.one(schema_queries.LABEL_SETS))
 
 
 async def _edge_counts(reader: Reader, schema: GraphSchema) -> Counter[tuple[str, str, str]]:
@@ -72,7 +74,7 @@ async def _edge_counts(reader: Reader, schema: GraphSchema) -> Counter[tuple[str
     counts: Counter[tuple[str, str, str]] = Counter()
     if not schema.predicates:
         return counts
-    for subject, name, obj, number in await reader.one(queries.edge_counts(schema)):
+    for subject, name, obj, number in await reader.one(schema_queries.edge_counts(schema)):
         if predicate := schema.predicates.get(name):  # otherwise it is newer than the schema
             counts[schema.type_of(subject), predicate, schema.type_of(obj)] += number
     return counts

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from bfsql.abc import chunks
 from bfsql.errors import listing
 from bfsql.plugins import Proposal, ProposedSetting, display_name
-from bfsql_neo4j import indexes, queries
+from bfsql_neo4j import indexes, schema_queries
 from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.cypher import quoted
 from bfsql_neo4j.discovery import existing_counts, listed_indexes
 from bfsql_neo4j.id_templates import IdTemplate
 from bfsql_neo4j.indexes import Index
@@ -102,8 +103,8 @@ async def proposal(reader: Reader, settings: Neo4jSettings) -> Proposal:
     dialect = Dialect.of(await reader.agent())
     if not dialect.procedures:
         return Proposal()
-    names = await reader.one(queries.labels(procedures=True))
-    counts = await existing_counts(reader, names, queries.nodes_of)
+    names = await reader.one(schema_queries.labels(procedures=True))
+    counts = await existing_counts(reader, names, schema_queries.nodes_of)
     kept = sorted(set(counts) - set(settings.exclude_labels), key=lambda one: (-counts[one], one))
     labels, listed = kept[:SAMPLE], await listed_indexes(reader, dialect)
     known = [index for index in listed or () if index.type == "RANGE"]
@@ -127,14 +128,14 @@ async def proposal(reader: Reader, settings: Neo4jSettings) -> Proposal:
             chosen.append(setting)
     lacking = [label for label in sorted(labels) if _lacks_id(samples[label], keys)]
     left_out = _sentences(lacking, nameless, samples, kept[SAMPLE:], listed=listed is not None)
-    return Proposal(tuple(chosen), tuple(left_out))
+    return Proposal(tuple(chosen), tuple(left_out), tuple(nameless))
 
 
 async def _samples(reader: Reader, labels: Sequence[str]) -> dict[str, Sample]:
     samples: dict[str, Sample] = {}
     most = min(SAMPLE, 20 * SAMPLE // len(labels))
     for some in chunks(labels, SAMPLE // 10):
-        for place, rows in await reader.rows(queries.samples(some, most)):
+        for place, rows in await reader.rows(schema_queries.samples(some, most)):
             samples[some[place]] = Sample(rows)
     return samples
 
@@ -176,7 +177,7 @@ async def _prefixed(
         for text in [*samples[label].values(single[label])][: SAMPLE // 2]
     ]
     for some in chunks(plain if len(plain) > 1 else [], SAMPLE // 10):
-        text = queries.equal_ids([(label, single[label]) for label in some])
+        text = schema_queries.equal_ids([(label, single[label]) for label in some])
         for place, others in await reader.rows(text, values=values):
             prefixed |= {some[place], *others} if others else set()
     return prefixed
@@ -270,8 +271,8 @@ def _sentences(
         yield (
             f"Some nodes of {listing(lacking, 5)} have no property with a constraint, or an index "
             "in which all differ. Their ids are element ids, which do not outlive a dump. For "
-            f"others, run CREATE CONSTRAINT FOR (n:{queries.quoted(label)}) REQUIRE "
-            f"n.{queries.quoted(name)} IS UNIQUE, or add --id-property {label}={name}."
+            f"others, run CREATE CONSTRAINT FOR (n:{quoted(label)}) REQUIRE "
+            f"n.{quoted(name)} IS UNIQUE, or add --id-property {label}={name}."
         )
     if nameless:
         yield (

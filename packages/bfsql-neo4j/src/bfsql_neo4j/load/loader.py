@@ -17,7 +17,7 @@ from bfsql.errors import StoreError
 from bfsql.loading import Staging, check_graph, graph_is_there, reporting_leftovers, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_neo4j import queries
+from bfsql_neo4j import schema_queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, address, open_driver, place, translate_error
 from bfsql_neo4j.id_templates import id_template
 from bfsql_neo4j.indexes import id_properties
@@ -86,7 +86,7 @@ async def _check_empty(
     Raises:
         LoadRefused: The database holds a graph that is not to be replaced.
     """
-    ((nodes,),) = await (await session.run(queries.NODES)).values()
+    ((nodes,),) = await (await session.run(schema_queries.NODES)).values()
     if nodes and options.mode is not LoadMode.REPLACE:
         ((edges,),) = await (await session.run(_TRIPLES)).values()
         raise graph_is_there(

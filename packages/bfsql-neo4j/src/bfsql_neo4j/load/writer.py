@@ -10,7 +10,8 @@ from neo4j.exceptions import Neo4jError
 
 from bfsql.loading import Staging
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_neo4j import index_queries, queries
+from bfsql_neo4j import index_queries, schema_queries
+from bfsql_neo4j.cypher import quoted
 from bfsql_neo4j.indexes import Index, fulltext_for_load, indexes, make, vectors_lacking
 from bfsql_neo4j.load.rows import Batch, GraphRows
 from bfsql_neo4j.settings import Neo4jSettings, for_all
@@ -116,7 +117,7 @@ class GraphWriter:
 
     async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> list[str]:
         """Delete the existing content; returns statements that drop indexes of an earlier load."""
-        ((there,),) = await (await session.run(queries.NODES)).values()
+        ((there,),) = await (await session.run(schema_queries.NODES)).values()
         if there:
             self._deleting = True
             for text in (_DELETE_RELATIONSHIPS, _DELETE_NODES):
@@ -154,8 +155,8 @@ async def _create_nodes(
 ) -> list[list[Any]]:
     """Number and element id of every node written."""
     text: Any = (
-        f"UNWIND $rows AS row CREATE (n:{queries.quoted(batch.name)}) "
-        f"SET n = row[2], n.{queries.quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
+        f"UNWIND $rows AS row CREATE (n:{quoted(batch.name)}) "
+        f"SET n = row[2], n.{quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
     )
     return await (await tx.run(text, rows=batch.rows)).values()
 
@@ -164,6 +165,6 @@ async def _create_relationships(tx: AsyncManagedTransaction, batch: Batch) -> No
     text: Any = (
         "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row[0] "
         "MATCH (b) WHERE elementId(b) = row[1] "
-        f"CREATE (a)-[r:{queries.quoted(batch.name)}]->(b) SET r = row[2]"
+        f"CREATE (a)-[r:{quoted(batch.name)}]->(b) SET r = row[2]"
     )
     await (await tx.run(text, rows=batch.rows)).consume()
