@@ -51,7 +51,7 @@ async def load_graph(
             "a property with --id-property, for instance entity_id."
         )
     client = Client(settings)
-    writer = GraphWriter(client, options)
+    writer = GraphWriter(client)
     try:
         with reporting_leftovers(lambda: writer.leftovers):
             return await _load(writer, records, options)

@@ -10,7 +10,6 @@ from gremlin_python.process.traversal import Column, Merge, T
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading import Staging
-from bfsql.models.load import LoadOptions
 from bfsql_gremlin import queries
 from bfsql_gremlin.connection import Client, place
 from bfsql_gremlin.discovery import janusgraph
@@ -38,12 +37,10 @@ class GraphWriter:
 
     Args:
         client: Its servers.
-        options: The callback for progress.
     """
 
-    def __init__(self, client: Client, options: LoadOptions) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
-        self._options = options
         self._deleting = self._writing = False
         self._nodes = self._edges = self._all_nodes = self._all_edges = 0
 
@@ -76,21 +73,19 @@ class GraphWriter:
             self._writing = True
             rows.note_written(await self._write_nodes(batch))
             self._nodes += len(batch)
-            self._tell()
+            staging.tell("writing", self._share())
 
         async def write_edges(batch: list[EdgeRow]) -> None:
             await self._write_edges(batch)
             self._edges += len(batch)
-            self._tell()
+            staging.tell("writing", self._share())
 
         await staging.feed(rows.nodes(), write_nodes)
         await staging.feed(rows.edges(), write_edges)
-        self._tell()
 
-    def _tell(self) -> None:
-        if self._options.progress:
-            done, of = self._nodes + self._edges, self._all_nodes + self._all_edges
-            self._options.progress("writing", done / of if of else 1.0)
+    def _share(self) -> float:
+        """The share of the graph that is written; there is something to write."""
+        return (self._nodes + self._edges) / (self._all_nodes + self._all_edges)
 
     async def _clear(self) -> None:
         # Edges first, since deleting a hub together with them would be one huge transaction.

@@ -56,7 +56,7 @@ async def load_graph(
         StoreError: The database cannot be written; the message states its present content.
         StoreUnavailable: The server does not answer, or stopped answering.
     """
-    writer = GraphWriter(settings, options)
+    writer = GraphWriter(settings)
     with reporting_leftovers(lambda: writer.leftovers):
         async with _session(settings) as session:
             await _check_empty(session, settings, options)

@@ -9,7 +9,6 @@ from neo4j import AsyncManagedTransaction, AsyncSession
 from neo4j.exceptions import Neo4jError
 
 from bfsql.loading import Staging
-from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_neo4j import index_queries, schema_queries
 from bfsql_neo4j.cypher import quoted
 from bfsql_neo4j.indexes import Index, fulltext_for_load, indexes, make, vectors_lacking
@@ -28,13 +27,10 @@ class GraphWriter:
 
     Args:
         settings: Names of the properties and of the index.
-        options: The callback for progress.
     """
 
-    def __init__(self, settings: Neo4jSettings, options: LoadOptions) -> None:
+    def __init__(self, settings: Neo4jSettings) -> None:
         self._settings = settings
-        self._options = options
-        self._report = LoadReport()
         self._deleting = self._under_way = self._wrote = False
         self._nodes = self._all_nodes = 0
         self._relationships = self._all_relationships = 0
@@ -68,7 +64,6 @@ class GraphWriter:
             rows: The records as rows.
             id_property: For every label, the property that receives the ids.
         """
-        self._report = staging.report
         self._all_nodes = staging.report.nodes
         self._all_relationships = await staging.run(rows.number_of_relationships)
         idle = await self._clear(session, id_property)
@@ -81,18 +76,18 @@ class GraphWriter:
             )
             rows.note_written(pairs)
             self._nodes += len(pairs)
-            self._tell()
+            staging.tell("writing", self._share())
 
         async def write_relationships(batch: Batch) -> None:
             await self._wait(session.execute_write(_create_relationships, batch))
             self._relationships += len(batch.rows)
             self._types.add(batch.name)
-            self._tell()
+            staging.tell("writing", self._share())
 
         await staging.feed(rows.nodes(id_property.__getitem__), write_nodes)
         await staging.feed(rows.relationships(), write_relationships)
         made = await self._search_indexes(session, list(id_property))
-        if self._report.evidence:
+        if staging.report.evidence:
             made.append(index_queries.create_evidence_index(sorted(self._types)))
         await make(session, self._settings, made)
 
@@ -107,11 +102,10 @@ class GraphWriter:
         self._under_way, self._wrote = False, True
         return result
 
-    def _tell(self) -> None:
-        if self._options.progress:
-            done = self._nodes + self._relationships
-            of = self._all_nodes + self._all_relationships
-            self._options.progress("writing", done / of if of else 1.0)
+    def _share(self) -> float:
+        """The share of the graph that is written; there is something to write."""
+        done = self._nodes + self._relationships
+        return done / (self._all_nodes + self._all_relationships)
 
     # --- what goes ------------------------------------------------------------
 

@@ -122,7 +122,6 @@ class _Load:
         self._settings = settings
         self._target = target
         self._mode = options.mode
-        self._progress = options.progress or (lambda _, __: None)
         self._written = 0
         self._number = str(uuid.uuid4())
         self._prefix = f"{mapping.base}loading:"
@@ -238,7 +237,7 @@ class _Load:
         async def write(some: list[Lines]) -> None:
             await self._write(some, self._place)
             self._written += len(some)
-            self._progress("writing", min(1.0, self._written / total))
+            staging.tell("writing", min(1.0, self._written / total))
 
         await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), write)
 
