@@ -87,7 +87,7 @@ def moment_order(moment: Moment, *, last: bool = False) -> float:
 
 
 class Values(NamedTuple):
-    """Different values of a dictionary in columns, in the order of (folded, kind, text)."""
+    """Different values of a dictionary in columns, in the order of (folded, kind)."""
 
     kinds: npt.NDArray[np.uint8]
     texts: npt.NDArray[Any]
