@@ -158,7 +158,7 @@ def ring(
     the bearer.
 
     The server holds the nodes, and of `GROUP` nodes at a time the relationships. Ids and labels of
-    the other ends, which take four times as much, are read for one record at a time.
+    the other ends, which take twice as much again, are read for one record at a time.
     """
     leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types)
     entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types)
