@@ -166,6 +166,8 @@ async def open_(settings):
         [
             NodeRecord("a", "T", {"name": "A"}),
             NodeRecord("b", "T", {"name": "B"}),
+            NodeRecord("c", "Size", {"height": 1}),
+            NodeRecord("d", "Place", {"height": 2}),
             EdgeRecord("a", "p", "b"),
         ]
     )
@@ -176,7 +178,8 @@ async def propose(settings):
         ProposedSetting("sharp", True, "an index"),
     ]
     chosen = [one for one in chosen if one.field not in settings.model_fields_set]
-    return Proposal(tuple(chosen), ("Nodes of E have no id.",))
+    sentences = ("Nodes of E have no id.", "Nodes of Size have no name.")
+    return Proposal(tuple(chosen), sentences, nameless=("Size",))
 
 plugin = BackendPlugin("odd", Settings, open_, propose=propose)
 """
@@ -198,7 +201,8 @@ def test_what_a_backend_chose_is_a_line_that_can_be_run(doctor: Doctor) -> None:
     result = doctor("--backend", "odd", "--place", "over there", "--json")
     assert result.exit_code == 0, result.output
     found = {finding["subject"]: finding for finding in json.loads(result.stdout)}
-    assert found["left out"]["text"] == "Nodes of E have no id."
+    assert found["left out"]["text"] == "Nodes of Size have no name."
+    assert found["names"]["text"].startswith("nodes of Place have no name")
     assert found["ids"]["text"] == "A B=x, C,D=y (chosen: unique constraints)"
     line = found["bfsql serve"]["cure"]
     assert found["bfsql install CLIENT"]["cure"] == line.replace("serve", "install CLIENT", 1)

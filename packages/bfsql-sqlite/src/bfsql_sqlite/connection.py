@@ -258,6 +258,8 @@ class Pool:
         async with asyncio.timeout(call.remaining()):
             try:
                 reading = partial(self._work, work, stop)
+                if size <= workers.SMALL:
+                    return await loop.run_in_executor(self._threads, reading)
                 if workers.is_heavy(size):
                     return await workers.run(reading, size)
                 scope = call.current()
