@@ -62,6 +62,7 @@ async def test_a_stop_during_a_call_loses_no_answer_of_the_web_api(journal: Jour
         code = await ended(served)
     assert (status, document["node_count"]) == (200, 3)
     assert (refused[0], refused[1]["Retry-After"], refused[2]["kind"]) == (503, "5", "stopping")
+    assert refused[1]["Connection"] == "close", "behind a proxy, the next call goes elsewhere"
     assert (code, tracebacks(served)) == (0, [])
 
 

@@ -84,6 +84,7 @@ class Server(WithoutSignals):
             cutting.cancel()
 
     def _begin_to_drain(self) -> None:
+        self.requests.close_connections()
         self._draining = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:

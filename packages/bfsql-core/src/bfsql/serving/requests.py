@@ -36,6 +36,7 @@ _SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """Browsers do not guess the type of an answer, nor give it to a page of another site."""
+_CLOSES = (b"connection", b"close")
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 _REFUSED = (
@@ -53,10 +54,11 @@ class HttpRequest:
         left: Whether the client left before it had received the whole answer.
         listens: Whether the client holds a stream open for messages from the server.
         status: The status of the answer; 0 before it begins.
+        closes: Whether the connection is closed after the answer.
     """
 
     def __init__(self, method: str, receive: Receive, send: Send) -> None:
-        self.left = self.listens = False
+        self.left = self.listens = self.closes = False
         self._method, self._receive, self._send = method, receive, send
         self._complete, self._half_sent = method in _WITHOUT_BODY, False
         self.status = 0
@@ -105,6 +107,8 @@ class HttpRequest:
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
             if self._method == "GET" and kind.startswith(b"text/event-stream"):
                 self.listens = True
+            if self.closes:
+                message = {**message, "headers": [*message.get("headers", ()), _CLOSES]}
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self._answered = True
@@ -156,7 +160,7 @@ async def _close(send: Send, status: HTTPStatus, why: str, *headers: tuple[bytes
     fixed = (
         (b"content-type", b"application/problem+json"),
         (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
+        _CLOSES,
     )
     start = {"type": "http.response.start", "status": status, "headers": [*fixed, *headers]}
     await send(start)
@@ -174,6 +178,7 @@ class Requests:
         self.refused = Counter({int(status): 0 for status in _REFUSED})
         self._app = app
         self._open: set[HttpRequest] = set()
+        self._closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, which is tracked until its end."""
@@ -181,6 +186,7 @@ class Requests:
             await self._app(scope, receive, send)
             return
         request = scope[_REQUEST] = HttpRequest(scope["method"], receive, send)
+        request.closes = self._closing
         self._open.add(request)
         try:
             await request.answer(self._app, scope)
@@ -193,6 +199,12 @@ class Requests:
     def waiting(self) -> set[HttpRequest]:
         """The requests whose clients wait for the end of their answer."""
         return {request for request in self._open if request.waits_for_answer}
+
+    def close_connections(self) -> None:
+        """Close each connection after its answer: a proxy then sends the next call elsewhere."""
+        self._closing = True
+        for request in self._open:
+            request.closes = True
 
     def end(self, *, waiting: bool) -> None:
         """Finish all answers now; or only streams of events, and those of incomplete requests."""
