@@ -175,7 +175,7 @@ def ring(
         f"RETURN collect([{id_of(schema, 'n')}, labels(n), "
         f"CASE WHEN longer >= {PART} THEN {element_of(schema, 'n')} END, "
         "leaving, entering, longer]) AS nodes, max(longer) AS longest } "
-        f"UNWIND range(0, longest, {PART}) AS start "
+        f"UNWIND range(0, coalesce(longest, -1), {PART}) AS start "
         "RETURN [node IN nodes WHERE node[5] >= start | [node[0], node[1], node[2], "
         f"{_part_of(schema, 'node[3]')}, {_part_of(schema, 'node[4]')}]]",
     )
