@@ -18,6 +18,7 @@ def settings_of_the_interpreter() -> tuple[object, ...]:
 
 
 async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends() -> None:
+    gc.unfreeze()  # what the tests consist of is frozen after their collection
     before = settings_of_the_interpreter()
 
     @asynccontextmanager
