@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql import call, open_graph
-from bfsql.errors import StoreUnavailable
 from bfsql_postgres import PostgresBackend, backend, connection
 from bfsql_test_support.servers.database import Database
 
@@ -227,22 +226,6 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     assert len(await graph.get_nodes_batch(hub)) == 1001
     assert set(got) <= {100}
     await watcher.close()
-
-
-async def test_streams_leave_a_quarter_of_the_connections_to_single_statements(
-    opened: Open, hub: list[str]
-) -> None:
-    graph = await opened(pool_size=4, connect_timeout=0.3)
-    async with AsyncExitStack() as held:
-        for _ in range(3):
-            stream = await held.enter_async_context(aclosing(graph.edges_stream(hub)))
-            assert await anext(stream)
-        with pytest.raises(StoreUnavailable, match="All 3 connections for large reads to"):
-            await rows_of(graph, hub)
-        with call.scope(seconds=0.1), pytest.raises(TimeoutError):
-            await rows_of(graph, hub)
-        assert len(await graph.get_nodes_batch(hub)) == 1001
-    assert await rows_of(graph, hub)
 
 
 async def test_a_path_begins_at_100_000_entities_of_a_pattern(

@@ -139,10 +139,6 @@ class Pool:
         self._where = where
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
-        # Streams last for seconds. They leave a quarter of the connections to single statements,
-        # which most calls consist of.
-        self._most_streams = settings.pool_size - settings.pool_size // 4
-        self._streams = asyncio.Semaphore(self._most_streams)
 
     @classmethod
     async def open(cls, settings: PostgresSettings) -> Self:
@@ -205,7 +201,9 @@ class Pool:
             StoreUnavailable: The server went away, or no connection is free.
             StoreError: The server refuses the statement.
         """
-        async with self._streaming() as connection:
+        async with asyncio.timeout(_limit()):
+            connection = await self._acquired()
+        async with self._released(connection):
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
@@ -254,24 +252,6 @@ class Pool:
             yield connection
 
     @asynccontextmanager
-    async def _streaming(self) -> AsyncIterator[Any]:
-        """A connection for a stream, as soon as one of those for streams is free."""
-        try:
-            async with asyncio.timeout(_limit(self._settings.connect_timeout)):
-                await self._streams.acquire()
-        except TimeoutError as error:
-            if call.remaining() == 0:
-                raise
-            raise exhausted(self._where, self._settings, self._most_streams) from error
-        try:
-            async with asyncio.timeout(_limit()):
-                connection = await self._acquired()
-            async with self._released(connection):
-                yield connection
-        finally:
-            self._streams.release()
-
-    @asynccontextmanager
     async def _released(self, connection: Any) -> AsyncIterator[None]:
         try:
             yield
@@ -306,7 +286,7 @@ class Pool:
         except TimeoutError as error:
             if self._pool.get_idle_size() or self._pool.get_size() < self._settings.pool_size:
                 raise not_connected(error, self._where, self._settings) from error
-            raise exhausted(self._where, self._settings, self._settings.pool_size) from error
+            raise exhausted(self._where, self._settings) from error
         except (ValueError, OverflowError):  # its message may repeat parts of the URL
             raise ConfigurationError(UNREADABLE) from None
         except FAULTS as error:

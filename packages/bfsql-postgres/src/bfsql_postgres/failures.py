@@ -156,11 +156,10 @@ def not_written(error: BaseException, schema: str, role: str) -> str:
     return f"Postgres says: {message}."
 
 
-def exhausted(where: str, settings: PostgresSettings, most: int) -> StoreUnavailable:
-    """All connections, or the `most` of them that streams may use, were busy for too long."""
-    kind = "" if most == settings.pool_size else " for large reads"
+def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
+    """All connections were busy for too long."""
     return StoreUnavailable(
-        f"All {most} connections{kind} to {where} were busy for "
+        f"All {settings.pool_size} connections to {where} were busy for "
         f"{settings.connect_timeout:g} s. Try again later, or raise --pool-size."
     )
 
