@@ -128,8 +128,7 @@ async def _findings(configuration: Configuration, server: Launch) -> tuple[list[
     found = [*_installation(), *_settings(configuration)]
     warnings, log = _Warnings(), logging.getLogger("bfsql")
     log.addHandler(warnings)
-    proposal = await proposal_of(configuration)
-    store = [finding async for finding in _store(configuration, proposal)]
+    store, proposal = await _store(configuration)
     log.removeHandler(warnings)
     found += store
     if all(finding.state != "wrong" for finding in store):
@@ -193,22 +192,24 @@ def _proposed(
 # --- the store and the graph ----------------------------------------------------------
 
 
-async def _store(configuration: Configuration, proposal: Proposal) -> AsyncIterator[Finding]:
+async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]:
+    """What is found of the store, and the proposal, for which it has to be reachable."""
+    found: list[Finding] = []
     try:
         async with opened(configuration) as graph:
             with call.scope(seconds=STORE_SECONDS):
                 await graph.db.ping()
-            yield Finding("ok", "store", "it answers")
+            found.append(Finding("ok", "store", "it answers"))
             with call.scope(seconds=STORE_SECONDS):
                 if reason := await graph.db.may_write():
-                    yield Finding("warning", "rights", reason)
-            async for finding in _graph(graph, proposal):
-                yield finding
+                    found.append(Finding("warning", "rights", reason))
+            proposal = await proposal_of(configuration)
+            found += [finding async for finding in _graph(graph, proposal)]
     except (BfsqlError, OSError) as error:
-        yield Finding("wrong", "store", str(error))
-        return
-    async for finding in _indexes(configuration):
-        yield finding
+        found.append(Finding("wrong", "store", str(error)))
+        return found, Proposal()
+    found += [finding async for finding in _indexes(configuration)]
+    return found, proposal
 
 
 async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
