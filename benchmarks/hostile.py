@@ -241,6 +241,7 @@ async def _together(
     """The times of small calls, beside no hostile client and beside some."""
     beside: dict[int, Times] = {}
     with _serving(store, deadline) as server:
+        await _beside(server, 3)  # the store plans its first statements
         beside[0] = await _beside(server, 10)
         print(f"\n{'nothing beside':26}{_sentence(beside[0])}")
         took: list[float] = []

@@ -38,7 +38,7 @@ class Desk:
     async def add(self, name: str, client: str, *, size: int = 10, worked: float = 0.0) -> None:
         async def run() -> None:
             with call.scope(caller=Caller(subject=client)) as scope:
-                scope.worked = worked
+                scope.usage.worked = worked
                 await self.workers.run(lambda: self.order.append(name), size)
 
         self._tasks.append(asyncio.ensure_future(run()))
@@ -84,13 +84,13 @@ async def test_the_time_of_work_is_counted_in_place_of_the_estimate():
     workers = Workers(1)
     with call.scope() as scope:
         await workers.run(spin, 60 * ITEMS)
-        assert 0.05 <= scope.worked < 1
+        assert 0.05 <= scope.usage.worked < 1
 
 
 async def test_pieces_of_a_call_that_has_worked_for_long_wait_for_turns_as_well():
     with call.scope() as scope:
         assert not (await off_loop(SMALL + 1, spin)).startswith("bfsql-worker")
-        assert scope.worked >= 0.05
+        assert scope.usage.worked >= 0.05
         assert (await off_loop(SMALL + 1, spin)).startswith("bfsql-worker")
         assert not is_heavy(SMALL)
     assert not is_heavy(LARGE)
@@ -98,13 +98,11 @@ async def test_pieces_of_a_call_that_has_worked_for_long_wait_for_turns_as_well(
 
 
 def test_light_work_of_a_call_is_counted_in_whichever_thread_it_is_done():
-    with call.scope() as scope:
-        pass
-    thread = threading.Thread(target=light, args=(scope, spin))
+    usage = call.Usage()
+    thread = threading.Thread(target=light, args=(usage, spin))
     thread.start()
     thread.join()
-    assert 0.05 <= scope.worked < 1
-    assert light(None, spin) == threading.current_thread().name
+    assert 0.05 <= usage.worked < 1
 
 
 async def test_work_of_a_call_that_was_cancelled_never_begins():

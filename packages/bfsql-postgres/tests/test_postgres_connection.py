@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
@@ -22,6 +22,7 @@ from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
 from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.servers.unavailable import Unavailable
 
+T = TypeVar("T")
 Open = Callable[..., Awaitable[PostgresBackend]]
 
 RING = [("a", "p", "b")]
@@ -169,6 +170,26 @@ async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
     assert "raise --pool-size" in str(full.value)
     assert [len(ring) for ring in await asyncio.gather(*first)] == [1, 2]
     assert len(await backend.get_nodes_batch(["a", "b"])) == 2
+
+
+async def test_a_client_with_many_statements_leaves_a_connection_to_others(
+    small: Open, owner: asyncpg.Connection, busy: Any
+) -> None:
+    backend = await small(pool_size=4)
+
+    async def of(client: str, answer: Awaitable[T]) -> T:
+        with call.scope(caller=call.Caller(subject=client)):
+            return await answer
+
+    async with held(owner):
+        rings = [asyncio.ensure_future(of("large", backend.edges_batch([s]))) for s in "abcdef"]
+        await until(busy(3))
+        own = asyncio.ensure_future(of("large", backend.get_nodes_batch(["a"])))
+        async with asyncio.timeout(10):
+            assert len(await of("small", backend.get_nodes_batch(["a"]))) == 1
+        assert not own.done()
+    assert [len(ring) for ring in await asyncio.gather(*rings)] == [1, 2, 1, 0, 0, 0]
+    assert len(await own) == 1
 
 
 async def test_a_server_that_is_full_is_reported_and_works_again(

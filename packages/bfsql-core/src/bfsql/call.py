@@ -29,10 +29,12 @@ __all__ = [
     "Omission",
     "Scope",
     "Trace",
+    "Usage",
     "check",
     "current",
     "current_request_id",
     "current_trace",
+    "current_usage",
     "cut_by",
     "entered",
     "has_read",
@@ -135,6 +137,16 @@ class Trace:
 
 
 @dataclass(slots=True)
+class Usage:
+    """What a call has used so far. Calls that have used more wait longer for what they share."""
+
+    client: str = ""
+    """The key of the caller by which calls are counted; empty if the transport does not know it."""
+    worked: float = 0.0
+    """Seconds of processor time that its heavy work has taken so far."""
+
+
+@dataclass(slots=True)
 class Scope:
     """One tool call, or one call of the cache to a backend that is shared by several tool calls."""
 
@@ -156,8 +168,8 @@ class Scope:
     """Number of edges that have been read so far, from the store or from the cache."""
     memory: CallMemory | None = None
     """The account of its memory; None if it is not bounded."""
-    worked: float = 0.0
-    """Seconds of processor time that its heavy work has taken so far."""
+    usage: Usage = field(default_factory=Usage)
+    """What it has used; a call to a backend that it shares counts towards it."""
     ended: bool = False
     """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)
@@ -223,9 +235,11 @@ def scope(
     if outer is not None and outer.deadline is not None:
         deadline = outer.deadline if deadline is None else min(deadline, outer.deadline)
     named = request_id or current_request_id() or new_request_id()
-    with entered(
-        Scope(deadline, seconds, caller, named, trace=current_trace(), memory=memory)
-    ) as opened:
+    usage = Usage("" if caller is None else caller.key)
+    opened = Scope(
+        deadline, seconds, caller, named, trace=current_trace(), memory=memory, usage=usage
+    )
+    with entered(opened):
         try:
             yield opened
         finally:
@@ -242,6 +256,12 @@ def current_trace() -> Trace | None:
     """The trace of the current call, if it is traced."""
     under_way = _current.get()
     return None if under_way is None else under_way.trace
+
+
+def current_usage() -> Usage:
+    """What the current call has used; outside of a call, that of nobody."""
+    under_way = _current.get()
+    return Usage() if under_way is None else under_way.usage
 
 
 def new_request_id() -> str:

@@ -48,8 +48,7 @@ class _Job:
 
     tag: float
     number: int
-    client: str = field(compare=False)
-    scope: call.Scope | None = field(compare=False)
+    usage: call.Usage = field(compare=False)
     estimate: float = field(compare=False)
     work: Callable[[], Any] = field(compare=False)
     result: Future[Any] = field(compare=False)
@@ -81,34 +80,21 @@ class Workers:
         Raises:
             TimeoutError: The call ended before the turn of the work came.
         """
-        context, scope = copy_context(), call.current()
+        context = copy_context()
         result: Future[T] = Future()
-        caller = scope.caller if scope is not None else None
-        self._add(
-            caller.key if caller is not None else "",
-            scope,
-            size * _SECONDS_AN_ITEM,
-            lambda: context.run(work),
-            result,
-        )
+        self._add(size * _SECONDS_AN_ITEM, lambda: context.run(work), result)
         self._threads.submit(self._run_next)
         return await asyncio.wrap_future(result)
 
-    def _add(
-        self,
-        client: str,
-        scope: call.Scope | None,
-        estimate: float,
-        work: Callable[[], Any],
-        result: Future[Any],
-    ) -> None:
+    def _add(self, estimate: float, work: Callable[[], Any], result: Future[Any]) -> None:
+        usage = call.current_usage()
         with self._lock:
-            served = max(self._served.pop(client, 0.0), self._now)
-            self._served[client] = served + estimate
+            served = max(self._served.pop(usage.client, 0.0), self._now)
+            self._served[usage.client] = served + estimate
             if len(self._served) > _MOST_CLIENTS:
                 self._served.popitem(last=False)
-            tag = served + (0.0 if scope is None else scope.worked)
-            job = _Job(tag, next(self._numbers), client, scope, estimate, work, result)
+            tag = served + usage.worked
+            job = _Job(tag, next(self._numbers), usage, estimate, work, result)
             heapq.heappush(self._waiting, job)
 
     def _run_next(self) -> None:
@@ -131,11 +117,10 @@ class Workers:
 
     def _count(self, job: _Job, seconds: float) -> None:
         """Count the time that some work took, in place of the estimate."""
-        if job.scope is not None:
-            job.scope.worked += seconds
+        job.usage.worked += seconds
         with self._lock:
-            if job.client in self._served:
-                self._served[job.client] += seconds - job.estimate
+            if job.usage.client in self._served:
+                self._served[job.usage.client] += seconds - job.estimate
 
 
 def cores() -> int:
@@ -156,24 +141,21 @@ def is_heavy(size: int) -> bool:
     """
     if size <= SMALL or size > LARGE:
         return size > LARGE
-    scope = call.current()
-    return scope is not None and scope.worked > LARGE * _SECONDS_AN_ITEM
+    return call.current_usage().worked > LARGE * _SECONDS_AN_ITEM
 
 
-def light(scope: call.Scope | None, work: Callable[[], T]) -> T:
+def light(usage: call.Usage, work: Callable[[], T]) -> T:
     """Do work of a call that does not wait for a turn, and count its processor time.
 
     Args:
-        scope: The call, which a thread that does the work does not know.
+        usage: That of the call, which a thread that does the work does not know.
         work: The work.
     """
-    if scope is None:
-        return work()
     began = time.thread_time()
     try:
         return work()
     finally:
-        scope.worked += time.thread_time() - began
+        usage.worked += time.thread_time() - began
 
 
 _workers = Workers(max(1, cores() - 1))

@@ -93,7 +93,7 @@ async def test_the_last_caller_that_leaves_cancels_the_flight(memory):
     assert await db.edges_batch(["a"])
 
 
-async def test_who_comes_while_a_flight_is_being_cancelled_begins_one_of_his_own(memory):
+async def test_a_caller_during_the_cancellation_of_a_flight_begins_its_own(memory):
     backend, watch = memory
     db = CachedGraphDb(backend)
     watch.gate = asyncio.Event()
@@ -143,7 +143,7 @@ async def test_a_flight_that_its_starters_deadline_ended_is_retried_for_a_patien
     assert len(backend.seen) == 2
 
 
-async def test_who_comes_in_the_moment_in_which_a_flight_fails_begins_one_of_his_own():
+async def test_a_caller_at_the_moment_a_flight_fails_begins_its_own():
     later: list[asyncio.Task[object]] = []
 
     class Failing(Dated):
@@ -191,6 +191,21 @@ async def test_a_flight_has_the_deadline_of_its_most_patient_caller():
     assert 400 < seen[0] <= 500
 
 
+async def test_a_flight_counts_towards_the_call_that_began_it():
+    class Working(MemoryBackend):
+        async def get_nodes_batch(self, ids):
+            usage = call.current_usage()
+            usage.worked += 0.5
+            clients.append(usage.client)
+            return await super().get_nodes_batch(ids)
+
+    clients: list[str] = []
+    with call.scope(caller=call.Caller(subject="ann")) as scope:
+        await CachedGraphDb(Working([NodeRecord("a", "T")])).get_nodes_batch(["a"])
+    assert clients == ["ann"]
+    assert scope.usage.worked == 0.5
+
+
 async def test_a_shared_failure_reaches_every_caller(memory):
     backend, watch = memory
     db = CachedGraphDb(backend)
@@ -201,7 +216,7 @@ async def test_a_shared_failure_reaches_every_caller(memory):
     assert len(watch.calls) == 1
 
 
-async def test_closing_ends_the_calls_under_way_and_tells_every_caller(memory):
+async def test_closing_ends_the_calls_under_way_with_an_error_for_every_caller(memory):
     backend, watch = memory
     db = CachedGraphDb(backend)
     watch.gate = asyncio.Event()
@@ -214,7 +229,7 @@ async def test_closing_ends_the_calls_under_way_and_tells_every_caller(memory):
     assert len(watch.calls) == 1, "nobody asks a backend that is closed"
 
 
-async def test_no_failure_is_left_unread_when_everybody_has_gone(memory, caplog):
+async def test_no_failure_is_left_unread_when_all_callers_have_left(memory, caplog):
     backend, watch = memory
     db = CachedGraphDb(backend)
     watch.gate = asyncio.Event()
@@ -282,7 +297,7 @@ async def test_omissions_reach_every_reader_cold_warm_and_shared(maxsize):
         assert await told_to(db, ["a", "b", "c"]) == of_a | {("b", 7), ("c", 7)}
 
 
-async def test_omissions_of_an_id_without_an_answer_reach_the_one_who_asked():
+async def test_omissions_of_an_id_without_an_answer_reach_its_caller():
     class Partial(MemoryBackend):
         async def metadata_for_nodes_batch(self, ids):
             call.omitted(*(Omission(i) for i in ids))

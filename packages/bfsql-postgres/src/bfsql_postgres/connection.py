@@ -25,6 +25,7 @@ import asyncpg
 
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreUnavailable
+from bfsql.places import Places
 from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connected, too_old
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import storable
@@ -131,12 +132,13 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 class Pool:
-    """Connections to one database, opened in the event loop that uses them."""
+    """Connections to one database, opened in the event loop that uses them; clients take turns."""
 
     def __init__(self, settings: PostgresSettings, pool: asyncpg.Pool, where: str) -> None:
         self._settings = settings
         self._pool = pool
         self._where = where
+        self._places = Places(lambda: (settings.pool_size, settings.pool_size))
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -201,9 +203,7 @@ class Pool:
             StoreUnavailable: The server went away, or no connection is free.
             StoreError: The server refuses the statement.
         """
-        async with asyncio.timeout(_limit()):
-            connection = await self._acquired()
-        async with self._released(connection):
+        async with self._connection() as connection:
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
@@ -247,21 +247,23 @@ class Pool:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
-        connection = await self._acquired()
-        async with self._released(connection):
-            yield connection
-
-    @asynccontextmanager
-    async def _released(self, connection: Any) -> AsyncIterator[None]:
+        client = call.current_usage().client
+        async with asyncio.timeout(_limit()):
+            await self._enter(client)
+            try:
+                connection = await self._acquired()
+            except BaseException:
+                self._places.leave(client)
+                raise
         try:
-            yield
+            yield connection
         except BaseException:
             # In a task, since releasing may have to wait for the server.
-            task = asyncio.ensure_future(self._release(connection))
+            task = asyncio.ensure_future(self._release(connection, client))
             self._returning.add(task)
             task.add_done_callback(self._returning.discard)
             raise
-        await self._release(connection)
+        await self._release(connection, client)
 
     @contextmanager
     def _faults_of(self, connection: Any) -> Iterator[None]:
@@ -276,23 +278,30 @@ class Pool:
             closed = _is_closed(connection)
             raise not_answered(error, self._where, self._settings, closed=closed) from error
 
+    async def _enter(self, client: str) -> None:
+        """Wait until a connection is free for a client."""
+        if self._closed:
+            raise self._gone()
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await self._places.enter(client)
+        except TimeoutError as error:
+            raise exhausted(self._where, self._settings) from error
+
     async def _acquired(self) -> Any:
+        """An idle connection, or a new one."""
         if self._closed:
             raise self._gone()
         try:
             # The pool's own timeout creates a task for each statement.
             async with asyncio.timeout(self._settings.connect_timeout):
                 return await self._pool.acquire()
-        except TimeoutError as error:
-            if self._pool.get_idle_size() or self._pool.get_size() < self._settings.pool_size:
-                raise not_connected(error, self._where, self._settings) from error
-            raise exhausted(self._where, self._settings) from error
         except (ValueError, OverflowError):  # its message may repeat parts of the URL
             raise ConfigurationError(UNREADABLE) from None
         except FAULTS as error:
             raise not_connected(error, self._where, self._settings) from error
 
-    async def _release(self, connection: Any) -> None:
+    async def _release(self, connection: Any, client: str) -> None:
         try:
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK", timeout=_RELEASE)
@@ -300,6 +309,8 @@ class Pool:
         except (TimeoutError, *FAULTS):
             if not _is_closed(connection):
                 connection.terminate()  # the pool makes a new one
+        finally:
+            self._places.leave(client)
 
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph in {self._where} is closed; open it again.")

@@ -262,8 +262,8 @@ class Pool:
                     return await loop.run_in_executor(self._threads, reading)
                 if workers.is_heavy(size):
                     return await workers.run(reading, size)
-                scope = call.current()
-                return await loop.run_in_executor(self._threads, workers.light, scope, reading)
+                usage = call.current_usage()
+                return await loop.run_in_executor(self._threads, workers.light, usage, reading)
             except asyncio.CancelledError:
                 stop.set()
                 raise

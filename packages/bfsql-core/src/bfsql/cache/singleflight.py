@@ -48,7 +48,10 @@ class SharedCall(Generic[T]):
         self._closed = False
         self._first_deadline = _deadline()
         self._scope = call.Scope(
-            self._first_deadline, request_id=call.current_request_id(), trace=call.current_trace()
+            self._first_deadline,
+            request_id=call.current_request_id(),
+            trace=call.current_trace(),
+            usage=call.current_usage(),
         )
         context = contextvars.Context()
         self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)

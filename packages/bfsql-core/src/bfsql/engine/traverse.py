@@ -405,7 +405,7 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
     if size <= workers.SMALL:
         return work()
     if not workers.is_heavy(size):
-        return workers.light(call.current(), work)
+        return workers.light(call.current_usage(), work)
     async with call.time_limit(extra=LATE_SECONDS):
         return await workers.run(work, size)
 
