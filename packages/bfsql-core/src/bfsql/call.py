@@ -43,6 +43,7 @@ __all__ = [
     "omitted",
     "remaining",
     "scope",
+    "shared_scope",
     "start_in_call",
     "time_limit",
     "withheld",
@@ -244,6 +245,17 @@ def scope(
             yield opened
         finally:
             opened.end()
+
+
+def shared_scope() -> Scope:
+    """The scope of a call to a backend that the current call begins and others may join.
+
+    It has the deadline, id, trace and usage of the current call, and omissions of its own.
+    """
+    first = _current.get()
+    if first is None:
+        return Scope()
+    return Scope(first.deadline, request_id=first.request_id, trace=first.trace, usage=first.usage)
 
 
 def current_request_id() -> str:

@@ -46,13 +46,8 @@ class SharedCall(Generic[T]):
         self._on_end = on_end
         self._waiters = 0
         self._closed = False
-        self._first_deadline = _deadline()
-        self._scope = call.Scope(
-            self._first_deadline,
-            request_id=call.current_request_id(),
-            trace=call.current_trace(),
-            usage=call.current_usage(),
-        )
+        self._scope = call.shared_scope()
+        self._first_deadline = self._scope.deadline
         context = contextvars.Context()
         self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
         self._task.add_done_callback(self._ended)
