@@ -191,6 +191,18 @@ async def test_a_ring_that_is_left_half_way_gives_its_connection_back(
     assert busy == 0
 
 
+async def test_streams_leave_connections_for_what_is_read_between_their_batches(
+    opened: Open, hub: list[str]
+) -> None:
+    graph = await opened(pool_size=2, connect_timeout=5.0)
+
+    async def read() -> int:
+        types = [await graph.get_nodes_batch(hub[:9]) async for _ in graph.edges_stream(["n0"])]
+        return len(types)
+
+    assert await asyncio.gather(*(read() for _ in range(4))) == [10] * 4
+
+
 @both_ways
 async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     opened: Open, owner: asyncpg.Connection, hub: list[str], pooled: bool, database: Database

@@ -139,6 +139,9 @@ class Pool:
         self._pool = pool
         self._where = where
         self._places = Places(lambda: (settings.pool_size, settings.pool_size))
+        # Whatever reads a stream may need another connection for it before it goes on.
+        streams = max(1, settings.pool_size // 2)
+        self._streams = Places(lambda: (streams, streams))
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -203,7 +206,7 @@ class Pool:
             StoreUnavailable: The server went away, or no connection is free.
             StoreError: The server refuses the statement.
         """
-        async with self._connection() as connection:
+        async with self._stream_turn(), self._connection() as connection:
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
@@ -244,6 +247,17 @@ class Pool:
         except (TimeoutError, *FAULTS):
             self._pool.terminate()
         await asyncio.sleep(0)  # a terminated connection closes its socket in the next turn
+
+    @asynccontextmanager
+    async def _stream_turn(self) -> AsyncIterator[None]:
+        """One of the places of streams, which hold a connection for longer than statements."""
+        client = call.current_usage().client
+        async with asyncio.timeout(_limit()):
+            await self._streams.enter(client)
+        try:
+            yield
+        finally:
+            self._streams.leave(client)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
