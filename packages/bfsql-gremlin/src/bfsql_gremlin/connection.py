@@ -22,6 +22,7 @@ from gremlin_python.driver.request import RequestMessage
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.masking import shorten
+from bfsql.places import Places
 from bfsql_gremlin.serialization import serializer
 from bfsql_gremlin.settings import GremlinSettings
 
@@ -123,7 +124,7 @@ class Client:
         self._ssl = _tls(settings)
         self._session: aiohttp.ClientSession | None = None
         self._idle: list[Connection] = []
-        self._free = asyncio.Semaphore(settings.pool_size)
+        self._places = Places(lambda: (settings.pool_size, settings.pool_size))
         self._replica = 0
         self._closing: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -205,7 +206,8 @@ class Client:
         self, processor: str, op: str, args: dict[str, Any], ends: float
     ) -> AsyncGenerator[list[Any]]:
         """The parts of an answer, from the present replica, which is changed if it fails."""
-        await self._wait_for_turn(ends)
+        client = call.current_usage().client
+        await self._wait_for_turn(client, ends)
         connection: Connection | None = None
         try:
             while True:
@@ -233,7 +235,7 @@ class Client:
         finally:
             if connection is not None:
                 self._discard(connection)
-            self._free.release()
+            self._places.leave(client)
 
     async def _exchange(
         self, connection: Connection, processor: str, op: str, args: dict[str, Any], ends: float
@@ -293,11 +295,11 @@ class Client:
 
     # --- connections --------------------------------------------------------
 
-    async def _wait_for_turn(self, ends: float) -> None:
+    async def _wait_for_turn(self, client: str, ends: float) -> None:
         limit = asyncio.get_running_loop().time() + self.settings.connect_timeout
         try:
             async with asyncio.timeout_at(min(ends, limit)):
-                await self._free.acquire()
+                await self._places.enter(client)
         except TimeoutError:
             if ends <= limit:
                 raise
