@@ -14,7 +14,14 @@ from bfsql import call
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.condition import PropertyCondition
-from bfsql_postgres import PostgresBackend, PostgresSettings, connection, indexes, load_graph
+from bfsql_postgres import (
+    PostgresBackend,
+    PostgresSettings,
+    connection,
+    indexes,
+    load_graph,
+    node_list,
+)
 from bfsql_postgres.indexes import prepare
 from bfsql_test_support.nasty_values import NOT_UNICODE, OPERATORS, TEXTS, VALUES, every_condition
 from bfsql_test_support.servers.database import Database
@@ -370,6 +377,7 @@ async def test_a_list_that_is_left_half_way_gives_its_connection_back(
     settings: PostgresSettings, opened: Open, pooled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "BATCH", 10)
+    monkeypatch.setattr(node_list, "SMALL", 5)
     await load_graph(settings, [NodeRecord(f"n{i:02}", "T", {"x": i}) for i in range(35)])
     backend = await opened(pooled=pooled, pool_size=1)
     for _ in range(3):
@@ -379,6 +387,11 @@ async def test_a_list_that_is_left_half_way_gives_its_connection_back(
                 break
     some = backend.nodes_stream(conditions=[PropertyCondition("x", ">=", ("20",))])
     assert [len(nodes) async for nodes in some] == [10, 5]
+    for first, batches in ((30, [5]), (29, [6]), (35, [0])):  # in one round trip, and by a cursor
+        few = backend.nodes_stream(conditions=[PropertyCondition("x", ">=", (str(first),))])
+        found = [nodes async for nodes in few]
+        assert list(map(len, found)) == batches
+        assert {node.id for nodes in found for node in nodes} == {f"n{i}" for i in range(first, 35)}
     with call.scope(seconds=0), pytest.raises(TimeoutError):
         async for _ in backend.nodes_stream():
             pass

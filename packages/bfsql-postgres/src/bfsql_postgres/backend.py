@@ -235,7 +235,7 @@ class PostgresBackend(BatchGraphDb):
         entity_types: Collection[str] | None = None,
         conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[list[Node]]:
-        """The nodes of some types by a cursor, without most that do not meet the conditions."""
+        """The nodes of some types, without most that do not meet the conditions."""
         async with aclosing(self._list.stream(entity_types, conditions)) as batches:
             async for nodes in batches:
                 yield nodes

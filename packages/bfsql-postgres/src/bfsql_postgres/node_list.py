@@ -13,7 +13,7 @@ from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA, Metadata, Node
 from bfsql_postgres import queries
-from bfsql_postgres.connection import Pool
+from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Layout, Nodes
@@ -26,6 +26,15 @@ from bfsql_postgres.sql import (
     text,
     union,
 )
+
+SMALL = BATCH // 50
+"""Most rows of a list that is read in one round trip. A cursor takes three more (BEGIN, Bind,
+COMMIT), which is little for more rows; those read before are read again.
+"""
+_FIRST = "WITH found AS MATERIALIZED (\n{}\n)\nSELECT * FROM found LIMIT {}"
+"""The first rows of a statement. The server plans it for all rows, as for the cursor; with a limit
+alone, it may scan a table for rows that it expects to be frequent.
+"""
 
 
 class NodeList:
@@ -51,12 +60,18 @@ class NodeList:
     async def stream(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
     ) -> AsyncGenerator[list[Node]]:
-        """The nodes in batches, from a cursor, which reads one state of the tables.
+        """The nodes in batches, of one state of the tables.
 
-        A node has the properties that the conditions name if it is one row, and if any of the
-        conditions has to be compared again.
+        A few come from one statement, more from a cursor, which begins anew. A node has the
+        properties that the conditions name if it is one row, and if any of the conditions has to be
+        compared again.
         """
         for wanted, values in self._selections(entity_types, conditions):
+            rows = await self._pool.fetch(_FIRST.format(wanted.rows.statement, SMALL + 1), *values)
+            if len(rows) <= SMALL:
+                yield wanted.nodes(rows)
+                continue
+            del rows
             async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
                 async for batch in batches:
                     yield wanted.nodes(batch)
