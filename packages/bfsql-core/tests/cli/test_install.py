@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -91,6 +92,26 @@ def test_an_entry_comes_and_goes(run: Run, home: Path, folder: Path, client: str
     removed = run("install", client, "--remove", "--name", "films")
     assert removed.exit_code == 0, removed.output
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_assistants_get_answers_in_lines_unless_the_operator_chose(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    def entry(*options: str) -> dict[str, Any]:
+        assert run("install", client, "toy.json", "--name", "toy", *options).exit_code == 0
+        text = place(home, client).read_text(encoding="utf-8")
+        return dict(CLIENTS[client].servers(text)["toy"])
+
+    def answer_format(args: list[str]) -> str | None:
+        return args[args.index("--answer-format") + 1] if "--answer-format" in args else None
+
+    assert answer_format(entry()["args"]) == "lines"
+    assert answer_format(entry("--answer-format", "json")["args"]) == "json"
+    monkeypatch.setenv("BFSQL_ANSWER_FORMAT", "json")
+    chosen = entry()
+    assert answer_format(chosen["args"]) is None
+    assert "json" in str(chosen)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions.")

@@ -209,7 +209,7 @@ async def test_it_says_whether_something_was_removed_or_never_ends_at_the_target
     removed = await asked("-studies->", exclude_node_types=["Disease"])
     assert removed["notes"] == [
         "Step 1 (-studies->) found nothing from 1 node.",
-        "What it found was removed by exclude_node_types, min_mentions or where.",
+        "What it found was removed by exclude_node_types, min_mentions or a condition.",
     ]
     apart = await asked("-studies->", to=["p:1"])
     assert apart["node_count"] == 0

@@ -87,7 +87,7 @@ def test_other_texts_are_no_patterns(text):
     ("text", "message"),
     [
         ("Trial[phase=3", "seeds: the bracket before .* is not closed. Close it with"),
-        ("Trial[]", "has no operator"),
+        ("Trial[]", 'seeds: "" is empty'),
         ("Trial[phase=]", "has no value behind ="),
         ("Trial[name=~x.*]", "asks for a regular expression"),
         ("Trial[phase=1 or phase=2]", "joins several conditions"),

@@ -24,9 +24,8 @@ RELATIONS = (
 
 
 def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
-    vocabulary = Vocabulary(schema, frozenset({at}), relations, whole)
-    reader = PatternReader(vocabulary)
-    return reader.path(texts, vocabulary.seed_types or None), reader.replaced, reader.doubts
+    reader = PatternReader(Vocabulary(schema, relations, whole))
+    return reader.path(texts, {at}), reader.replaced, reader.doubts
 
 
 def steps(*texts, **known):

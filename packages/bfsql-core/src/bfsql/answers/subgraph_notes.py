@@ -97,7 +97,7 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     shown = result.shown
     if shown is None:
         return
-    if not result.node_count:
+    if not result.node_count and result.seed_count != 0:
         yield from _nothing_found(result, shown.dead_end)
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"
@@ -150,7 +150,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
 
 def _why_it_ended(end: DeadEnd) -> Iterator[str]:
     if end.step and end.nodes and end.removed:
-        yield "What it found was removed by exclude_node_types, min_mentions or where."
+        yield "What it found was removed by exclude_node_types, min_mentions or a condition."
     if end.turned_back:
         yield (
             "Only walks that turn back would be complete, and two consecutive edges of a walk are "
@@ -216,9 +216,9 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
             f"where: traversals leave {quoted(one.key)} out of edges, so {one.excerpt} counts it "
             "as absent. describe_entity shows it."
         )
-    elif not facts.had and one.operator != "lacks":
+    elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
-        result = "removed nothing" if facts.kept else "removed them all"
+        result = "removed nothing" if facts.kept or facts.met else "removed them all"
         yield (
             f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. "
             "describe_entity shows which properties an entity has."
@@ -280,8 +280,10 @@ def _properties(properties: Sequence[str]) -> str:
 def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterator[str]:
     for label, one in result.facets.items():
         key = quoted(label)
-        if one.missing and not one.count:
-            yield f"facets: nothing of the answer has {key}.{_properties(one.known)}"
+        if not one.count and (one.missing or result.node_count):
+            counted_anyway = label.split(".")[-1] in ("entity_type", "type", "predicate")
+            known = " schema_summary counts types." if counted_anyway else _properties(one.known)
+            yield f"facets: nothing of the answer has {key}.{known}"
         if one.unordered is not None:
             yield f"facets: {key}{_as_text(one.unordered)}"
     cut = [label for label, one in result.facets.items() if one.cut]

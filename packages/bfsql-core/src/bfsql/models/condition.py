@@ -47,13 +47,13 @@ _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
 # What would be read as something else without quotes.
-_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{},]|&&|\band\b|^no\s", re.IGNORECASE)
+_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]",
     re.IGNORECASE | re.DOTALL,
 )
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
-_NO = re.compile(r"\s*no\s+(?=[^\s=!<>~])", re.IGNORECASE)
+_NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
 SIGNS: dict[Operator, tuple[int, ...]] = {
     "=": (0,),
@@ -232,19 +232,25 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
         ToolError: The text is not a condition.
     """
     shown = whole or text
-    found = _OPERATOR.search(text, _end_of_quotes(text))
+    absent, rest = _without_no(text)
+    found = _OPERATOR.search(rest, _end_of_quotes(rest))
     if found is None:
-        absent, key = _without_no(text)
-        if not key.strip() or (" " in key.strip() and key.strip()[0] not in _QUOTES):
+        if not rest.strip():
+            raise _wrong(shown, "is empty", argument)
+        if " " in rest.strip() and rest.strip()[0] not in _QUOTES:
             raise _wrong(shown, "has no operator", argument)
-        return PropertyCondition(_unquoted(key), "lacks" if absent else "has")
+        return PropertyCondition(_unquoted(rest), "lacks" if absent else "has")
     if found[0] not in SPELLINGS:
         raise _unreadable(shown, found[0], argument)
-    key, written = _unquoted(text[: found.start()]), text[found.end() :]
+    if absent:
+        why = "has both no and an operator; != is the opposite of =, and a key with no is quoted"
+        raise _wrong(shown, why, argument)
+    key, written = _unquoted(rest[: found.start()]), rest[found.end() :]
     if not key:
         raise _wrong(shown, "names no property in front of the operator", argument)
     if _JOINED.search(_outside_quotes(f"={written}")):
-        raise _wrong(shown, "joins several conditions, and all of where hold anyway", argument)
+        why = 'joins several conditions: all of them hold anyway, and "a|b" is one of two values'
+        raise _wrong(shown, why, argument)
     values = _alternatives(written)
     if "" in values:
         why = f'has no value behind {found[0]}; empty text is written ""'

@@ -29,7 +29,7 @@ MEAN = Context(prec=15)
 """Rounds a mean to 15 significant digits."""
 
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
-_MEASURE = re.compile(r"\s*([a-z_]+)\s*[\s(]\s*(.*?)\s*\)?\s*", re.IGNORECASE | re.DOTALL)
+_MEASURE = re.compile(r"\s*([a-z_]+)(?:\s*[\s(]\s*(.*?)\s*\)?)?\s*", re.IGNORECASE | re.DOTALL)
 _FUNCTIONS: dict[str, Function] = {
     "count": "count",
     "count_distinct": "count",
@@ -112,15 +112,16 @@ def measure(text: str, names: Names, steps: int) -> Measure:
 
     found = _MEASURE.fullmatch(text)
     function = _FUNCTIONS.get(found[1].casefold()) if found else None
-    if found is None or function is None:
+    rest = (found and found[2]) or ""
+    if function is None:
         raise wrong("begins with none of count, min, max, sum and mean")
     if function == "count":
-        if not re.fullmatch(r"[0-9]{1,9}", found[2]):
+        if not re.fullmatch(r"[0-9]{1,9}", rest):
             raise wrong("counts nodes, and needs the number of a step alone")
-        if int(found[2]) > steps:
+        if int(rest) > steps:
             raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
-        return Measure(text, function, int(found[2]))
-    of = scoped_property(found[2], names, steps, wrong)
+        return Measure(text, function, int(rest))
+    of = scoped_property(rest, names, steps, wrong)
     if of.step is None:
         raise wrong("names no step in front of its property")
     return Measure(text, function, of.step, of)

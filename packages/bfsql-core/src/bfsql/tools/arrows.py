@@ -170,8 +170,9 @@ class StepReader:
 
     def _end(self, one: ParsedStep) -> None:
         """Read the types at the end of a step, or the name of entities."""
-        known = self._known_types()
-        if known is None and self._text[self._at] != "(":
+        first = self._text[self._at]
+        known = [] if first == "[" else self._known_types()
+        if known is None and first != "(":
             name, stop = self._entity_name()
             if name in self._entities:
                 one.entity, self._at = name, stop
@@ -179,6 +180,7 @@ class StepReader:
             self.unknown.append(name)
         one.types = self._type_list(one) if known is None else known
         one.brackets = self._brackets()
+        self._take(r"\s*:\s*\*(?=\s|$)")
 
     def _entity_name(self) -> tuple[str, int]:
         """The text at this place, in quotes or else up to a known relation, and where it ends."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
 from bfsql.errors import ToolError
 from bfsql.integers import IntegerGraph, NodeSet, Place
-from bfsql.models import Outline, Pattern, Property, PropertyCondition
+from bfsql.models import Pattern, Property, PropertyCondition
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
 from bfsql.tools.resolve import NameResolver, UnresolvedName
@@ -158,7 +159,6 @@ class EndResolver:
         self,
         read: Callable[[PatternReader], T],
         argument: str,
-        seed_types: Collection[str] = (),
     ) -> tuple[T, PatternReader]:
         """What a function reads with the vocabulary of the graph, and the reader with its notes.
 
@@ -167,11 +167,10 @@ class EndResolver:
         Raises:
             ToolError: The text cannot be read, or names something that the graph does not have.
         """
-        types = frozenset(seed_types)
         try:
-            return await self._attempt(read, argument, await self.vocabulary(types, again=False))
+            return await self._attempt(read, argument, await self.vocabulary(again=False))
         except ToolError:
-            vocabulary = await self.vocabulary(types, again=True)
+            vocabulary = await self.vocabulary(again=True)
         return await self._attempt(read, argument, vocabulary)
 
     async def _attempt(
@@ -180,23 +179,23 @@ class EndResolver:
         reader = PatternReader(vocabulary, self._entities, argument)
         try:
             found = read(reader)
-        except ToolError:
+        except ToolError as error:
             if not await self._learn_entities(reader.unknown):
                 await self._check_other_types(reader.unknown, argument)
-                raise
+                raise await self._names.with_similar(error, reader.unknown) from None
         else:
             if not await self._learn_entities(reader.unknown):
                 return found, reader
         reader = PatternReader(vocabulary, self._entities, argument)
         return read(reader), reader
 
-    async def vocabulary(self, types: frozenset[str], *, again: bool) -> Vocabulary:
+    async def vocabulary(self, *, again: bool) -> Vocabulary:
         """The names that paths and patterns may use."""
         schema, outline = await call.within(self._schema.with_outline(again=again))
         if outline is None:
-            return Vocabulary(schema, types)
+            return Vocabulary(schema)
         whole = not outline.sampled and not outline.relations_left_out
-        return Vocabulary(schema, types, outline.relations, whole)
+        return Vocabulary(schema, outline.relations, whole)
 
     async def _learn_entities(self, texts: Sequence[str]) -> bool:
         """Look up the names at the ends of steps; whether one of them is the name of entities."""
@@ -220,6 +219,7 @@ class EndResolver:
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._search.place(pattern, None if bounded else sys.maxsize)
+        lacking = tuple(one for one in pattern.conditions if one.operator == "lacks")
         is_type = pattern.types and pattern == Pattern(pattern.types)
         if is_type and not written.rstrip().endswith("*"):
             self._names.notes.append(
@@ -228,14 +228,33 @@ class EndResolver:
             )
         if not len(place.handles):
             self._names.notes.append(await self._nothing(pattern))
+        elif lacking:
+            self._names.notes += await self._property_facts(replace(pattern, conditions=lacking))
         return place
 
     async def _nothing(self, pattern: Pattern) -> str:
         """A sentence on a pattern without entities, with the values of its properties."""
-        outline, _ = await self._schema.outline(1.0)
-        facts = [] if outline is None else list(_property_facts(pattern, outline))
+        facts = await self._property_facts(pattern)
         hint = " ".join(facts) or "Drop a condition to see which one is not met."
         return f"Nothing is {excerpt(pattern.text)}. {hint}"
+
+    async def _property_facts(self, pattern: Pattern) -> list[str]:
+        """What is known of the properties that a pattern names."""
+        outline, _ = await self._schema.outline(1.0)
+        by_type = {} if outline is None else outline.node_properties
+        known = {p.name: p for t in sorted(pattern.types or by_type) for p in by_type.get(t, ())}
+        predicates = self._schema.latest.predicates if self._schema.latest else ()
+        facts: list[str] = []
+        for key, operator in ((one.key, one.operator) for one in pattern.conditions if known):
+            if key not in known:
+                near = [names[0] for names in KnownNames(known).nearest(key)]
+                what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"
+                if key in predicates:
+                    what = f'as a relation it is "-{plain(key)}->"'
+                facts.append(f"No property {excerpt(key)} is known there; {what}.")
+            elif operator != "lacks":
+                facts += _values(known[key])
+        return list(dict.fromkeys(facts))
 
     def _note_namesakes(self, values: Sequence[str]) -> None:
         """Note entities that are called like a type, since the type may be meant."""
@@ -288,6 +307,13 @@ class EndResolver:
             outline, _ = await self._schema.outline(1.0)
             if outline and any(map(_has_other_types, outline.node_properties.values())):
                 await self._check_other_types([text.strip()], argument)
+        if may_be_pattern(text) and not types.strip(" *:"):
+            raise ToolError(
+                f"{argument}: {excerpt(text)} names no type in front of its conditions. Of any "
+                'type are "*[year>=2010]", and all entities "*:*".',
+                kind="bad_value",
+                argument=argument,
+            )
         if not bracket or not types.strip() or latest is None:
             return
         known = KnownNames(latest.entity_types)
@@ -302,6 +328,13 @@ class EndResolver:
                     kind="bad_value",
                     argument=argument,
                 )
+        raise ToolError(
+            f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type with "
+            'conditions in brackets and nothing behind them, as in "Trial[phase=3][year>=2010]". '
+            "Relations that lead on from it are steps of path.",
+            kind="bad_value",
+            argument=argument,
+        )
 
 
 def _pattern(text: str, reader: PatternReader) -> Pattern | None:
@@ -312,21 +345,13 @@ def _has_other_types(properties: Sequence[Property]) -> bool:
     return any(one.name == "other_types" for one in properties)
 
 
-def _property_facts(pattern: Pattern, outline: Outline) -> list[str]:
-    """What the outline knows of the properties that a pattern names."""
-    types = pattern.types or frozenset(outline.node_properties)
-    facts = []
-    for one in pattern.conditions:
-        known = {p.name: p for t in sorted(types) for p in outline.node_properties.get(t, ())}
-        found = known.get(one.key)
-        if found is None:
-            near = [names[0] for names in KnownNames(known).nearest(one.key)]
-            what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"
-            if known:
-                facts.append(f"No property {excerpt(one.key)} is known there; {what}.")
-        elif found.values:
-            more = f" and {found.further_values} more" if found.further_values else ""
-            facts.append(f"{plain(one.key)} is one of {listed(list(found.values))}{more}.")
-        elif found.minimum is not None:
-            facts.append(f"{plain(one.key)} is from {found.minimum} to {found.maximum}.")
-    return facts
+def _values(known: Property) -> Iterator[str]:
+    """What is known of the values of a property."""
+    key = plain(known.name)
+    if known.values:
+        more = f" and {known.further_values} more" if known.further_values else ""
+        yield f"{key} is one of {listed(list(known.values))}{more}."
+    elif known.minimum is not None:
+        yield f"{key} is from {known.minimum} to {known.maximum}."
+    elif known.kind == "text":
+        yield f"{key} has many values: ~ finds a part of one, facets counts them."

@@ -47,6 +47,7 @@ _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
 _ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
+_COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>)|\s*\d+\s*[=!<]")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
@@ -73,13 +74,11 @@ class Vocabulary:
 
     Args:
         schema: Types and predicates of the graph.
-        seed_types: Types of the seeds.
         relations: The relations of predicates between types in the graph's outline, if known.
         whole: Whether there are no other relations.
     """
 
     schema: Schema
-    seed_types: frozenset[str] = frozenset()
     relations: Sequence[Relation] = ()
     whole: bool = False
 
@@ -241,7 +240,15 @@ class PatternReader:
         if "-" not in rest.lstrip("<- ") and "--" not in rest:
             return None
         counted = _NUMBER.search(rest)
-        path = self.path([rest[: counted.start()] if counted else rest], scope or types)
+        try:
+            path = self.path([rest[: counted.start()] if counted else rest], scope or types)
+        except ToolError:
+            if not counted and (compared := _COMPARED.search(rest)):
+                raise self._error(
+                    f"{excerpt(text)} compares with {excerpt(compared[1])}, and what stands at the "
+                    'end is counted: write a whole number, as in "<-tests- Trial >= 3".'
+                ) from None
+            raise
         one = RelationCondition(tuple(path.steps))
         if counted:
             one = replace(
@@ -309,7 +316,9 @@ class PatternReader:
             self.unknown += reader.unknown
         if len(raw) > MAX_STEPS:
             raise step_error(
-                f"path has {len(raw)} steps; at most {MAX_STEPS} are taken.", "too_large"
+                f"{self._argument} has {len(raw)} steps in a row; at most {MAX_STEPS} are taken.",
+                "too_large",
+                self._argument,
             )
         steps: list[Step] = []
         first, at = Pattern(), start
@@ -326,9 +335,10 @@ class PatternReader:
         path = Path(tuple(steps), first)
         if path.longest > MAX_STEPS:
             raise step_error(
-                f"path may take {path.longest} steps in all; at most {MAX_STEPS} are taken. Lower "
-                "the upper bound in {m,n}.",
+                f"{self._argument} may take {path.longest} steps in all; at most {MAX_STEPS} are "
+                "taken. Lower the upper bound in {m,n}.",
                 "too_large",
+                self._argument,
             )
         return path
 
@@ -376,7 +386,8 @@ class PatternReader:
         leaving, entering = replace(step, direction="out"), replace(step, direction="in")
         raise step_error(
             f"{one.name} names no direction, and both may be "
-            f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering)."
+            f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering).",
+            argument=self._argument,
         )
 
     def _spelled(
@@ -439,6 +450,7 @@ def _narrowed(step: Step, front: Pattern, one: ParsedStep) -> Step:
             f"{one.name} starts at {_or(front.types or ())}, but the step "
             f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
             "front out.",
+            argument=one.argument,
         )
     conditions = tuple(dict.fromkeys((*end.conditions, *front.conditions)))
     relations = tuple(dict.fromkeys((*end.relations, *front.relations)))

@@ -95,7 +95,7 @@ class NameResolver:
         if unknown:
             self.notes.append(
                 f"No such entity, left out: {', '.join(map(excerpt, unknown))}. "
-                "search_entities resolves names to ids."
+                f"search_entities resolves names to ids.{_of_patterns(unknown)}"
             )
         several = [name for name in failed if name.candidates]
         self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
@@ -194,6 +194,14 @@ class NameResolver:
         sentence = f"{argument}: {_too_many([name.value for name in failed])}"
         return ToolError(sentence, kind="too_large", argument=argument)
 
+    async def with_similar(self, error: ToolError, names: Sequence[str]) -> ToolError:
+        """An error on an unknown name, with the entities called like it."""
+        for name in (name for name in names if f"not have: {excerpt(name)}" in str(error)):
+            if near := await _near(self.db, name):
+                message = f"{error} Entities of a similar name: {'; '.join(map(_candidate, near))}."
+                return ToolError(message, kind=error.kind, argument=error.argument)
+        return error
+
     async def _ambiguous(self, names: Sequence[UnresolvedName]) -> list[str]:
         """A sentence for each name, with facts that tell its candidates apart."""
         listed = [[stub.id for stub in name.candidates[:MOST_CANDIDATES]] for name in names]
@@ -263,10 +271,16 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
         hint = "Nothing similar was found."
     return ToolError(
         f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
-        "Give an id or an exact name; search_entities finds them by a part of a name.",
+        "Give an id or an exact name; search_entities finds them by a part of a name."
+        f"{_of_patterns(unknown[:1])}",
         kind="unknown_entity",
         argument=argument,
     )
+
+
+def _of_patterns(values: Sequence[str]) -> str:
+    like = any(value.endswith(("]", ":*")) for value in values)
+    return ' Patterns, such as "Trial[phase=3]", are taken by bfs_query.' if like else ""
 
 
 def _last_segment(id_: str) -> str:

@@ -217,7 +217,9 @@ class Traversal:
         """Answer a call with a path by its walks, or without them if not even one node's fit."""
         names = self._columns.type_names
         types = {names[number] for number in distinct_numbers(seeds.types).tolist()}
-        path, reader = await self._ends.read(lambda one: one.path(of_path.path), "path", types)
+        path, reader = await self._ends.read(
+            lambda one: one.path(of_path.path, types or None), "path"
+        )
         query = path_query(of_path, path, arguments)
         if to:
             last = sorted(path.steps[-1].types or ())

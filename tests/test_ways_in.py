@@ -1,0 +1,171 @@
+"""Sets, relations, groups, measures and walks are answered alike in every way in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+
+from bfsql import Limits, MemoryBackend, open_graph
+from bfsql.cli import bfsql
+from bfsql.cli.tool import as_typed
+from bfsql.errors import ToolError
+from bfsql.rest import application
+from bfsql.server import create_server
+from bfsql.settings import ServeSettings
+from bfsql_sqlite import load_graph
+from bfsql_sqlite.settings import SqliteSettings
+from bfsql_test_support import compact_parser, tool_calls
+from bfsql_test_support.asking import CALLS, RECORDS, WRONG
+
+FORMATS = ("json", "lines")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph in a file."""
+    path = tmp_path_factory.mktemp("asking") / "trials.db"
+    asyncio.run(load_graph(SqliteSettings(path=path), RECORDS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, dict[str, str]]:
+    """By format and label, the answers of the tools over a graph in memory."""
+
+    async def answered(answer_format: Any) -> dict[str, str]:
+        limits = Limits(answer_format=answer_format)
+        async with open_graph(MemoryBackend(RECORDS), limits=limits) as graph:
+            await graph.counted()
+            return {label: (await graph.call(*call)).text for label, call in CALLS.items()}
+
+    return {answer_format: asyncio.run(answered(answer_format)) for answer_format in FORMATS}
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, str]:
+    """By label, the errors of the tools over a graph in memory."""
+
+    async def refused() -> dict[str, str]:
+        found = {}
+        async with open_graph(MemoryBackend(RECORDS)) as graph:
+            await graph.counted()
+            for label, (arguments, argument, part) in WRONG.items():
+                with pytest.raises(ToolError) as error:
+                    await graph.call("bfs_query", arguments)
+                found[label] = str(error.value)
+                assert part in found[label], label
+                assert error.value.argument == argument, label
+        return found
+
+    return asyncio.run(refused())
+
+
+def differing(found: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    assert found.keys() == wanted.keys()
+    return [
+        (label, found[label], wanted[label]) for label in wanted if found[label] != wanted[label]
+    ]
+
+
+async def test_answers_have_their_exact_shape_and_lines_say_the_same(
+    answers: dict[str, dict[str, str]],
+) -> None:
+    async with open_graph(MemoryBackend(RECORDS)) as graph:
+        await graph.counted()
+        for label, (tool, arguments) in CALLS.items():
+            answer = await tool_calls.asked(graph, tool, **arguments)
+            if tool in ("bfs_query", "intersect_subgraphs"):
+                read = compact_parser.read(answers["lines"][label])
+                assert read == compact_parser.left_out(answer.content), label
+
+
+@pytest.mark.parametrize("answer_format", FORMATS)
+async def test_over_mcp(path: Path, answers: Any, errors: Any, answer_format: Any) -> None:
+    server = create_server("sqlite", path=path, limits=Limits(answer_format=answer_format))
+    async with Client(server) as client:
+        given = {label: await client.call_tool(*call) for label, call in CALLS.items()}
+        wrong = {
+            label: await client.call_tool("bfs_query", one) for label, (one, *_) in WRONG.items()
+        }
+    assert not any(one.is_error for one in given.values())
+    assert all(one.is_error for one in wrong.values())
+    texts = {label: one.content[0].text for label, one in given.items()}
+    assert differing(texts, answers[answer_format]) == []
+    assert differing({k: one.content[0].text for k, one in wrong.items()}, errors) == []
+    if answer_format == "json":
+        for label, one in given.items():
+            content = json.loads(texts[label])
+            assert one.structured_content.get("result", one.structured_content) == content
+
+
+@asynccontextmanager
+async def web(path: Path, answer_format: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    settings = ServeSettings(rest=True, answer_format=answer_format)
+    async with open_graph("sqlite", path=path, limits=settings.limits) as graph:
+        transport = httpx2.ASGITransport(application(graph, settings))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            yield client
+
+
+@pytest.mark.parametrize("answer_format", FORMATS)
+async def test_over_the_web_api_always_in_json(
+    path: Path, answers: Any, errors: Any, answer_format: Any
+) -> None:
+    async with web(path, answer_format) as client:
+        given, wrong = {}, {}
+        for label, (tool, arguments) in CALLS.items():
+            answer = await client.post(f"/tools/{tool}", json=arguments)
+            assert answer.headers["content-type"] == "application/json"
+            found = answer.json()
+            given[label] = found["result"] if tool == "search_entities" else found
+        for label, (arguments, argument, _) in WRONG.items():
+            answer = await client.post("/tools/bfs_query", json=arguments)
+            assert 400 <= answer.status_code < 500
+            assert answer.json()["argument"] == argument
+            wrong[label] = answer.json()["detail"]
+    wanted = {label: json.loads(text) for label, text in answers["json"].items()}
+    for one in (given, wanted):
+        usage = one["the schema"].pop("tool_usage_notes"), one["the schema around an entity"]
+        assert usage[0]
+        usage[1].pop("tool_usage_notes", None)
+    assert differing(given, wanted) == []
+    assert differing(wrong, errors) == []
+
+
+def options(arguments: dict[str, Any]) -> list[str]:
+    """The arguments of a call as options of a command."""
+    written = []
+    for name, value in arguments.items():
+        flag = "--step" if name == "path" else f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, list) else [value]
+        written += [flag if one is True else f"{flag}={one}" for one in values]
+    return written
+
+
+@pytest.mark.parametrize("answer_format", FORMATS)
+def test_on_the_command_line(path: Path, answers: Any, errors: Any, answer_format: Any) -> None:
+    run = CliRunner().invoke
+    ending = ["--path", str(path), "--answer-format", answer_format]
+    given = {}
+    for label, (tool, arguments) in CALLS.items():
+        result = run(bfsql, [tool.replace("_", "-"), *options(arguments), *ending])
+        assert result.exit_code == 0, result.output
+        given[label] = result.stdout.removesuffix("\n")
+    assert differing(given, answers[answer_format]) == []
+    if answer_format == "json":
+        wrong = {
+            label: run(bfsql, ["bfs-query", *options(arguments), *ending])
+            for label, (arguments, *_) in WRONG.items()
+        }
+        assert {(one.exit_code, one.stdout) for one in wrong.values()} == {(2, "")}
+        told = {label: one.stderr.removesuffix("\n") for label, one in wrong.items()}
+        assert differing(told, {label: as_typed(text) for label, text in errors.items()}) == []
