@@ -125,7 +125,8 @@ class WhatTwoDiseasesShare(Kind):
         shared = {n["id"]: n["metadata"]["name"] for n in answer["nodes"] if not n.get("via")}
         how: dict[str, set[str]] = {name: set() for name in shared.values()}
         for edge in answer["edges"]:
-            for end in {edge["subject"], edge["object"]} & shared.keys():
+            ends = {edge["subject"], edge["object"]}
+            for end in ends & shared.keys() if ends & {*answer["seeds"]} else ():
                 how[shared[end]].add(edge["predicate"])
         return {name: sorted(found) for name, found in how.items()}
 
