@@ -73,6 +73,11 @@ class ToolError(BfsqlError, ValueError):
         self.argument = argument
 
 
+def bad_value(sentence: str, argument: str) -> ToolError:
+    """An error on the value of an argument; the sentence is the whole message."""
+    return ToolError(sentence, kind="bad_value", argument=argument)
+
+
 class Busy(ToolError):
     """A call for which the server has no capacity at present; the same call may be made later.
 

@@ -26,7 +26,7 @@ from bfsql.engine.properties import common_keys, properties_of
 from bfsql.engine.select import Selection, order_of_edges
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.engine.traverse import off_loop
-from bfsql.errors import ToolError
+from bfsql.errors import bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
 from bfsql.models import IntersectionQuery, Metadata, SchemaSummary
@@ -228,11 +228,10 @@ def refuse_stripped(argument: str, of: ScopedProperty, stripped: Collection[str]
         ToolError: The property is one of these.
     """
     if of.predicate is not None and of.key in stripped:
-        raise ToolError(
+        raise bad_value(
             f"{argument}: traversals leave {quoted(of.key)} out of edges. describe_entity shows "
             "it with the evidence of an entity.",
-            kind="bad_value",
-            argument=argument,
+            argument,
         )
 
 

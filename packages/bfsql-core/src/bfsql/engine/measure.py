@@ -28,7 +28,7 @@ from bfsql.engine.path.distinct import Pairs, Span, Stops
 from bfsql.engine.properties import properties_of
 from bfsql.engine.thresholds import MOST_PAIRS, VALUE_BYTES
 from bfsql.engine.traverse import off_loop
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, scalars, shown_as, unordered_text
@@ -96,11 +96,10 @@ class _Values:
         adds = self.measure.function in ("sum", "mean")
         only_texts = bool(texts) and not any(self.numbers)
         if adds and only_texts:
-            raise ToolError(
+            raise bad_value(
                 f"measure: {quoted(self.measure.text)} adds numbers, and there is only text, such "
                 f'as {quoted(min(texts))}. min and max take text, and "count STEP" counts nodes.',
-                kind="bad_value",
-                argument="measure",
+                "measure",
             )
         return MeasureSummary(
             self.measure.text,

@@ -26,7 +26,7 @@ from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.engine.traverse import off_loop
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
 from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
@@ -203,10 +203,9 @@ def _sorted(
 
 
 def _wrong(text: str, why: str) -> ToolError:
-    return ToolError(
+    return bad_value(
         f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
         'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
         "given.",
-        kind="bad_value",
-        argument="sort_by",
+        "sort_by",
     )

@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.masking import shorten
 from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
@@ -395,9 +395,8 @@ def _wrong(text: str, why: str, argument: str = "where") -> ToolError:
         if argument == "where"
         else 'in brackets of its own: "Trial[year>=2010][status=terminated|completed]"'
     )
-    return ToolError(
+    return bad_value(
         f"{argument}: {quoted(text)} {why}. Write each condition {form}; the operators are "
         "= != < <= > >= ~.",
-        kind="bad_value",
-        argument=argument,
+        argument,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from typing import Literal, TypeAlias
 
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.models.condition import Names, ScopedProperty, quoted, scoped_property
 
 Function: TypeAlias = Literal["count", "min", "max", "sum", "mean"]
@@ -70,12 +70,11 @@ def facet(text: str, names: Names, steps: int | None) -> Facet:
     """
 
     def wrong(why: str) -> ToolError:
-        return ToolError(
+        return bad_value(
             f"facets: {quoted(text)} {why}. Name a property, perhaps with a type, a predicate or "
             'a step in front: "year", "Trial.phase", "2.year", "inhibits.confidence"; "year:100" '
             "shows more values.",
-            kind="bad_value",
-            argument="facets",
+            "facets",
         )
 
     label, most = text.strip(), VALUES
@@ -102,12 +101,11 @@ def measure(text: str, names: Names, steps: int) -> Measure:
     """A measure from its text; arguments and errors as in `facet`."""
 
     def wrong(why: str) -> ToolError:
-        return ToolError(
+        return bad_value(
             f'measure: {quoted(text)} {why}. Write "count 2" (the different nodes of step 2), or '
             'min, max, sum or mean with a step and a property: "max 2.year", '
             '"mean 1.inhibits.confidence".',
-            kind="bad_value",
-            argument="measure",
+            "measure",
         )
 
     found = _MEASURE.fullmatch(text)

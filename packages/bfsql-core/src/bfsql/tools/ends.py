@@ -11,14 +11,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
+from operator import methodcaller
 from typing import TypeVar
 
 from bfsql import call
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntegerGraph, NodeSet, Place
 from bfsql.models import Pattern, Property, PropertyCondition
 from bfsql.models.spelling import KnownNames
@@ -84,7 +84,7 @@ class EndResolver:
         for name in (others[value] for value in dict.fromkeys(values) if value in others):
             pattern = None
             if not name.candidates:
-                pattern, _ = await self.read(partial(_pattern, name.value), argument)
+                pattern, _ = await self.read(methodcaller("pattern", name.value), argument)
             if pattern is None:
                 unresolved.append(name)
             elif pattern.text not in {place.text for place in places}:
@@ -113,11 +113,10 @@ class EndResolver:
         parts = [one for one in read if one is not None]
         if len(parts) < len(read):
             text = excerpt(conditions[read.index(None)])
-            raise ToolError(
+            raise bad_value(
                 f"where: {text} is not one condition, such as year>=2010 or no <-tests- Trial. Put "
                 "a value with a bracket in quotes.",
-                kind="bad_value",
-                argument="where",
+                "where",
             )
         self._names.notes += notes
         pattern = Pattern(
@@ -276,11 +275,10 @@ class EndResolver:
         for name in names:
             pattern = Pattern(conditions=(PropertyCondition("other_types", "=", (name,)),))
             if await self._has_nodes(pattern):
-                raise ToolError(
+                raise bad_value(
                     f"{argument}: {excerpt(name)} is no entity_type, only among the other_types of "
                     f"some entities. As a pattern, these are {pattern.text}.",
-                    kind="bad_value",
-                    argument=argument,
+                    argument,
                 )
 
     async def _has_nodes(self, pattern: Pattern) -> bool:
@@ -305,14 +303,14 @@ class EndResolver:
         latest = self._schema.latest
         if not bracket:
             outline, _ = await self._schema.outline(1.0)
-            if outline and any(map(_has_other_types, outline.node_properties.values())):
+            properties = outline.node_properties.values() if outline else ()
+            if any(one.name == "other_types" for of_type in properties for one in of_type):
                 await self._check_other_types([text.strip()], argument)
         if may_be_pattern(text) and not types.strip(" *:"):
-            raise ToolError(
+            raise bad_value(
                 f"{argument}: {excerpt(text)} names no type in front of its conditions. Of any "
                 'type are "*[year>=2010]", and all entities "*:*".',
-                kind="bad_value",
-                argument=argument,
+                argument,
             )
         if not bracket or not types.strip() or latest is None:
             return
@@ -322,27 +320,17 @@ class EndResolver:
                 await self._check_other_types([name.strip()], argument)
                 near = [spellings[0] for spellings in known.nearest(name.strip())]
                 hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
-                raise ToolError(
+                raise bad_value(
                     f"{argument}: no entity is called {excerpt(text)}, and this graph has no type "
                     f"{excerpt(name.strip())}. {hint}",
-                    kind="bad_value",
-                    argument=argument,
+                    argument,
                 )
-        raise ToolError(
+        raise bad_value(
             f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type with "
             'conditions in brackets and nothing behind them, as in "Trial[phase=3][year>=2010]". '
             "Relations that lead on from it are steps of path.",
-            kind="bad_value",
-            argument=argument,
+            argument,
         )
-
-
-def _pattern(text: str, reader: PatternReader) -> Pattern | None:
-    return reader.pattern(text)
-
-
-def _has_other_types(properties: Sequence[Property]) -> bool:
-    return any(one.name == "other_types" for one in properties)
 
 
 def _values(known: Property) -> Iterator[str]:

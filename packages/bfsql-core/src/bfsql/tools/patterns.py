@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.models import (
     MAX_STEPS,
     EdgeDirection,
@@ -294,7 +294,7 @@ class PatternReader:
         return found
 
     def _error(self, sentence: str) -> ToolError:
-        return ToolError(f"{self._argument}: {sentence}", kind="bad_value", argument=self._argument)
+        return bad_value(f"{self._argument}: {sentence}", self._argument)
 
     # --- paths ----------------------------------------------------------------------
 

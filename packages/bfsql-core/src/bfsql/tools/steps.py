@@ -9,7 +9,7 @@ from typing import Any
 
 from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
-from bfsql.errors import ToolError
+from bfsql.errors import ToolError, bad_value
 from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
 
 ROWS = 50
@@ -41,11 +41,10 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     """
     last = len(path.steps)
     if of_path.max_hops not in (None, path.longest):
-        raise ToolError(
+        raise bad_value(
             f"max_hops={of_path.max_hops} does not agree with path, whose longest walk has "
             f"{counted(path.longest, 'edge')}. Leave max_hops out, or give a path of that length.",
-            kind="bad_value",
-            argument="max_hops",
+            "max_hops",
         )
     if of_path.count_distinct is not None and of_path.count_distinct > last:
         raise _no_step("count_distinct", of_path.count_distinct, last)
@@ -62,12 +61,11 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
     shown_step, walks = _shown_step(of_path.show, last)
     query = PathQuery(show=shown_step, walks=walks, **of_query)
     if step not in (None, query.shown_step):
-        raise ToolError(
+        raise bad_value(
             f"sort_by orders the shown nodes, which are those of step {query.shown_step}, and "
             f"names step {step}. Give show={step} for the nodes of that step, or "
             'show="walks" for walks in their order.',
-            kind="bad_value",
-            argument="sort_by",
+            "sort_by",
         )
     return query
 
@@ -76,11 +74,10 @@ def _row_query(of_query: dict[str, Any], step: int | None, last: int) -> PathQue
     """The query of a call that shows walks, ordered by the nodes of a step if it names one."""
     for argument in ("count_distinct", "measure"):
         if of_query[argument] not in (None, []):
-            raise ToolError(
+            raise bad_value(
                 f'{argument} is about shown nodes, and show="walks" shows walks. Leave one of the '
                 "two out.",
-                kind="bad_value",
-                argument=argument,
+                argument,
             )
     if step is None:
         step = 0 if of_query["sort_by"] is None else last
@@ -111,11 +108,10 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
 
 
 def _wrong_step(text: str, why: str) -> ToolError:
-    return ToolError(
+    return bad_value(
         f'where: {excerpt(text)} {why}. Steps are compared like "2 != 0" (the node of step 2 is '
         'not the seed) or "3 = 0" (a cycle).',
-        kind="bad_value",
-        argument="where",
+        "where",
     )
 
 
@@ -130,11 +126,10 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
         raise _wrong_step(text, "names a step of a path, and this call has no path")
     for argument, value in arguments.items():
         if value not in (None, []):
-            raise ToolError(
+            raise bad_value(
                 f"{argument} refers to the steps of a path. Give path as well, or leave "
                 f"{argument} out.",
-                kind="bad_value",
-                argument=argument,
+                argument,
             )
 
 
@@ -154,12 +149,11 @@ def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
     if text in ("all", "ends"):
         return None, text == "all"
     if not text.isdecimal():
-        raise ToolError(
+        raise bad_value(
             f'show must be "all" (the last step\'s nodes with their walks), "ends" (these nodes '
             f'alone), "walks" (one row a walk) or the number of a step, from 0 (the seeds) to '
             f"{last}, not {excerpt(show)}.",
-            kind="bad_value",
-            argument="show",
+            "show",
         )
     if len(text) > 1 or int(text) > last:
         raise _no_step("show", show, last)
@@ -167,9 +161,8 @@ def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
 
 
 def _no_step(argument: str, value: object, last: int) -> ToolError:
-    return ToolError(
+    return bad_value(
         f"{argument}={value}: path has {counted(last, 'step')}. Give a number from 0 (the seeds) "
         f"to {last}.",
-        kind="bad_value",
-        argument=argument,
+        argument,
     )

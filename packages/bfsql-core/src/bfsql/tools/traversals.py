@@ -31,7 +31,7 @@ from bfsql.engine.path.rows import RowPages, WalkList
 from bfsql.engine.relations import RelationReader
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
-from bfsql.errors import NothingFits, ToolError
+from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (
     MAX_ALONG,
@@ -100,11 +100,10 @@ class Traversal:
     ) -> Answer:
         """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
         if path and along:
-            raise ToolError(
+            raise bad_value(
                 "along goes without path: it follows its steps in any order, path in the order "
                 "written. Leave one of the two out.",
-                kind="bad_value",
-                argument="along",
+                "along",
             )
         is_walk = bool(path or along or to or max_hops)
         if not path and not along and not to and not any(map(may_be_pattern, arguments["seeds"])):
@@ -146,12 +145,11 @@ class Traversal:
         without_steps(arguments)
         del arguments["comparisons"]
         if not seeds.is_named:
-            raise ToolError(
+            raise bad_value(
                 f"seeds: {excerpt(seeds.texts[-1])} is a set of entities, and an intersection has "
                 "single ones. bfs_query takes sets: what two of them share lies on a path from "
                 "one to the other (path, to).",
-                kind="bad_value",
-                argument="seeds",
+                "seeds",
             )
         for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
             query = IntersectionQuery(k=depth, **arguments)
@@ -281,12 +279,11 @@ class Traversal:
         )
         for text, path in zip(texts, paths, strict=True):
             if path.longest > 1:
-                raise ToolError(
+                raise bad_value(
                     f"along: {excerpt(text)} is more than one step. along follows its steps in any "
                     "order, up to max_hops: write each as a string of its own, without {m,n}; path "
                     "follows them in the order written.",
-                    kind="bad_value",
-                    argument="along",
+                    "along",
                 )
         self._notes += reader.replaced
         self._doubts = reader.doubts
@@ -300,11 +297,10 @@ class Traversal:
         """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
         seeds = await self._ends.node_set(arguments["seeds"], "seeds", bounded=bounded)
         if len(seeds.places) < at_least:
-            raise ToolError(
+            raise bad_value(
                 f"seeds must name {at_least} different entities or more; these are all "
                 f"{excerpt(seeds.texts[0])}. For one entity use bfs_query.",
-                kind="bad_value",
-                argument="seeds",
+                "seeds",
             )
         prepared = {**arguments, "seeds": seeds.texts}
         if not seeds.is_named:

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 from bfsql.answers.clean import EXCERPT_LENGTH, excerpt
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import Note, listed
-from bfsql.errors import ToolError, did_you_mean
+from bfsql.errors import ToolError, bad_value, did_you_mean
 from bfsql.models import MAX_HOPS, MAX_STEPS
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
@@ -196,10 +196,9 @@ def _range(p: Parameter) -> str:
 
 
 def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
-    return ToolError(
+    return bad_value(
         f"{p.name} must be {right}, not {excerpt(value)}. {p.description}{advice}",
-        kind="bad_value",
-        argument=p.name,
+        p.name,
     )
 
 
