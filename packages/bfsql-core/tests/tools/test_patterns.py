@@ -39,6 +39,9 @@ def reader(argument="seeds"):
         ("Trial|Disease[year>=2010]", "Disease|Trial[year>=2010]"),
         ("*[address=180 Park Road]", "*[address=180 Park Road]"),
         ("Trial[no year]", "Trial[no year]"),
+        ("Trial[not year]", "Trial[no year]"),
+        ('Trial[no "a=b"]', 'Trial[no "a=b"]'),
+        ('Trial["no year"=3]', 'Trial["no year"=3]'),
         ('Trial{surname: "Wilson"}', "Trial[surname=Wilson]"),
         ("Trial{surname: 'Wilson', age: 3}", "Trial[surname=Wilson][age=3]"),
         ("Trial(surname=Wilson and age>30)", "Trial[surname=Wilson][age>30]"),
@@ -133,12 +136,13 @@ def test_an_unknown_type_in_front_of_a_relation_is_an_error():
 
 
 TEXTS = st.text("ab |[]{}()=<>~'\"`.,-:*no12", min_size=1, max_size=8).map(str.strip)
+KEYS = st.sampled_from(["year", "a b", "x.y", "a=b", "no x", "not x", "[k]", "a,b", "x and y"])
 CONDITIONS = st.builds(
     PropertyCondition,
-    st.sampled_from(["year", "a b", "x.y", "a=b", "no x", "[k]", "a,b", "x and y"]),
+    KEYS,
     st.sampled_from(["=", "!=", "<=", "~"]),
     st.tuples(TEXTS) | st.tuples(TEXTS, TEXTS),
-)
+) | st.builds(PropertyCondition, KEYS, st.sampled_from(["has", "lacks"]))
 ENDS = st.builds(
     Pattern,
     st.none() | st.frozensets(st.sampled_from(SCHEMA.entity_types), min_size=1),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bfsql import MemoryBackend, open_graph
+from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
@@ -60,6 +60,63 @@ async def test_a_set_of_nothing_is_an_answer_that_names_the_values_or_the_proper
         answer = await graph.bfs_query(seeds=[seed], facets=["phase"])
         assert (answer.content["seed_count"], answer.content["nodes"]) == (0, [])
         assert told in answer.notes[0].replace('"', "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        ({"seeds": ["Trial[no phse]"]}, 'No property "phse" is known there; the nearest: phase.'),
+        ({"seeds": ["Trial[no tests]"]}, 'known there; as a relation it is "-tests->".'),
+        ({"seeds": ["Trial[tests]"]}, 'known there; as a relation it is "-tests->".'),
+        ({"seeds": ["Trial[size>2]"]}, "it has phase, status."),
+        ({"seeds": ["Compound[name=asp]"]}, "name has many values: ~ finds a part of one"),
+        ({"seeds": ["Trial:*"], "where": ["no phse"]}, 'so "no phse" removed nothing.'),
+        ({"seeds": ["Trial:*"], "facets": ["Compound.name"]}, 'has "Compound.name".'),
+        ({"seeds": ["Trial:*"], "facets": ["tests.dose"]}, 'has "tests.dose".'),
+        ({"seeds": ["Trial:*"], "facets": ["entity_type"]}, "schema_summary counts types."),
+        ({"seeds": ["c"], "path": ["<-tests- Trial[phase=9]"]}, "min_mentions or a condition."),
+    ],
+)
+async def test_what_a_name_may_have_meant_is_a_note(graph, arguments, note):
+    answer = await graph.bfs_query(**arguments)
+    assert any(note in sentence for sentence in answer.notes), answer.notes
+
+
+async def test_what_begins_at_nothing_has_one_note():
+    async with open_graph(MemoryBackend(RECORDS)) as graph:
+        await graph.counted()
+        for ask in ({"path": ["-tests->"]}, {"max_hops": 2}, {"along": ["-tests-"]}):
+            answer = await graph.bfs_query(seeds=["Trial[phase=7]"], **ask)
+            told = [note for note in answer.notes if not note.startswith("along")]
+            assert told == ['Nothing is "Trial[phase=7]". phase is one of 0, 1, 2.']
+
+
+async def test_tools_that_take_no_patterns_name_the_one_that_does(graph):
+    for tool, arguments in (
+        ("describe_entity", {"id": "Trial:*"}),
+        ("describe_schema", {"seeds": ["Trial[phase=1]"]}),
+    ):
+        with pytest.raises(ToolError, match="are taken by bfs_query"):
+            await graph.call(tool, arguments)
+    answer = await graph.describe_entities(ids=["Trial[phase=1]"])
+    assert "are taken by bfs_query" in answer.notes[0]
+
+
+async def test_the_types_of_the_seeds_give_a_bare_predicate_its_direction(graph):
+    answer = await graph.bfs_query(seeds=["c"], path=["tests"], limit=0)
+    assert answer.content["shown_count"] == 6
+    with pytest.raises(ToolError, match='Relations at Compound: "<-tests- Trial"'):
+        await graph.bfs_query(seeds=["c"], path=["tested"])
+
+
+async def test_relations_past_a_bound_are_an_error_and_no_part_of_a_set():
+    async with open_graph(MemoryBackend(RECORDS), limits=Limits(max_edges=4)) as graph:
+        for arguments in (
+            {"seeds": ["Compound[<-tests- Trial]"]},
+            {"seeds": ["Compound:*"], "where": ["no <-tests- Trial"]},
+        ):
+            with pytest.raises(ToolError, match="leads past this server's bound of 4 edges"):
+                await graph.bfs_query(**arguments)
 
 
 async def test_a_store_that_cannot_list_says_from_where_to_start():

@@ -37,6 +37,8 @@ def steps(*texts, **known):
     [
         ("-studies-> Disease", "-studies-> Disease"),
         ("  -studies->Disease ", "-studies-> Disease"),
+        ("-studies-> Disease:*", "-studies-> Disease"),
+        ("-studies-> [phase=3]", "-studies-> *[phase=3]"),
         ("- studies -> Disease", "-studies-> Disease"),
         ("<-tests- Trial", "<-tests- Trial"),
         ("<-tests Trial", "<-tests- Trial"),

@@ -48,6 +48,7 @@ _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
 # What would be read as something else without quotes.
 _KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
+_LONE_KEY_LETTERS = re.compile(rf"\s|^-|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]",
     re.IGNORECASE | re.DOTALL,
@@ -100,9 +101,10 @@ class PropertyCondition:
     @property
     def property_text(self) -> str:
         """The condition as it is written in brackets and, after its scope, in `where`."""
-        key = quoted_part(self.key, _KEY_LETTERS)
         if self.operator in ("has", "lacks"):
+            key = quoted_part(self.key, _LONE_KEY_LETTERS)
             return key if self.operator == "has" else f"no {key}"
+        key = quoted_part(self.key, _KEY_LETTERS)
         values = "|".join(quoted_part(value, _VALUE_LETTERS) for value in self.values)
         return f"{key}{self.operator}{values}"
 
