@@ -26,7 +26,7 @@ from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
 from bfsql_sqlite.search_index import NODES, PLACES
-from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, words
+from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, swapped_grams, words
 
 LIMIT = 20
 """Most candidates of a search."""
@@ -68,7 +68,7 @@ def search(
         if len(found) >= LIMIT:
             break
     if not exact and len(found) < ENOUGH:
-        found.update(dict.fromkeys(looks.alike()))
+        found.update(dict.fromkeys(looks.alike(grams) or looks.alike(swapped_grams)))
     if not found:
         found.update(dict.fromkeys(looks.sharing()))
     best = list(found)[:LIMIT]
@@ -138,15 +138,15 @@ class _Looks:
             _within(text), lambda name, others: text in name or text in others
         )
 
-    def alike(self) -> list[int]:
+    def alike(self, grams_of: Callable[[str], list[str]]) -> list[int]:
         """Entries that the text may be a misspelling of, the most alike first.
 
-        Entries whose words begin with the words of the text, or are written together in it, count
-        too.
+        They are chosen by the trigrams that they share with it. Entries whose words begin with
+        the words of the text, or are written together in it, count too.
         """
         if not 1 < len(self._text) <= LONGEST:
             return []
-        nearest = self._index.sharing([terms.TRIGRAM + gram for gram in grams(self._text)])
+        nearest = self._index.sharing([terms.TRIGRAM + gram for gram in grams_of(self._text)])
         rows = queries.rows_for(self._connection, queries.stubs, nearest)
         ids = {n: entity_id for n, entity_id, *_ in rows}
         wanted, order = NameQuery(self._query), {}

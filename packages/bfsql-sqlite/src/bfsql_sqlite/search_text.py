@@ -60,6 +60,16 @@ def grams(folded: str) -> list[str]:
     return inner_grams(f" {folded} ")
 
 
+def swapped_grams(folded: str) -> list[str]:
+    """Every trigram, each once, of the text with two of its neighbouring characters swapped.
+
+    The ones that short words with swapped letters share with a name are among them.
+    """
+    ends = range(1, len(folded))
+    swapped = (f"{folded[: i - 1]}{folded[i]}{folded[i - 1]}{folded[i + 1 :]}" for i in ends)
+    return list(dict.fromkeys(gram for text in swapped for gram in grams(text)))
+
+
 def inner_grams(folded: str) -> list[str]:
     """Every three consecutive characters, each once."""
     rows = range(len(folded) - GRAM + 1)
