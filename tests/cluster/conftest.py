@@ -1,4 +1,7 @@
-"""The cluster, which starts once; everyday runs have one JanusGraph server in it."""
+"""The cluster, which starts once; everyday runs have one JanusGraph server in it.
+
+It ends with the tests of this folder: its nodes exchange messages as long as they run.
+"""
 
 from collections.abc import Iterator
 
@@ -11,7 +14,7 @@ from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.unavailable import Unavailable
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
     """Three Cassandra nodes and the JanusGraph servers, without a graph."""
     with folder(in_memory=True) as place:
