@@ -17,14 +17,7 @@ from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.parts import TypedTriple
-from bfsql.models.records import (
-    NO_METADATA,
-    EdgeDirection,
-    EntityStub,
-    Metadata,
-    Node,
-    Triple,
-)
+from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool

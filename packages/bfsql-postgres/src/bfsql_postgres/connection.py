@@ -11,12 +11,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit

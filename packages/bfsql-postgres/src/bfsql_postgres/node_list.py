@@ -17,15 +17,7 @@ from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Layout, Nodes
-from bfsql_postgres.sql import (
-    Parameters,
-    comparable,
-    live,
-    relation_name,
-    storable,
-    text,
-    union,
-)
+from bfsql_postgres.sql import Parameters, comparable, live, relation_name, storable, text, union
 
 SMALL = BATCH // 50
 """Most rows of a list that is read in one round trip. A cursor takes three more (BEGIN, Bind,

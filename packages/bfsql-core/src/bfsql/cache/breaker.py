@@ -17,14 +17,7 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterator,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Literal, ParamSpec, TypeAlias, TypeVar
 

@@ -10,12 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from bfsql.abc import (
-    ForwardingBackend,
-    GraphDbInterface,
-    NormalizedBackend,
-    accepts,
-)
+from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy

@@ -39,9 +39,7 @@ class SharedCall(Generic[T]):
     """
 
     def __init__(
-        self,
-        ask: Callable[[call.Scope], Awaitable[T]],
-        on_end: Callable[[SharedCall[T]], object],
+        self, ask: Callable[[call.Scope], Awaitable[T]], on_end: Callable[[SharedCall[T]], object]
     ) -> None:
         self._on_end = on_end
         self._waiters = 0
