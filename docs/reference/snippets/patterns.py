@@ -17,10 +17,10 @@ RECORDS = [
 
 CALLS = [
     {"seeds": ["Trial[phase=3]"]},
+    {"seeds": ["Trial|Compound[name~a]"]},
+    {"seeds": ["*[no phase]", "Alpha"], "limit": 2},
     {"seeds": ["Trial[phase=3][status=terminated]"], "path": ["-tests-> Compound"]},
-    {"seeds": ["Compound[no <-tests- Trial]"]},
-    {"seeds": ["Compound:*"], "where": ["<-tests- Trial[status=terminated|completed] >= 2"]},
-    {"seeds": ["Trial:*"], "path": ["-tests->", "<-tests-"], "where": ["2 != 0"], "show": "ends"},
+    {"seeds": ["Trial:*"], "path": ["-tests-> Compound[name=Metformin]"], "show": 0},
 ]
 
 
@@ -29,7 +29,7 @@ async def main() -> None:
         for call in CALLS:
             answer = await graph.bfs_query(**call, fields=["name"])
             shown = [n["metadata"]["name"] for n in answer.content["nodes"]]
-            print(answer.content["seed_count"], shown)
+            print(call["seeds"], answer.content["seed_count"], shown)
 
 
 asyncio.run(main())
