@@ -306,29 +306,24 @@ class EndResolver:
             properties = outline.node_properties.values() if outline else ()
             if any(one.name == "other_types" for of_type in properties for one in of_type):
                 await self._check_other_types([text.strip()], argument)
-        if may_be_pattern(text) and not types.strip(" *:"):
-            raise bad_value(
-                f"{argument}: {excerpt(text)} names no type in front of its conditions. Of any "
-                'type are "*[year>=2010]", and all entities "*:*".',
-                argument,
-            )
-        if not bracket or not types.strip() or latest is None:
+        is_bare = may_be_pattern(text) and not types.strip(" *:")
+        if latest is None or not (is_bare or (bracket and types.strip())):
             return
         known = KnownNames(latest.entity_types)
-        for name in types.split("|"):
-            if name.strip() != "*" and not known.spellings(name.strip()):
-                await self._check_other_types([name.strip()], argument)
-                near = [spellings[0] for spellings in known.nearest(name.strip())]
+        for name in map(str.strip, types.split("|")):
+            if name.strip("*") and not known.spellings(name):
+                await self._check_other_types([name], argument)
+                near = [spellings[0] for spellings in known.nearest(name)]
                 hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
                 raise bad_value(
                     f"{argument}: no entity is called {excerpt(text)}, and this graph has no type "
-                    f"{excerpt(name.strip())}. {hint}",
+                    f"{excerpt(name)}. {hint}",
                     argument,
                 )
         raise bad_value(
-            f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type with "
-            'conditions in brackets and nothing behind them, as in "Trial[phase=3][year>=2010]". '
-            "Relations that lead on from it are steps of path.",
+            f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type, or * for "
+            'any, with conditions in brackets and nothing behind them: "Trial[phase=3][year>=2010]"'
+            ', "*[phase=3]". All entities are "*:*"; relations that lead on are steps of path.',
             argument,
         )
 

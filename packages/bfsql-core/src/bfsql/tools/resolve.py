@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -198,7 +199,7 @@ class NameResolver:
         """An error on an unknown name, with the entities called like it."""
         for name in (name for name in names if f"not have: {excerpt(name)}" in str(error)):
             if near := await _near(self.db, name):
-                message = f"{error} Entities of a similar name: {'; '.join(map(_candidate, near))}."
+                message = f"{error} Entities of a similar name: {near}."
                 return ToolError(message, kind=error.kind, argument=error.argument)
         return error
 
@@ -264,11 +265,7 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
     first = unknown[0]
     others = f" (nor one of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
-    if near:
-        candidates = "; ".join(map(_candidate, near))
-        hint = f"The closest known ids: {candidates}."
-    else:
-        hint = "Nothing similar was found."
+    hint = f"The closest known ids: {near}." if near else "Nothing similar was found."
     return ToolError(
         f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
         "Give an id or an exact name; search_entities finds them by a part of a name."
@@ -287,16 +284,15 @@ def _last_segment(id_: str) -> str:
     return next((part for part in reversed(_BREAKS.split(id_)) if part.strip()), "")
 
 
-async def _near(db: NormalizedBackend, entity_id: str) -> list[EntityStub]:
+async def _near(db: NormalizedBackend, entity_id: str) -> str:
     """Candidates from a single search for the last segment of an id, never from a scan."""
     segment = _last_segment(entity_id)
     if not segment or not is_text(segment):
-        return []
-    try:
-        found = await classified_search(db, segment)
-    except TimeoutError:
-        return []
-    return [hit.stub for hit in found.hits][:5]
+        return ""
+    with suppress(TimeoutError):
+        hits = (await classified_search(db, segment)).hits
+        return "; ".join(_candidate(hit.stub) for hit in hits[:5])
+    return ""
 
 
 def _candidate(stub: EntityStub, facts: Sequence[str] = ()) -> str:
