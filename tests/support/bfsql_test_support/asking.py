@@ -134,7 +134,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a star alone": ({"seeds": ["*"]}, "seeds", 'All entities are "*:*"'),
     "an unclosed bracket": ({"seeds": ["Trial[phase=3"]}, "seeds", 'Close it with "]"'),
     "a bracket too many": ({"seeds": ["Trial[phase=3]]"]}, "seeds", "nothing behind them"),
-    "a path in seeds": ({"seeds": ["Trial[phase=3] -tests->"]}, "seeds", "are steps of path"),
+    "a path in seeds": ({"seeds": ["Trial[phase=3] -tests->"]}, "seeds", "belong in path"),
     "an empty bracket": ({"seeds": ["Trial[]"]}, "seeds", '"" is empty'),
     "four brackets deep": (
         {"seeds": ["Trial[-tests-> *[<-tests- *[-tests-> *[a=1]]]]"]},
