@@ -245,6 +245,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "facets",
         "at most 20 are taken",
     ),
+    "the plural of a type": ({"seeds": ["trials"]}, "seeds", "are a pattern: Trial:*"),
     "a misspelt seed": ({"seeds": ["apsirin"]}, "seeds", "c:1 (Aspirin, Compound)"),
 }
 """Calls of `bfs_query` that are refused: arguments, the one at fault, and part of the sentence."""

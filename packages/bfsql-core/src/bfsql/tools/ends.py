@@ -92,7 +92,17 @@ class EndResolver:
         if unresolved:
             if not any(name.candidates for name in unresolved):
                 await self._check_types(unresolved[0].value, argument)
-            raise await self._names.error(argument, unresolved)
+            error = await self._names.error(argument, unresolved)
+            types = self._schema.latest.entity_types if self._schema.latest else ()
+            near = KnownNames(types).nearest(unresolved[0].value)[:1]
+            if near and error.kind == "unknown_entity":
+                pattern = Pattern(frozenset(near[0][:1])).text
+                error = ToolError(
+                    f"{error} All entities of a type are a pattern: {pattern}.",
+                    kind=error.kind,
+                    argument=argument,
+                )
+            raise error
         return NodeSet(tuple(places))
 
     async def listed(self, types: Sequence[str], conditions: Sequence[str]) -> Place:
