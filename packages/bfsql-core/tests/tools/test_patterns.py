@@ -64,6 +64,7 @@ def reader(argument="seeds"):
         ("Compound[<-tests[w>2]- Trial]", "Compound[<-tests[w>2]- Trial]"),
         ("Compound[no -treats-> Jorve disease]", "Compound[no -treats-> d:1]"),
         ('Compound[-treats-> "a->b" = 2]', "Compound[-treats-> d:2 = 2]"),
+        ('Compound[-treats-> Jorve disease | "a->b" > 1]', "Compound[-treats-> d:1|d:2 > 1]"),
         ("Compound[-treats-> <-studies- Trial]", "Compound[-treats-> <-studies- Trial]"),
     ],
 )

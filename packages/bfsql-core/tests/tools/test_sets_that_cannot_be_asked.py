@@ -109,6 +109,32 @@ async def test_the_types_of_the_seeds_give_a_bare_predicate_its_direction(graph)
         await graph.bfs_query(seeds=["c"], path=["tested"])
 
 
+async def test_namesakes_at_the_end_of_a_step_have_a_text_that_is_read_back():
+    records = [
+        *(NodeRecord(one, "Disease", {"name": "Flu"}) for one in ("d|1", "d -> 2")),
+        *(NodeRecord(one, "Compound", {"name": one}) for one in "abc"),
+        EdgeRecord("a", "treats", "d|1"),
+        EdgeRecord("b", "treats", "d -> 2"),
+    ]
+    async with open_graph(MemoryBackend(records)) as graph:
+        first = await graph.bfs_query(seeds=["Compound[no -treats-> Flu]"])
+        assert [node["id"] for node in first.content["nodes"]] == ["c"]
+        again = await graph.bfs_query(seeds=first.content["seeds"])
+        assert again.content["nodes"] == first.content["nodes"]
+        where = ['no -treats-> c|"d|1"']
+        either = await graph.bfs_query(seeds=["Compound:*"], where=where)
+        assert [node["id"] for node in either.content["nodes"]] == ["b", "c"]
+
+
+async def test_a_seed_that_a_relation_removes_is_noted_with_where():
+    async with open_graph(MemoryBackend(RECORDS)) as graph:
+        answer = await graph.bfs_query(seeds=["c"], max_hops=1, where=["no <-tests- Trial"])
+    assert answer.notes[0] == (
+        "c was removed from the answer by exclude_node_types, min_mentions or where, though it "
+        "started there."
+    )
+
+
 async def test_relations_past_a_bound_are_an_error_and_no_part_of_a_set():
     async with open_graph(MemoryBackend(RECORDS), limits=Limits(max_edges=4)) as graph:
         for arguments in (

@@ -77,7 +77,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
     if facts.removed_seeds:
         yield (
             f"{listed(facts.removed_seeds)} {were(len(facts.removed_seeds))} removed from the "
-            f"answer by {_removing(facts)}, though it started there."
+            "answer by exclude_node_types, min_mentions or where, though it started there."
         )
     if facts.dangling_edges:
         yield (
@@ -85,12 +85,6 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
             "No call can show them."
         )
-
-
-def _removing(facts: AnswerGaps) -> str:
-    if facts.conditions:
-        return "exclude_node_types, min_mentions or where"
-    return "exclude_node_types or min_mentions"
 
 
 def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:

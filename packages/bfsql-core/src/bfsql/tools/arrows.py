@@ -18,6 +18,7 @@ from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
 from bfsql.models.condition import quoted_spans
 from bfsql.models.spelling import KnownNames
+from bfsql.tools.resolve import MOST_NAMES
 
 GRAMMAR = (
     'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '
@@ -72,8 +73,8 @@ class ParsedStep:
     types: list[str] = field(default_factory=list)
     brackets: list[str] = field(default_factory=list)
     """Conditions on the nodes that it may reach."""
-    entity: str | None = None
-    """The name of the entities that it may reach; None if it names types."""
+    entities: list[str] = field(default_factory=list)
+    """The names of the entities that it may reach; empty if it names types."""
     least: int = 1
     most: int = 1
 
@@ -173,28 +174,41 @@ class StepReader:
         first = self._text[self._at]
         known = [] if first == "[" else self._known_types()
         if known is None and first != "(":
-            name, stop = self._entity_name()
-            if name in self._entities:
-                one.entity, self._at = name, stop
+            begin, names = self._at, self._entity_names()
+            if all(name in self._entities for name in names):
+                one.entities = names
                 return
-            self.unknown.append(name)
+            self.unknown += names
+            self._at = begin
         one.types = self._type_list(one) if known is None else known
         one.brackets = self._brackets()
         self._take(r"\s*:\s*\*(?=\s|$)")
 
-    def _entity_name(self) -> tuple[str, int]:
-        """The text at this place, in quotes or else up to a known relation, and where it ends."""
-        if quoted := _QUOTED.match(self._text, self._at):
-            return next(part for part in quoted.groups() if part), quoted.end()
-        begin, stop = self._at, len(self._text)
+    def _entity_names(self) -> list[str]:
+        """Read names between bars, each in quotes or else up to a known relation."""
+        names: list[str] = []
+        while not names or (len(names) < MOST_NAMES and self._take(r"\s*\|\s*")):
+            if quoted := self._take(_QUOTED):
+                names.append(next(part for part in quoted.groups() if part))
+                continue
+            begin = self._at
+            name = self._text[begin : self._next_relation()]
+            if name.strip() not in self._entities:  # a bar may be part of a name
+                self.unknown += [] if names else [name.strip()]
+                name = name.partition("|")[0]
+            self._at = begin + len(name)
+            names.append(name.strip())
+        return names
+
+    def _next_relation(self) -> int:
+        """The place of the next known relation, or the end of the text."""
+        begin = self._at
         # No more arrows than a path may have steps, since each is compared with all predicates.
         for arrow in islice(re.finditer(r"\s<?-\s*", self._text[begin:]), MAX_STEPS):
             self._at = begin + arrow.end()
             if self._known_name(self._predicates, _PREDICATE_END) is not None:
-                stop = begin + arrow.start()
-                break
-        self._at = begin
-        return self._text[begin:stop].strip(), stop
+                return begin + arrow.start()
+        return len(self._text)
 
     def _known_types(self) -> list[str] | None:
         """Read known types between bars, or `*`, which is an empty list; None for other text."""

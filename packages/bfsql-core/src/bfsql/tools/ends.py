@@ -96,12 +96,8 @@ class EndResolver:
             types = self._schema.latest.entity_types if self._schema.latest else ()
             near = KnownNames(types).nearest(unresolved[0].value)[:1]
             if near and error.kind == "unknown_entity":
-                pattern = Pattern(frozenset(near[0][:1])).text
-                error = ToolError(
-                    f"{error} All entities of a type are a pattern: {pattern}.",
-                    kind=error.kind,
-                    argument=argument,
-                )
+                text = f"{error} All entities of a type are a pattern: {plain(near[0][0])}:*."
+                error = ToolError(text, kind=error.kind, argument=argument)
             raise error
         return NodeSet(tuple(places))
 

@@ -349,8 +349,8 @@ class PatternReader:
     def _step(self, one: ParsedStep, at: Collection[str] | None) -> Step:
         """A step that starts at nodes of the given types; None for any."""
         predicates = self._spelled(one, one.predicates, self._predicates, "predicate", at)
-        if one.entity is not None:
-            end = Pattern(ids=self._entities[one.entity])
+        if one.entities:
+            end = Pattern(ids=frozenset().union(*map(self._entities.__getitem__, one.entities)))
         else:
             end = self._end(one, one.types, one.brackets, at)
         edges = [part for content in one.edge_brackets for part in self._properties(content)]
