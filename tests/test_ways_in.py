@@ -116,16 +116,28 @@ async def web(path: Path, answer_format: Any) -> AsyncIterator[httpx2.AsyncClien
             yield client
 
 
+def described(route: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """The fields of the body and of the answer of a tool's route in the OpenAPI document."""
+    of_both = (route["requestBody"], route["responses"]["200"])
+    schemas = [one["content"]["application/json"]["schema"] for one in of_both]
+    taken, told = (set(schema["properties"]) for schema in schemas)
+    return taken, told
+
+
 @pytest.mark.parametrize("answer_format", FORMATS)
 async def test_over_the_web_api_always_in_json(
     path: Path, answers: Any, errors: Any, answer_format: Any
 ) -> None:
     async with web(path, answer_format) as client:
+        routes = (await client.get("/openapi.json")).json()["paths"]
         given, wrong = {}, {}
         for label, (tool, arguments) in CALLS.items():
             answer = await client.post(f"/tools/{tool}", json=arguments)
             assert answer.headers["content-type"] == "application/json"
             found = answer.json()
+            taken, told = described(routes[f"/tools/{tool}"]["post"])
+            assert arguments.keys() <= taken
+            assert found.keys() <= told or label == "the schema around an entity"
             given[label] = found["result"] if tool == "search_entities" else found
         for label, (arguments, argument, _) in WRONG.items():
             answer = await client.post("/tools/bfs_query", json=arguments)
