@@ -132,6 +132,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "no type": ({"seeds": ["[phase=3]"]}, "seeds", '"*[phase=3]"'),
     "a star alone": ({"seeds": ["*"]}, "seeds", 'All entities are "*:*"'),
+    "a name with a star": ({"seeds": ["Aspirin*"]}, "seeds", "c:1 (Aspirin, Compound)"),
     "an unclosed bracket": ({"seeds": ["Trial[phase=3"]}, "seeds", 'Close it with "]"'),
     "a bracket too many": ({"seeds": ["Trial[phase=3]]"]}, "seeds", "nothing behind them"),
     "a path in seeds": ({"seeds": ["Trial[phase=3] -tests->"]}, "seeds", "belong in path"),

@@ -93,8 +93,8 @@ class EndResolver:
             if not any(name.candidates for name in unresolved):
                 await self._check_types(unresolved[0].value, argument)
             error = await self._names.error(argument, unresolved)
-            types = self._schema.latest.entity_types if self._schema.latest else ()
-            near = KnownNames(types).nearest(unresolved[0].value)[:1]
+            every = self._schema.latest.entity_types if self._schema.latest else ()
+            near = KnownNames(every).nearest(unresolved[0].value)[:1]
             if near and error.kind == "unknown_entity":
                 text = f"{error} All entities of a type are a pattern: {plain(near[0][0])}:*."
                 error = ToolError(text, kind=error.kind, argument=argument)
@@ -224,7 +224,7 @@ class EndResolver:
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._search.place(pattern, None if bounded else sys.maxsize)
-        lacking = tuple(one for one in pattern.conditions if one.operator == "lacks")
+        lacks = tuple(one for one in pattern.conditions if one.operator == "lacks")
         is_type = pattern.types and pattern == Pattern(pattern.types)
         if is_type and not written.rstrip().endswith("*"):
             self._names.notes.append(
@@ -233,8 +233,8 @@ class EndResolver:
             )
         if not len(place.handles):
             self._names.notes.append(await self._nothing(pattern))
-        elif lacking:
-            self._names.notes += await self._property_facts(replace(pattern, conditions=lacking))
+        elif lacks:
+            self._names.notes += await self._property_facts(replace(pattern, conditions=lacks), 0.2)
         return place
 
     async def _nothing(self, pattern: Pattern) -> str:
@@ -243,9 +243,9 @@ class EndResolver:
         hint = " ".join(facts) or "Drop a condition to see which one is not met."
         return f"Nothing is {excerpt(pattern.text)}. {hint}"
 
-    async def _property_facts(self, pattern: Pattern) -> list[str]:
-        """What is known of the properties that a pattern names."""
-        outline, _ = await self._schema.outline(1.0)
+    async def _property_facts(self, pattern: Pattern, wait: float = 1.0) -> list[str]:
+        """What is known, within some seconds, of the properties that a pattern names."""
+        outline, _ = await self._schema.outline(wait)
         by_type = {} if outline is None else outline.node_properties
         known = {p.name: p for t in sorted(pattern.types or by_type) for p in by_type.get(t, ())}
         predicates = self._schema.latest.predicates if self._schema.latest else ()
@@ -312,7 +312,7 @@ class EndResolver:
             properties = outline.node_properties.values() if outline else ()
             if any(one.name == "other_types" for of_type in properties for one in of_type):
                 await self._check_other_types([text.strip()], argument)
-        is_bare = may_be_pattern(text) and not types.strip(" *:")
+        is_bare = may_be_pattern(text) and not text.partition("[")[0].strip(" *:")
         if latest is None or not (is_bare or (bracket and types.strip())):
             return
         known = KnownNames(latest.entity_types)
