@@ -78,6 +78,20 @@ def bad_value(sentence: str, argument: str) -> ToolError:
     return ToolError(sentence, kind="bad_value", argument=argument)
 
 
+class UnknownType(ToolError):
+    """A name stands where a type is expected, and the graph has no such type.
+
+    Args:
+        sentence: The whole message.
+        argument: The argument's name.
+        name: The name, which an entity may have.
+    """
+
+    def __init__(self, sentence: str, argument: str, name: str) -> None:
+        super().__init__(sentence, kind="bad_value", argument=argument)
+        self.name = name
+
+
 class Busy(ToolError):
     """A call for which the server has no capacity at present; the same call may be made later.
 

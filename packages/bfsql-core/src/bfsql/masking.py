@@ -46,10 +46,7 @@ _NO_PORT = r"(?![0-9]{1,5}(?:[/?#\s\"']|$))"  # host:80 is not a user and a pass
 _IN_URLS = _compiled(
     # scheme://user:SECRET@host, where the secret may hold @ and / itself; with one slash, as of
     # a path, and without a colon, too
-    (
-        rf"(/[^\s/?#@:\"'<>]{{0,400}}+:){_NO_PORT}(?:[^\s\"'<>@]{{0,2000}}+@){{1,8}}",
-        f"{HIDDEN}@",
-    ),
+    (rf"(/[^\s/?#@:\"'<>]{{0,400}}+:){_NO_PORT}(?:[^\s\"'<>@]{{0,2000}}+@){{1,8}}", f"{HIDDEN}@"),
     # https://SECRET@host
     (r"(https?://)[^\s/?#@:\"'<>]{1,2000}+@", f"{HIDDEN}@"),
 )

@@ -27,10 +27,7 @@ KIT = {
 }
 """Former names of modules of the conformance kit and today's, which both stay."""
 
-RENAMED = {
-    "bfsql.columns": "bfsql.integers",
-    "bfsql.outlining": "bfsql.schema_statistics",
-}
+RENAMED = {"bfsql.columns": "bfsql.integers", "bfsql.outlining": "bfsql.schema_statistics"}
 """Former names whose use is a DeprecationWarning."""
 
 INSTALL_KIT = "pip install bfsql-testing, or in a clone pip install ./packages/bfsql-testing"

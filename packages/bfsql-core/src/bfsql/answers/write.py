@@ -309,9 +309,7 @@ def list_answer(records: Sequence[Document], notes: Sequence[Note]) -> Answer:
 
 
 def search_document(
-    stubs: Iterable[EntityStub],
-    matches: Mapping[str, str],
-    contexts: Mapping[str, Sequence[str]],
+    stubs: Iterable[EntityStub], matches: Mapping[str, str], contexts: Mapping[str, Sequence[str]]
 ) -> list[Document]:
     """Search hits, with their classes and what tells namesakes apart by id.
 

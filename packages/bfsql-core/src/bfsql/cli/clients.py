@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bfsql.cli.splice import (
-    read_json,
-    read_toml,
-    remove_item,
-    remove_table,
-    set_item,
-    set_table,
-)
+from bfsql.cli.splice import read_json, read_toml, remove_item, remove_table, set_item, set_table
 from bfsql.errors import ConfigurationError
 from bfsql.settings import read_text
 

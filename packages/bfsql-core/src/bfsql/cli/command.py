@@ -59,9 +59,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("show:config", "Show every setting and where it came from."),
         "completion": ("show:completion", "Print a shell completion script."),
     },
-    "Build": {
-        "backends": ("show:backends", "List the installed backends."),
-    },
+    "Build": {"backends": ("show:backends", "List the installed backends.")},
 }
 """Maps the name of each command to its place in `bfsql.cli` and its line in the help, by group."""
 

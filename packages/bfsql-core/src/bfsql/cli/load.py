@@ -29,15 +29,7 @@ from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
 from bfsql.sources.formats import OWN_OPTIONS, option_of
 
-_FLAGS = (
-    "replace",
-    "append",
-    "no_backup",
-    "no_create_nodes",
-    "dry_run",
-    "allow_refused",
-    "strict",
-)
+_FLAGS = ("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict")
 
 _OF_FILE = "[FILE=]TEXT"
 _of_file = partial(click.option, multiple=True, metavar=_OF_FILE)
@@ -313,10 +305,7 @@ def _reading(given: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptions
 
 
 def _for_all(
-    field: str,
-    values: Sequence[str],
-    sources: Sequence[Path],
-    of_files: dict[str, dict[str, str]],
+    field: str, values: Sequence[str], sources: Sequence[Path], of_files: dict[str, dict[str, str]]
 ) -> str | None:
     """The value for all files; enters those of `FILE=NAME` into `of_files`."""
     common = []

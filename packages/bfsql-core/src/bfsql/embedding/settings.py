@@ -83,10 +83,7 @@ def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
     source: Source
     if meant.startswith(SERVICE):
         source = Service(
-            meant,
-            model=settings.embedding_model,
-            key=settings.embedding_key,
-            dimensions=dimensions,
+            meant, model=settings.embedding_model, key=settings.embedding_key, dimensions=dimensions
         )
     elif meant.startswith(LOCAL):
         source = local_model(meant.removeprefix(LOCAL).strip(), dimensions)

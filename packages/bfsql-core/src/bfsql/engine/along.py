@@ -21,24 +21,14 @@ from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.traverse import off_loop
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
-from bfsql.models import (
-    ANY,
-    BfsQuery,
-    ConditionTally,
-    EdgeDirection,
-    Path,
-    PathQuery,
-    Step,
-)
+from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
 
 _Part: TypeAlias = tuple[frozenset[str] | None, EdgeDirection | None]
 """The predicates and the direction of edges that are read in one call of the store."""
 
 
 async def steps_along(
-    columns: IntegerGraph,
-    query: BfsQuery,
-    conditions: Callable[[PathQuery], Awaitable[Conditions]],
+    columns: IntegerGraph, query: BfsQuery, conditions: Callable[[PathQuery], Awaitable[Conditions]]
 ) -> StepArcs | None:
     """The steps that a query follows; None if it follows all edges.
 

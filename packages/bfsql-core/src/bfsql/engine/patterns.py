@@ -36,11 +36,7 @@ class PatternSearch:
     """
 
     def __init__(
-        self,
-        db: GraphDbInterface,
-        columns: IntegerGraph,
-        bounds: Bounds,
-        relations: RelationFilter,
+        self, db: GraphDbInterface, columns: IntegerGraph, bounds: Bounds, relations: RelationFilter
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations

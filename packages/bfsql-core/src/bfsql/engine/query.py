@@ -80,11 +80,7 @@ async def neighborhood_intersection(
 
 
 async def _answered(
-    db: GraphDbInterface,
-    query: Query,
-    hops: int,
-    max_nodes: int | None,
-    max_edges: int | None,
+    db: GraphDbInterface, query: Query, hops: int, max_nodes: int | None, max_edges: int | None
 ) -> Result:
     with call.joined() as under_way:
         db = normalized(db)

@@ -251,9 +251,7 @@ class EdgeCollector:
         self.count = _count(rings)
 
     async def read(
-        self,
-        rings: AsyncGenerator[Ring],
-        select: Callable[[Ring], Awaitable[Ring]] | None = None,
+        self, rings: AsyncGenerator[Ring], select: Callable[[Ring], Awaitable[Ring]] | None = None
     ) -> None:
         """Read a ring of the graph.
 
@@ -297,11 +295,7 @@ class _Search:
     """
 
     def __init__(
-        self,
-        columns: IntegerGraph,
-        seeds: IntArray,
-        bounds: Bounds,
-        followed: EdgeReader | None,
+        self, columns: IntegerGraph, seeds: IntArray, bounds: Bounds, followed: EdgeReader | None
     ) -> None:
         self.edges: list[Ring] = []
         self._columns, self._followed = columns, followed

@@ -45,13 +45,7 @@ from bfsql.http.errors import (
     describe,
     one_line,
 )
-from bfsql.http.retry import (
-    RateLimited,
-    RateLimiter,
-    Retryable,
-    backoff,
-    retry,
-)
+from bfsql.http.retry import RateLimited, RateLimiter, Retryable, backoff, retry
 from bfsql.masking import hide_secrets
 
 __all__ = [

@@ -20,13 +20,7 @@ from urllib.parse import urlsplit
 from bfsql import call
 from bfsql.http.addresses import ascii_host, public_address
 from bfsql.http.authentication import Credentials, fits_header
-from bfsql.http.errors import (
-    EndlessRedirects,
-    Failure,
-    NoReply,
-    ReplyTooLarge,
-    UnusableCertificate,
-)
+from bfsql.http.errors import EndlessRedirects, Failure, NoReply, ReplyTooLarge, UnusableCertificate
 from bfsql.http.retry import retry_after
 
 if TYPE_CHECKING:

@@ -5,22 +5,8 @@ rest: `staged` sorts and merges records in a temporary file, for stores that can
 themselves.
 """
 
-from bfsql.loading.files import (
-    EVERY,
-    Reading,
-    RefusalFilter,
-    Rehearsal,
-    fill,
-    load,
-    rehearse,
-)
-from bfsql.loading.intake import (
-    KEPT,
-    batches,
-    check_graph,
-    graph_is_there,
-    reporting_leftovers,
-)
+from bfsql.loading.files import EVERY, Reading, RefusalFilter, Rehearsal, fill, load, rehearse
+from bfsql.loading.intake import KEPT, batches, check_graph, graph_is_there, reporting_leftovers
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,

@@ -32,9 +32,7 @@ _REFERENCES = ("id", "parent", "of")
 
 
 def add_advice(
-    sources: Iterable[Source],
-    samples: Mapping[str, Mapping[str, set[str]]],
-    report: LoadReport,
+    sources: Iterable[Source], samples: Mapping[str, Mapping[str, set[str]]], report: LoadReport
 ) -> None:
     """Enter advice on each table into its account, and on attributes without names.
 

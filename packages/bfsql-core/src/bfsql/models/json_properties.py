@@ -52,9 +52,7 @@ def to_properties(
 
 
 def from_properties(
-    properties: Mapping[str, Any],
-    can_name: Callable[[str], bool],
-    taken: Collection[str] = (),
+    properties: Mapping[str, Any], can_name: Callable[[str], bool], taken: Collection[str] = ()
 ) -> dict[str, Any]:
     """The metadata that `to_properties` wrote; for any other graph, the properties unchanged.
 

@@ -112,10 +112,7 @@ def redact_metadata(  # type: ignore[empty-body]  # a specification has none
 
 @hookspec(firstresult=True)
 def rerank_candidates(
-    query: str,
-    node_types: Sequence[str],
-    candidates: list[EntityStub],
-    caller: Caller | None,
+    query: str, node_types: Sequence[str], candidates: list[EntityStub], caller: Caller | None
 ) -> Sequence[EntityStub] | Awaitable[Sequence[EntityStub] | None] | None:
     """Put the candidates of a search in another order; may be `async def`.
 

@@ -43,11 +43,7 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
-from bfsql.serving.access import (
-    require_known_names,
-    require_token,
-    verified_token,
-)
+from bfsql.serving.access import require_known_names, require_token, verified_token
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_id_of, request_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
@@ -261,10 +257,7 @@ class BfsqlServer(Server[LiveGraph]):
                 async with live.call(request, caller) as graph:
                     admitted = True
                     answer = await graph.call(
-                        params.name,
-                        params.arguments,
-                        caller=caller,
-                        request_id=name,
+                        params.name, params.arguments, caller=caller, request_id=name
                     )
                     structured = _sends_content(live, graph)
         except ToolError as error:

@@ -36,11 +36,7 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
     protocol eras. Log records go to standard error.
     """
     log_to_stderr(settings)
-    with (
-        reserved_stdin() as given,
-        reserved_stdout() as out,
-        admin_listener(settings) as admin,
-    ):
+    with reserved_stdin() as given, reserved_stdout() as out, admin_listener(settings) as admin:
         asyncio.run(_run(graph_factory, settings, given, out, admin))
 
 

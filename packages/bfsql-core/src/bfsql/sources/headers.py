@@ -277,10 +277,7 @@ def columns_of(
 
 
 def _node_columns(
-    header: _Header,
-    options: SourceOptions,
-    prefix: Callable[[str], str],
-    ends: Sequence[str] = (),
+    header: _Header, options: SourceOptions, prefix: Callable[[str], str], ends: Sequence[str] = ()
 ) -> NodeColumns | None:
     """The columns of a node table, or of the nodes in a table of edges with these ends."""
     id_ = header.pick(options.id_column, ID[: -len(FALLBACK_IDS)] if ends else ID, taken=ends)

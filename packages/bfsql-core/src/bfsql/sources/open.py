@@ -15,13 +15,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.derived import TypedEnds, reference_edges, typed_ends
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import (
-    EDGE_OPTIONS,
-    NO_OPTIONS,
-    NODE_OPTIONS,
-    SourceOptions,
-    option_of,
-)
+from bfsql.sources.formats import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
@@ -364,10 +358,7 @@ def _others(columns: Sequence[str] | None, options: SourceOptions) -> dict[str, 
 
 @contextmanager
 def _unused(
-    given: _Input,
-    columns: Sequence[str] | None,
-    options: SourceOptions,
-    account: SourceAccount,
+    given: _Input, columns: Sequence[str] | None, options: SourceOptions, account: SourceAccount
 ) -> Iterator[Callable[[AnyTable | GraphStream], None]]:
     """Say which options do not apply to a table: in an error on its columns, or by the result."""
     others = {name: option_of(name, one) for name, one in _others(columns, options).items()}

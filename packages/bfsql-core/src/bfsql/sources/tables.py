@@ -337,12 +337,7 @@ class Table:
     """
 
     def __init__(
-        self,
-        path: Path,
-        head: Head,
-        have: Sequence[str],
-        columns: Columns,
-        account: SourceAccount,
+        self, path: Path, head: Head, have: Sequence[str], columns: Columns, account: SourceAccount
     ) -> None:
         self._have = have
         self.path = path

@@ -43,11 +43,7 @@ class EndResolver:
     """
 
     def __init__(
-        self,
-        columns: IntegerGraph,
-        names: NameResolver,
-        schema: GraphSchema,
-        search: PatternSearch,
+        self, columns: IntegerGraph, names: NameResolver, schema: GraphSchema, search: PatternSearch
     ) -> None:
         self._columns, self._names = columns, names
         self._schema, self._search = schema, search
@@ -161,9 +157,7 @@ class EndResolver:
         return False
 
     async def read(
-        self,
-        read: Callable[[PatternReader], T],
-        argument: str,
+        self, read: Callable[[PatternReader], T], argument: str
     ) -> tuple[T, PatternReader]:
         """What a function reads with the vocabulary of the graph, and the reader with its notes.
 
@@ -187,7 +181,7 @@ class EndResolver:
         except ToolError as error:
             if not await self._learn_entities(reader.unknown):
                 await self._check_other_types(reader.unknown, argument)
-                raise await self._names.with_similar(error, reader.unknown) from None
+                raise await self._names.with_similar(error) from None
         else:
             if not await self._learn_entities(reader.unknown):
                 return found, reader

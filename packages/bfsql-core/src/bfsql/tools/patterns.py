@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
-from bfsql.errors import ToolError, bad_value
+from bfsql.errors import ToolError, UnknownType, bad_value
 from bfsql.models import (
     MAX_STEPS,
     EdgeDirection,
@@ -35,7 +35,7 @@ from bfsql.models import (
 from bfsql.models.condition import SPELLINGS, property_condition, quoted_spans
 from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
-from bfsql.tools.arrows import ParsedStep, StepReader, step_error
+from bfsql.tools.arrows import GRAMMAR, ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
 
 MOST_CONDITIONS = 200
@@ -422,23 +422,21 @@ class PatternReader:
         return frozenset(spelled) or None
 
     def _unknown(
-        self,
-        one: ParsedStep,
-        name: str,
-        what: str,
-        near: Sequence[str],
-        at: Collection[str] | None,
+        self, one: ParsedStep, name: str, what: str, near: Sequence[str], at: Collection[str] | None
     ) -> ToolError:
         leaving = self._vocabulary.leaving(at)[:6]
         where = "" if at is None else f" at {_or(at)}"
         advice = _nearest(near)
         if leaving:
             advice += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
-        return step_error(
+        sentence = (
             f"{one.name} names a {what} that this graph does "
-            f"not have: {excerpt(name)}.{advice or ' describe_schema lists what there is.'}",
-            argument=self._argument,
+            f"not have: {excerpt(name)}.{advice or ' describe_schema lists what there is.'} "
+            f"{GRAMMAR}"
         )
+        if what == "type":
+            return UnknownType(sentence, self._argument, name)
+        return bad_value(sentence, self._argument)
 
 
 def _narrowed(step: Step, front: Pattern, one: ParsedStep) -> Step:

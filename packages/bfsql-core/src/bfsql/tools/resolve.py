@@ -18,7 +18,7 @@ from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.answers.notes import Note, Substitution
 from bfsql.engine.numbered import nodes_of
-from bfsql.errors import ToolError, listing
+from bfsql.errors import ToolError, UnknownType, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
@@ -195,12 +195,11 @@ class NameResolver:
         sentence = f"{argument}: {_too_many([name.value for name in failed])}"
         return ToolError(sentence, kind="too_large", argument=argument)
 
-    async def with_similar(self, error: ToolError, names: Sequence[str]) -> ToolError:
-        """An error on an unknown name, with the entities called like it."""
-        for name in (name for name in names if f"not have: {excerpt(name)}" in str(error)):
-            if near := await _near(self.db, name):
-                message = f"{error} Entities of a similar name: {near}."
-                return ToolError(message, kind=error.kind, argument=error.argument)
+    async def with_similar(self, error: ToolError) -> ToolError:
+        """The same error; that of an unknown type also names entities with a similar name."""
+        if isinstance(error, UnknownType) and (near := await _near(self.db, error.name)):
+            sentence = f"{error} Entities of a similar name: {near}."
+            return ToolError(sentence, kind=error.kind, argument=error.argument)
         return error
 
     async def _ambiguous(self, names: Sequence[UnresolvedName]) -> list[str]:

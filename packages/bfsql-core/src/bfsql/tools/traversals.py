@@ -33,15 +33,7 @@ from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
-from bfsql.models import (
-    MAX_ALONG,
-    MAX_HOPS,
-    BfsQuery,
-    IntersectionQuery,
-    Node,
-    Path,
-    SchemaSummary,
-)
+from bfsql.models import MAX_ALONG, MAX_HOPS, BfsQuery, IntersectionQuery, Node, Path, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.patterns import Where, may_be_pattern, may_relate
@@ -206,11 +198,7 @@ class Traversal:
     # --- the ways to ask --------------------------------------------------------
 
     async def _walks(
-        self,
-        of_path: PathArguments,
-        to: Sequence[str],
-        seeds: NodeSet,
-        arguments: dict[str, Any],
+        self, of_path: PathArguments, to: Sequence[str], seeds: NodeSet, arguments: dict[str, Any]
     ) -> Answer:
         """Answer a call with a path by its walks, or without them if not even one node's fit."""
         names = self._columns.type_names

@@ -197,8 +197,7 @@ def _range(p: Parameter) -> str:
 
 def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
     return bad_value(
-        f"{p.name} must be {right}, not {excerpt(value)}. {p.description}{advice}",
-        p.name,
+        f"{p.name} must be {right}, not {excerpt(value)}. {p.description}{advice}", p.name
     )
 
 

@@ -295,13 +295,7 @@ def _summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
 
 
 def _least(
-    values: LongArray,
-    at: IntArray,
-    wanted: IntArray,
-    same: LongArray,
-    *,
-    count: int,
-    nothing: int,
+    values: LongArray, at: IntArray, wanted: IntArray, same: LongArray, *, count: int, nothing: int
 ) -> LongArray:
     """For each wanted place, the least value there without that of the same edge."""
     call.check()

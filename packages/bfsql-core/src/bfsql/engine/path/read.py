@@ -248,11 +248,7 @@ class PathReader:
 
     def _unfinished(self, layer: Layer, frontier: IntArray, met: BoundMet | None) -> StepUnfinished:
         return StepUnfinished(
-            layer.step + 1,
-            self._path.steps[layer.step].text,
-            len(frontier),
-            call.seconds(),
-            met,
+            layer.step + 1, self._path.steps[layer.step].text, len(frontier), call.seconds(), met
         )
 
     async def _fresh(self, layer: Layer, frontier: IntArray, *, backwards: bool) -> Arcs:
