@@ -87,6 +87,8 @@ class UnknownType(ToolError):
         name: The name, which an entity may have.
     """
 
+    argument: str
+
     def __init__(self, sentence: str, argument: str, name: str) -> None:
         super().__init__(sentence, kind="bad_value", argument=argument)
         self.name = name

@@ -199,7 +199,7 @@ class NameResolver:
         """The same error; that of an unknown type also names entities with a similar name."""
         if isinstance(error, UnknownType) and (near := await _near(self.db, error.name)):
             sentence = f"{error} Entities of a similar name: {near}."
-            return ToolError(sentence, kind=error.kind, argument=error.argument)
+            return UnknownType(sentence, error.argument, error.name)
         return error
 
     async def _ambiguous(self, names: Sequence[UnresolvedName]) -> list[str]:
