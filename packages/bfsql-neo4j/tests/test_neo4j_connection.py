@@ -200,6 +200,8 @@ async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_n
         try:
             assert processes
             assert not any(map(is_alive, processes))
+            with pytest.raises(StoreUnavailable, match="does not answer"):
+                await backend.ping()
             with pytest.raises(ToolError) as gone:
                 await asked
             assert gone.value.kind == "store"
