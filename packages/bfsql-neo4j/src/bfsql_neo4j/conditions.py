@@ -83,6 +83,7 @@ class _Condition:
         self.binding = ""
         self.filter, self.verdict = "", "null"
         self.parameters: dict[str, Any] = {}
+        self._characters: list[str] = []
         key = condition.key
         is_stored = can_name(key) and not key.endswith(SUFFIX) and key != DOCUMENTS
         if not (is_stored and schema.dialect.procedures and all(map(is_text, condition.values))):
@@ -235,7 +236,10 @@ class _Condition:
         return f"CASE {' '.join(arms)} ELSE {text} < '!' END"
 
     def _character(self, character: str) -> str:
-        return self._parameter(f"character{ord(character)}", character)
+        """A parameter named by its place, since the server plans each text once."""
+        if character not in self._characters:
+            self._characters.append(character)
+        return self._parameter(f"character{self._characters.index(character)}", character)
 
     def _parameter(self, place: int | str, value: Any) -> str:
         name = f"{self._prefix}{place}"

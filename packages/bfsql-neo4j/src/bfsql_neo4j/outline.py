@@ -8,9 +8,9 @@ those of the sample, which is the whole graph if it is small.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, chunks
 from bfsql.models import Outline, Triple
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
 from bfsql_neo4j import schema_queries
@@ -41,11 +41,11 @@ async def outlined(
     nodes = await counted_in_time(_node_counts(reader, schema), seconds)
     relations = await counted_in_time(_edge_counts(reader, schema), seconds)
     # All relationships, unless there are too many.
-    shares = {
-        name: max(_FEW_OF_A_TYPE, MOST_EDGES * n // max(total, MOST_EDGES))
+    shares = [
+        (name, max(_FEW_OF_A_TYPE, MOST_EDGES * n // max(total, MOST_EDGES)))
         for name, n in numbers.items()
-    }
-    edges = await _edges(reader, schema, shares.items())
+    ]
+    edges = await _edges(reader, schema, shares)
     sampled = len(ids) > MOST_NODES or total > MOST_EDGES
     return await outline_by_batches(
         db, ids, edges, sampled=sampled, node_counts=nodes, edge_counts=relations
@@ -53,14 +53,15 @@ async def outlined(
 
 
 async def _edges(
-    reader: Reader, schema: GraphSchema, shares: Iterable[tuple[str, int]]
+    reader: Reader, schema: GraphSchema, shares: Sequence[tuple[str, int]]
 ) -> list[Triple]:
     """Edges of each relationship type, up to a number."""
     edges: list[Triple] = []
-    for name, most in shares:
-        text, parameters = schema_queries.some_edges(schema, name, most)
-        predicate = schema.predicates[name]
-        edges += [(s, predicate, o) for s, o in await reader.one(text, **parameters)]
+    for some in chunks(shares, 100):
+        text, parameters = schema_queries.some_edges(schema, some)
+        predicates = [schema.predicates[name] for name, _ in some]
+        found = await reader.one(text, **parameters)
+        edges += [(s, predicates[place], o) for place, s, o in found]
     return edges
 
 

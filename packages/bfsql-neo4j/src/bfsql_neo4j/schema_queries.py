@@ -80,12 +80,20 @@ def some_nodes(schema: GraphSchema, most: int) -> Statement:
     return text, dict(schema.parameters)
 
 
-def some_edges(schema: GraphSchema, name: str, most: int) -> Statement:
-    """Subject and object of the first `most` relationships of a type."""
+def some_edges(schema: GraphSchema, shares: Sequence[tuple[str, int]]) -> Statement:
+    """Position, subject and object of the first relationships of types; `shares` has their number.
+
+    The server plans one statement in a fraction of the time of one for each type.
+    """
+    scope = "()" if schema.dialect.scoped else ""
+    branches = [
+        f"MATCH (a)-[r:{quoted(name)}]->(b) WHERE {is_node(schema, 'a')} AND "
+        f"{is_node(schema, 'b')} WITH a, b LIMIT {most} RETURN {place} AS place, a, b"
+        for place, (name, most) in enumerate(shares)
+    ]
     text = (
-        f"MATCH (a)-[r:{quoted(name)}]->(b) "
-        f"WHERE {is_node(schema, 'a')} AND {is_node(schema, 'b')} WITH a, b LIMIT {most} "
-        f"RETURN collect([{id_of(schema, 'a')}, {id_of(schema, 'b')}])"
+        f"CALL {scope} {{ {' UNION ALL '.join(branches)} }} "
+        f"RETURN collect([place, {id_of(schema, 'a')}, {id_of(schema, 'b')}])"
     )
     return text, dict(schema.parameters)
 
