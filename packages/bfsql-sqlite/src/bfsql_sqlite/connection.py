@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -269,15 +269,14 @@ class Pool:
                 raise
 
     async def stream(
-        self, works: Iterable[Callable[[sqlite3.Connection], Result]]
+        self, works: Iterator[Callable[[sqlite3.Connection], Result]], *, small: bool = False
     ) -> AsyncGenerator[Result]:
         """The results of large pieces of work; each begins before the previous result is used.
 
-        Raises:
-            TimeoutError: As `run`.
-            StoreUnavailable: As `run`.
-            StoreError: As `run`.
+        With `small`, work that takes less than a millisecond, on the event loop. Raises as `run`.
         """
+        for work in works if small else ():
+            yield self.at_once(work)
         begun = (call.start_optional(self.run(work, PIECE)) for work in works)
         ahead = next(begun, None)
         try:

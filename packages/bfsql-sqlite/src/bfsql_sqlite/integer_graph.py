@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +15,7 @@ from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedN
 from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
-from bfsql_sqlite.connection import Pool, Result
+from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
 from bfsql_sqlite.properties import (
     Properties,
@@ -129,7 +121,7 @@ class SqliteIntegerGraph(IntegerGraph):
         if isinstance(reads, Ring):
             yield reads
             return
-        async with aclosing(self._pool.stream(reads)) as rings:
+        async with aclosing(self._pool.stream(iter(reads))) as rings:
             async for ring in rings:
                 yield ring
 
@@ -153,7 +145,7 @@ class SqliteIntegerGraph(IntegerGraph):
             partial(select, tests, types, wanted, range(first, min(first + ROWS, rows)))
             for first in range(0, rows, ROWS)
         )
-        async with aclosing(self._in_rows(works, rows)) as parts:
+        async with aclosing(self._pool.stream(works, small=rows == 1)) as parts:
             async for handles, unread in parts:
                 met = [
                     await self._pool.run(partial(judge, conditions, part), len(part))
@@ -182,27 +174,15 @@ class SqliteIntegerGraph(IntegerGraph):
             return Test(condition, column, np.empty(0, bool), properties.are_all)
         if condition.operator != "~":
             work = partial(met_codes, column, condition)
-            is_short = column.rows <= 1
-            met = self._pool.at_once(work) if is_short else await self._pool.run(work, column.size)
-            return Test(condition, column, met)
+            size = column.size if column.rows > 1 else 0
+            return Test(condition, column, await self._pool.read(work, size))
         works = (
             partial(containing, column, first, min(first + ROWS, column.rows), condition.literals)
             for first in range(0, column.rows, ROWS)
         )
-        async with aclosing(self._in_rows(works, column.rows)) as parts:
+        async with aclosing(self._pool.stream(works, small=column.rows == 1)) as parts:
             met = [np.zeros(FIRST, bool), *[part async for part in parts]]
         return Test(condition, column, np.concatenate(met))
-
-    async def _in_rows(
-        self, works: Iterator[Callable[[sqlite3.Connection], Result]], rows: int
-    ) -> AsyncGenerator[Result]:
-        """The results of work on some rows; on one row it takes at most half a millisecond."""
-        if rows == 1:
-            yield self._pool.at_once(next(works))
-            return
-        async with aclosing(self._pool.stream(works)) as parts:
-            async for part in parts:
-                yield part
 
 
 # --- what runs in a thread -------------------------------------------------------
