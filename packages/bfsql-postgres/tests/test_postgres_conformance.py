@@ -12,6 +12,7 @@ from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.pgbouncer import PgBouncer
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, WatchedSuite, trying
+from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
 
@@ -30,7 +31,7 @@ def watched(backend: PostgresBackend) -> list[str]:
     return texts
 
 
-class OnPostgres(WatchedSuite):
+class OnPostgres(LoadedTogether, WatchedSuite):
     # An index entry of Postgres holds at most 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
     examples = 8  # each needs a load
