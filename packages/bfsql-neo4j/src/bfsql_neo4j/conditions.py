@@ -83,7 +83,7 @@ class _Condition:
         self.binding = ""
         self.filter, self.verdict = "", "null"
         self.parameters: dict[str, Any] = {}
-        self._characters: list[str] = []
+        self._characters: dict[str, int] = {}
         key = condition.key
         is_stored = can_name(key) and not key.endswith(SUFFIX) and key != DOCUMENTS
         if not (is_stored and schema.dialect.procedures and all(map(is_text, condition.values))):
@@ -237,9 +237,8 @@ class _Condition:
 
     def _character(self, character: str) -> str:
         """A parameter named by its place, since the server plans each text once."""
-        if character not in self._characters:
-            self._characters.append(character)
-        return self._parameter(f"character{self._characters.index(character)}", character)
+        place = self._characters.setdefault(character, len(self._characters))
+        return self._parameter(f"character{place}", character)
 
     def _parameter(self, place: int | str, value: Any) -> str:
         name = f"{self._prefix}{place}"

@@ -60,8 +60,7 @@ async def _edges(
     for some in chunks(shares, 100):
         text, parameters = schema_queries.some_edges(schema, some)
         predicates = [schema.predicates[name] for name, _ in some]
-        found = await reader.one(text, **parameters)
-        edges += [(s, predicates[place], o) for place, s, o in found]
+        edges += [(s, predicates[at], o) for at, s, o in await reader.one(text, **parameters)]
     return edges
 
 
