@@ -52,13 +52,13 @@ async def report_answers(path: Path, nodes: int, turns: int) -> None:
     async with bfsql.open_graph("sqlite", path=path) as graph:
         await copy_graph(graph.db, [HUB, *map(name_of, range(nodes))], floor)
     print(
-        "\ncold answers, cache on, processor time  by hand      ours   ratio (goal: topology 1.5)",
+        "\ncold answers, cache on, processor time  by hand      ours   ratio (goal: topology 1.5)"
     )
     for question in questions(nodes):
         pair = await _against_floor(path, floor, question, turns)
         print(
             f"{pair.what:36}{pair.floor * 1000:8.1f} ms{pair.ours * 1000:8.1f} ms"
-            f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)",
+            f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)"
         )
     await _report_search(path, nodes)
 

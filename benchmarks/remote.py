@@ -55,11 +55,7 @@ def questions(nodes: int) -> list[Question]:
 
 
 async def report_answers(
-    backend: GraphDbInterface,
-    floor: ByHand,
-    questions: Sequence[Question],
-    turns: int,
-    goal: str,
+    backend: GraphDbInterface, floor: ByHand, questions: Sequence[Question], turns: int, goal: str
 ) -> None:
     """Print a line for each question.
 

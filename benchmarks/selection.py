@@ -20,12 +20,7 @@ from bfsql_sqlite.property_spill import PropertySpill
 
 NODES = 1_000_000
 
-_BY_HAND = {
-    "=": "{0} = ?",
-    ">=": "{0} >= ?",
-    "<": "{0} < ?",
-    "~": "instr({0}, ?) > 0",
-}
+_BY_HAND = {"=": "{0} = ?", ">=": "{0} >= ?", "<": "{0} < ?", "~": "instr({0}, ?) > 0"}
 _CONDITIONS = (
     PropertyCondition("status", "=", ("closed",)),
     PropertyCondition("year", "=", ("2004",)),

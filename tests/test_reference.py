@@ -51,11 +51,7 @@ def bare(cell: str) -> str:
 
 
 def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
-    assert headings(page("reference/tools.md"), "##") == [
-        *PARAMETERS,
-        "Notes",
-        "Answers in lines",
-    ]
+    assert headings(page("reference/tools.md"), "##") == [*PARAMETERS, "Notes", "Answers in lines"]
 
 
 async def test_the_calls_about_a_graph_are_those_of_such_a_graph() -> None:

@@ -80,8 +80,7 @@ def test_the_readme_has_the_figures_of_hostile_clients() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "store"),
-    sorted({(one["tools"], one["store"]) for one in saved("questions")}),
+    ("tools", "store"), sorted({(one["tools"], one["store"]) for one in saved("questions")})
 )
 def test_the_page_has_the_sums_of_the_suite(tools: str, store: str) -> None:
     found = sums(store, tools)

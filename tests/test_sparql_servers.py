@@ -80,9 +80,7 @@ def test_a_wrong_query_is_refused_in_its_own_words(empty: SparqlServer) -> None:
         empty.select("SELECT nothing")
 
 
-def test_it_starts_again_on_the_same_port_and_leaves_no_process_behind(
-    empty: SparqlServer,
-) -> None:
+def test_it_starts_again_on_the_same_port_and_leaves_no_process_behind(empty: SparqlServer) -> None:
     before, address = empty.process.family(), empty.query_url
     assert before
     empty.restart()

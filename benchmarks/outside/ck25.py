@@ -156,11 +156,7 @@ PLANS: dict[int, HandPlan] = {
     3: HandPlan({"seeds": ["Heinrich Hoch"], "path": ["-pv:hasManager->"], "show": "ends"}),
     5: HandPlan({"seeds": ["Transistor"], "path": ["<-pv:areaOfExpertise-"], "show": "ends"}),
     7: HandPlan(
-        {
-            "seeds": ["Data Services"],
-            "path": ["<-pv:memberOf-", "-pv:hasManager->"],
-            "show": "ends",
-        }
+        {"seeds": ["Data Services"], "path": ["<-pv:memberOf-", "-pv:hasManager->"], "show": "ends"}
     ),
     9: HandPlan(
         {"seeds": ["pv:Hardware[-pv:hasCategory-> Sensor][-pv:hasCategory-> Switch]"], "limit": 0},

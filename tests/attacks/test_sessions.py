@@ -69,10 +69,7 @@ def error_of(answer: httpx2.Response) -> tuple[int, Any, int]:
 async def test_many_sessions_shut_nobody_out(films_db: Path) -> None:
     """Attack: ten thousand `initialize` requests shut out all clients of the 2025 protocol."""
     with serving("--path", str(films_db), "--max-sessions", "20") as server:
-        async with (
-            Client(f"{server.url}/mcp", mode="legacy") as early,
-            Raw(server, ENEMY) as enemy,
-        ):
+        async with Client(f"{server.url}/mcp", mode="legacy") as early, Raw(server, ENEMY) as enemy:
             await early.call_tool("describe_schema", {})
             opened = [session for _ in range(20) for session in await many(enemy, 10)]
             assert len(set(opened)) == 200

@@ -272,10 +272,7 @@ async def test_a_replica_that_is_killed_costs_one_error_at_most(
     cluster: Cluster, replicas: list[Served], answers: Mapping[tuple[int, str], Any]
 ) -> None:
     with _serving([server.uri for server in cluster.servers]) as third:
-        async with (
-            walking([*replicas, third], answers) as walk,
-            walk.fault("a replica is killed"),
-        ):
+        async with walking([*replicas, third], answers) as walk, walk.fault("a replica is killed"):
             third.process.kill()
 
 

@@ -28,9 +28,7 @@ def films(films_db: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
-def recorded_lines(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., Awaitable[list[str]]]:
+def recorded_lines(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Awaitable[list[str]]]:
     """Makes the lines in which a server records calls, without what differs between runs."""
 
     async def lines(

@@ -99,9 +99,7 @@ async def graph_db(folder: Path) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def served(
-    graph_db: Path,
-    folder: Path,
-    recorded_lines: Callable[..., Awaitable[list[str]]],
+    graph_db: Path, folder: Path, recorded_lines: Callable[..., Awaitable[list[str]]]
 ) -> AsyncIterator[Served]:
     """`bfsql explore` over this graph, with a truncated recorded file."""
     recorded = folder / "calls.jsonl"

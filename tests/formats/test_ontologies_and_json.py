@@ -48,10 +48,7 @@ MEMORY: list[dict[str, Any]] = [
     {"type": "relation", "from": "Ann", "to": "Acme", "relationType": "works_at"},
     {"type": "relation", "from": "Bob", "to": "Acme", "relationType": "works_at"},
 ]
-OF_MEMORY = {
-    ("Acme", "works_at", "in"): {"Ann", "Bob"},
-    ("Ann", "works_at", "out"): {"Acme"},
-}
+OF_MEMORY = {("Acme", "works_at", "in"): {"Ann", "Bob"}, ("Ann", "works_at", "out"): {"Acme"}}
 APOC = [
     {"type": "node", "id": "0", "labels": ["Person"], "properties": {"name": "Tom", "born": 1956}},
     {"type": "node", "id": "1", "labels": ["Movie"], "properties": {"title": "Big"}},

@@ -19,11 +19,7 @@ import pytest
     ids=["page", "heading", "picture", "contents"],
 )
 def test_a_link_that_leads_nowhere_is_an_error_that_names_it(
-    build: Callable[..., list[str]],
-    tmp_path: Path,
-    readme: str,
-    contents: str,
-    errors: list[str],
+    build: Callable[..., list[str]], tmp_path: Path, readme: str, contents: str, errors: list[str]
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text(f"# A\n\n{readme}\n", encoding="utf-8")

@@ -46,11 +46,7 @@ async def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, site: Path,
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_pages_are_accessible(
-    browser: Browser,
-    axe: Callable[..., Awaitable[list[str]]],
-    site: Path,
-    url: str,
-    scheme: str,
+    browser: Browser, axe: Callable[..., Awaitable[list[str]]], site: Path, url: str, scheme: str
 ) -> None:
     async with visiting(browser, color_scheme=scheme, reduced_motion="reduce") as visit:
         for name in pages(site) if THOROUGH else AMONG_OTHERS:

@@ -220,8 +220,7 @@ async def test_what_is_set_besides_a_profile_wins() -> None:
 @pytest.mark.parametrize("profile", [["ngsi-ld"], {"ngsi-ld": True}])
 async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(profile) -> None:
     with pytest.raises(
-        ConfigurationError,
-        match=r"it has to be one of default, ngsi-ld, linked-data\.$",
+        ConfigurationError, match=r"it has to be one of default, ngsi-ld, linked-data\.$"
     ):
         await JsonLdBackend.create("https://x.test", profile=profile)
 

@@ -17,12 +17,7 @@ from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
 
-KEPT = EVERYTHING - {
-    Kind.BINARY,
-    Kind.DANGLING_EDGES,
-    Kind.LONG_IDS,
-    Kind.NUL_CHARACTERS,
-}
+KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES, Kind.LONG_IDS, Kind.NUL_CHARACTERS}
 
 TESTED_OTHERWISE = {
     "nodes-conditions",  # test_neo4j_nodes.py compares more conditions on more values

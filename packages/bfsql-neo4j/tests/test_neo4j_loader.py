@@ -101,12 +101,7 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
     nodes = await cypher("MATCH (n) RETURN labels(n), properties(n) ORDER BY n.entity_id")
     assert nodes[0] == [
         ["Small Molecule"],
-        {
-            "entity_id": "a",
-            "name": "one",
-            "synonyms": ["eins", "uno"],
-            "other_types": ["Drug"],
-        },
+        {"entity_id": "a", "name": "one", "synonyms": ["eins", "uno"], "other_types": ["Drug"]},
     ]
     assert nodes[1] == [
         ["owl:Thing"],

@@ -243,11 +243,7 @@ class TestOtherDialects:
 
     @pytest.mark.parametrize("agent", ["Neo4j/5.20.0", "Memgraph"])
     async def test_other_dialects_give_the_same_nodes(
-        self,
-        settings: Neo4jSettings,
-        open_graph: Any,
-        agent: str,
-        monkeypatch: pytest.MonkeyPatch,
+        self, settings: Neo4jSettings, open_graph: Any, agent: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         dialect = Dialect.of(agent)
         monkeypatch.setattr(Dialect, "of", lambda agent: dialect)

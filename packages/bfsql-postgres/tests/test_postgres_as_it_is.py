@@ -121,10 +121,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": ["Order[orderDate>=1997-06-01]"], "facets": ["shipCity"]}),
     ("bfs_query", {"seeds": ["Employee[title!=Sales Manager]"], "along": ["-reportsTo-"]}),
     ("bfs_query", {"seeds": ["Customer:3"], "to": ["Region:1"], "max_hops": 5}),
-    (
-        "bfs_query",
-        {"seeds": ["Order:*"], "path": ["-OrderDetail-> Product"], "max_tokens": 900},
-    ),
+    ("bfs_query", {"seeds": ["Order:*"], "path": ["-OrderDetail-> Product"], "max_tokens": 900}),
     ("describe_entity", {"id": "Order:7"}),
     ("intersect_subgraphs", {"seeds": ["Order:1", "Order:2"], "k": 2}),
     ("search_entities", {"query": "Supplier House 3"}),

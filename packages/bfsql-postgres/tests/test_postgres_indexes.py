@@ -85,9 +85,7 @@ async def test_an_older_server_without_vectors_is_indexed_too(old_database) -> N
     async with old_database.schema() as schema:
         settings = PostgresSettings(dsn=old_database.owner_url, schema_=schema)
         await old_database.run(
-            f"SET ROLE {old_database.owner}",
-            f"SET search_path = {schema}",
-            BARE.format("float8[]"),
+            f"SET ROLE {old_database.owner}", f"SET search_path = {schema}", BARE.format("float8[]")
         )
         assert len(await prepare(settings, apply=True)) == 12
         assert await prepare(settings, apply=False) == []

@@ -75,10 +75,7 @@ async def backend(
 
 
 async def test_a_description_finds_what_it_describes(
-    backend: PostgresBackend,
-    medlit_vectors: Vectors,
-    types: dict[str, str],
-    minilm: Any,
+    backend: PostgresBackend, medlit_vectors: Vectors, types: dict[str, str], minilm: Any
 ) -> None:
     # No name contains these words, so all results are found by meaning.
     asked = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))

@@ -80,9 +80,7 @@ async def counted(
         await database.run(f"ALTER ROLE {database.reader} RESET log_statement")
 
 
-async def test_opening_a_graph_is_a_statement_or_two(
-    counted: tuple[PostgresBackend, Log],
-) -> None:
+async def test_opening_a_graph_is_a_statement_or_two(counted: tuple[PostgresBackend, Log]) -> None:
     _, log = counted
     assert 1 <= len(log.statements()) <= 2
 

@@ -51,9 +51,7 @@ async def test_who_may_write_is_reported_with_the_right(
 
 @pytest.mark.parametrize("pooled", [False, True])
 async def test_a_connection_has_the_id_of_the_call_for_its_name(
-    database: Database,
-    pooled: bool,
-    caplog: pytest.LogCaptureFixture,
+    database: Database, pooled: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="bfsql")
     pool = await Pool.open(PostgresSettings(dsn=database.reader_url, transaction_pooling=pooled))

@@ -51,11 +51,7 @@ CREATE INDEX ON {edges} (subject); CREATE INDEX ON {edges} (object, subject);
 @both_ways
 @pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
 async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
-    owner: asyncpg.Connection,
-    opened: Open,
-    key: str,
-    via: str,
-    pooled: bool,
+    owner: asyncpg.Connection, opened: Open, key: str, via: str, pooled: bool
 ) -> None:
     await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
     graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate", pooled=pooled)

@@ -67,9 +67,7 @@ async def agree(store: Any, records: list[GraphRecord]) -> None:
 
 class TestAgreement:
     @pytest.fixture(
-        autouse=True,
-        scope="class",
-        params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"],
+        autouse=True, scope="class", params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"]
     )
     @classmethod
     def _store(cls, request: pytest.FixtureRequest, place: Callable[..., Any]) -> None:

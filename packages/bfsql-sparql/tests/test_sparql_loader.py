@@ -13,12 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bfsql.cli import bfsql
-from bfsql.errors import (
-    ConfigurationError,
-    LoadRefused,
-    StoreError,
-    StoreUnavailable,
-)
+from bfsql.errors import ConfigurationError, LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading import load as load_files
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
@@ -224,9 +219,7 @@ async def test_metadata_of_edges_can_be_left_out(
     assert count(server) == 4 + (server.name == "rdf4j")
 
 
-async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
-    settings: SparqlSettings,
-) -> None:
+async def test_an_edge_that_rdf_reads_as_a_type_is_refused(settings: SparqlSettings) -> None:
     report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
     assert report.refused == 1
     assert "its predicate rdf:type denotes types" in report.refusals[0].reason

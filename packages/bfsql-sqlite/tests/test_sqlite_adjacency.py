@@ -178,10 +178,7 @@ def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
 def test_edges_are_found_by_what_they_join(
     triples: frozenset[Triple], asked: frozenset[Triple], small: int
 ) -> None:
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        closing(written(triples)) as graph,
-    ):
+    with pytest.MonkeyPatch.context() as patch, closing(written(triples)) as graph:
         patch.setattr(adjacency, "SMALL", small)
         edges = Adjacency.of(graph)
         expected = {one: e for e, one in enumerate(sorted(triples)) if one in asked}

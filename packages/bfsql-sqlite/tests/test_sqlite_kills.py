@@ -27,11 +27,7 @@ NODES = 1_500
 TABLE = 5_000
 """Nodes in a table; there are nine times as many edges."""
 OLD: list[GraphRecord] = [NodeRecord(f"old {i}", "thing") for i in range(10)]
-WHOLE = {
-    LoadMode.NEW: (0, NODES),
-    LoadMode.REPLACE: (10, NODES),
-    LoadMode.APPEND: (10, NODES + 10),
-}
+WHOLE = {LoadMode.NEW: (0, NODES), LoadMode.REPLACE: (10, NODES), LoadMode.APPEND: (10, NODES + 10)}
 """Possible numbers of nodes after a load in each mode was killed."""
 
 

@@ -175,10 +175,7 @@ asyncio.run(main())
 """
     command = [sys.executable, "-c", reader, str(file)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with (
-        subprocess.Popen(command, **pipes) as one,
-        subprocess.Popen(command, **pipes) as other,
-    ):
+    with subprocess.Popen(command, **pipes) as one, subprocess.Popen(command, **pipes) as other:
         for process in (one, other):
             assert process.stdout.readline() == "open\n"
 

@@ -62,12 +62,7 @@ async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened) -> No
 @pytest.mark.parametrize("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
 async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened, unknown) -> None:
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "a")])
-    for ask in (
-        backend.get_node,
-        backend.edges_from,
-        backend.edges_to,
-        backend.metadata_for_node,
-    ):
+    for ask in (backend.get_node, backend.edges_from, backend.edges_to, backend.metadata_for_node):
         with pytest.raises(KeyError):
             await ask(unknown)
     for edge in (Edge(unknown, "KNOWS", "a"), Edge("a", unknown, "a"), Edge("a", "KNOWS", unknown)):
@@ -79,9 +74,7 @@ async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened,
     assert await backend.provenance_for_node(unknown, 5) == {"total": 0, "items": []}
 
 
-async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(
-    opened,
-) -> None:
+async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(opened) -> None:
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "ghost")])
     assert await backend.edges_batch(["a"]) == [("a", "KNOWS", "ghost")]
     assert await backend.edges_batch(["ghost"]) == []

@@ -191,11 +191,7 @@ HONEST: dict[str, tuple[str, bytes, str]] = {
         rdf_xml(f"x<!-- {BOMB_TEXT} -->", f"<!-- {BOMB_TEXT} -->"),
         "x",
     ),
-    "a DOCTYPE in a literal": (
-        "a.ttl",
-        statement(f'"""{BOMB_TEXT}"""'),
-        BOMB_TEXT,
-    ),
+    "a DOCTYPE in a literal": ("a.ttl", statement(f'"""{BOMB_TEXT}"""'), BOMB_TEXT),
     "arrows in literals and comments": (
         "a.ttl",
         statement(f"'{'<<' * 5_000}' # {'<<' * 5_000} \" ''' \n"),

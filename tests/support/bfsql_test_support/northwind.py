@@ -140,9 +140,7 @@ def northwind(orders: int = 40) -> dict[str, Table]:
         "Shipper": Table(
             ("shipperID",),
             rows(
-                3,
-                "shipperID",
-                companyName=["Speedy Express", "United Package", "Federal Shipping"],
+                3, "shipperID", companyName=["Speedy Express", "United Package", "Federal Shipping"]
             ),
         ),
         "Order": Table(

@@ -131,9 +131,7 @@ class RedisBackend(BatchGraphDb):
         return await self._metadata("metadata", {i: text(i) for i in ids})
 
     async def metadata_for_edges_batch(
-        self,
-        edges: Collection[Triple],
-        keys: Collection[str] | None = None,
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by edge."""
         return await self._metadata("edges", {edge: member(edge) for edge in edges})

@@ -205,9 +205,7 @@ def test_index_shows_and_applies(run: Run) -> None:
     assert (wrong.exit_code, wrong.stderr.count("\n")) == (2, 1)
 
 
-def test_a_port_in_use_is_one_sentence(
-    process: Process,
-) -> None:
+def test_a_port_in_use_is_one_sentence(process: Process) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = process("serve", "--transport", "http", "--port", port)
@@ -231,9 +229,7 @@ def test_a_server_in_a_terminal_tells_how_to_configure_a_client(folder: Path) ->
 
 
 @pytest.mark.slow
-def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(
-    process: Process,
-) -> None:
+def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(process: Process) -> None:
     for command in (["serve"], ["describe-schema"]):
         done = process(*command, "--path", "nowhere.json")
         assert (done.returncode, done.stdout) == (2, "")

@@ -74,10 +74,7 @@ def test_the_file_counts_before_the_configuration(run: Run, folder: Path) -> Non
         (("nothing.nt.csv",), "There is no file nothing.nt.csv. Check the path."),
         (("nodes.csv",), "Load it first: bfsql load nodes.csv --path graph.db"),
         (("toy.json", "nodes.csv"), "unexpected extra argument (nodes.csv)"),
-        (
-            ("toy.json", "--backend", "frozen"),
-            "The backend frozen cannot serve toy.json directly",
-        ),
+        (("toy.json", "--backend", "frozen"), "The backend frozen cannot serve toy.json directly"),
     ],
 )
 def test_a_file_that_cannot_be_served(run: Run, arguments: tuple[str, ...], sentence: str) -> None:

@@ -16,15 +16,7 @@ from bfsql.engine import numbered
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import (
-    EdgeDirection,
-    EdgeRecord,
-    GraphRecord,
-    Metadata,
-    Node,
-    NodeRecord,
-    Triple,
-)
+from bfsql.models import EdgeDirection, EdgeRecord, GraphRecord, Metadata, Node, NodeRecord, Triple
 from bfsql.models.parts import TypedTriple
 
 RECORDS = [

@@ -107,10 +107,7 @@ async def test_a_relation_counts_the_different_nodes_at_its_end(graph, steps, nu
     ends = {i: {node_at(*w, len(steps)) for w in walker.walks([i], steps)} for i in walker.types}
     wanted = {i for i, reached in ends.items() if NUMBERS[comparison](len(reached), number)}
     relation = " ".join(step.text for step in steps) + f" {comparison} {number}"
-    for call in (
-        {"seeds": [f"*[{relation}]"]},
-        {"seeds": ["*:*"], "where": [relation]},
-    ):
+    for call in ({"seeds": [f"*[{relation}]"]}, {"seeds": ["*:*"], "where": [relation]}):
         answer = await same(graph.records, **call, limit=100)
         assert {node["id"] for node in answer["nodes"]} == wanted
 

@@ -6,14 +6,7 @@ import socket
 import pytest
 
 from bfsql.errors import StoreUnavailable
-from bfsql.http import (
-    PrivateAddress,
-    hide_login,
-    is_listed,
-    is_unencrypted,
-    same_server,
-    server_of,
-)
+from bfsql.http import PrivateAddress, hide_login, is_listed, is_unencrypted, same_server, server_of
 from bfsql.http.addresses import ascii_host, origin, public_address
 
 

@@ -29,13 +29,7 @@ async def all_six(client: Client) -> None:
     schema = await answer(client, "describe_schema")
     assert (schema["entity_types"], schema["predicates"]) == (["Drink", "Ingredient"], ["made_of"])
     [tea] = await answer(client, "search_entities", query="tea", node_types=["Drink"])
-    assert tea == {
-        "id": "tea",
-        "entity_type": "Drink",
-        "name": "Tea",
-        "match": "id",
-        "score": None,
-    }
+    assert tea == {"id": "tea", "entity_type": "Drink", "name": "Tea", "match": "id", "score": None}
     assert await answer(client, "search_entities", query="tea", node_types=["Ingredient"]) == []
     walked = await answer(client, "bfs_query", seeds=["tea"], max_hops=2)
     assert [node["id"] for node in walked["nodes"]] == ["tea", "water", "coffee"]

@@ -11,13 +11,7 @@ from pydantic import SecretStr
 from bfsql.errors import ConfigurationError
 from bfsql.serving.access import AllowedNames, allowed_names
 from bfsql.serving.address import check_exposure
-from bfsql.serving.tokens import (
-    KnownTokens,
-    new_token,
-    read_tokens,
-    token_line,
-    verifier_of,
-)
+from bfsql.serving.tokens import KnownTokens, new_token, read_tokens, token_line, verifier_of
 from bfsql.settings import ServeSettings
 
 

@@ -126,9 +126,7 @@ async def test_an_unexpected_fault_shows_an_id_and_no_internals() -> None:
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_same_call_gives_the_same_bytes_on_every_transport(
-    era: str,
-    stdio: Callable[..., StdioServerParameters],
-    over_http: Callable[..., Any],
+    era: str, stdio: Callable[..., StdioServerParameters], over_http: Callable[..., Any]
 ) -> None:
     async with Client(stdio(), mode=era) as client:
         on_stdio = [texts(await client.call_tool(*call)) for call in CALLS]

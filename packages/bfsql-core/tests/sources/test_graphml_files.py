@@ -111,7 +111,7 @@ def test_a_graph_of_lightrag_has_evidence(sort_out):
     assert account.notes[0] == "read as a graph from LightRAG"
     assert ("entity_id", "name") in {(c.name, c.meaning) for c in account.columns}
     assert [c.name for c in account.columns if c.meaning == "evidence"] == [
-        *("description", "source_id", "file_path"),
+        *("description", "source_id", "file_path")
     ]
 
 

@@ -117,7 +117,7 @@ def test_a_column_of_predicates_that_was_added_counts(output, sort_out):
     pq.write_table(table.append_column("how", predicates), output / "relationships.parquet")
     found = sort_out(open_source(output, SourceOptions(predicate_column="how")))
     assert [predicate for _, predicate, _ in found.triples] == [
-        *("PROGRAMMED", "DESIGNED", "related_to"),
+        *("PROGRAMMED", "DESIGNED", "related_to")
     ]
     assert found.evidence[-1].predicate == "related_to"
 

@@ -28,10 +28,7 @@ NODES = [
     NodeRecord("f1", "film", {"name": "Big", "year": 1988, "good": True}),
     NodeRecord("p1", "person", {"name": "Tom", "score": 1.5}),
 ]
-EDGES = [
-    EdgeRecord("p1", "acted_in", "f1", {"role": "Josh"}),
-    EdgeRecord("p1", "liked", "f1", {}),
-]
+EDGES = [EdgeRecord("p1", "acted_in", "f1", {"role": "Josh"}), EdgeRecord("p1", "liked", "f1", {})]
 
 
 @pytest.mark.parametrize("edges", ["links", "edges"])
@@ -111,10 +108,7 @@ D3 = {
     "nodes": [{"name": "Myriel", "group": 1}, {"name": "Napoleon", "group": 1}],
     "links": [{"source": 1, "target": 0, "value": 8}],
 }
-NAMED = {
-    "nodes": [{"badge": "a", "name": "Ann"}],
-    "links": [{"who": "a", "whom": "a"}],
-}
+NAMED = {"nodes": [{"badge": "a", "name": "Ann"}], "links": [{"who": "a", "whom": "a"}]}
 
 
 def test_what_other_programs_write_with_other_names_of_ids(read):
@@ -183,7 +177,7 @@ def test_a_list_of_objects_is_a_table(read, account_of):
     account = account_of("n.json", json.dumps(nodes))
     assert account.notes == ["read as a list of objects, the rows of a table"]
     assert {(c.name, c.meaning, c.example) for c in account.columns} >= {
-        *(("id", "id", "1"), ("type", "type", "film"), ("cast", "metadata", "x")),
+        *(("id", "id", "1"), ("type", "type", "film"), ("cast", "metadata", "x"))
     }
     with pytest.raises(SourceError, match="no column is recognized as ids"):
         read("x.json", '[{"who": 1}]')

@@ -106,10 +106,7 @@ def test_bad_rows_are_refused_with_their_line(read):
     text = b'id,name\n1,"two\nlines"\n,nobody\n2,b,c\n\n3,\xff\n4,d\n'
     found = read("n.csv", text, encoding="utf-8")
     assert [node.id for node in found.nodes] == ["1", "4"]
-    assert found.reasons[:2] == [
-        (4, "id is missing"),
-        (5, "has 3 cells, but the table 2 columns"),
-    ]
+    assert found.reasons[:2] == [(4, "id is missing"), (5, "has 3 cells, but the table 2 columns")]
     line, reason = found.reasons[2]
     assert line == 7
     assert reason.startswith("is not UTF-8 text. In other encodings, the line is: cp1252 '3ÿ'")

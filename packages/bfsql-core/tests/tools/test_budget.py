@@ -151,11 +151,7 @@ async def test_a_larger_budget_never_shows_less(case, hops, max_tokens, more):
     graph, seeds = case
 
     def shown(document):
-        return [
-            len(document["nodes"]),
-            len(full(document["nodes"])),
-            len(full(document["edges"])),
-        ]
+        return [len(document["nodes"]), len(full(document["nodes"])), len(full(document["edges"]))]
 
     async with open_graph(MemoryBackend(graph.records), limits=Limits(estimator=len)) as opened:
         arguments = {"seeds": seeds, "max_hops": hops}

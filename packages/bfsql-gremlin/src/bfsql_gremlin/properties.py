@@ -118,9 +118,7 @@ def _power_of_4(number: int) -> int:
     return 1 << (number.bit_length() + 1) // 2 * 2
 
 
-def _by_start(
-    edges: Collection[OwnEdge],
-) -> dict[EdgeDirection, dict[Any, list[OwnEdge]]]:
+def _by_start(edges: Collection[OwnEdge]) -> dict[EdgeDirection, dict[Any, list[OwnEdge]]]:
     """Edges by the subject, or by the object if they share only that; whether they leave or enter.
 
     Where all edges of many nodes are wanted, each is read once in this way.

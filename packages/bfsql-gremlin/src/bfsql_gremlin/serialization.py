@@ -13,11 +13,7 @@ from typing import Any
 
 from gremlin_python.driver.serializer import GraphBinarySerializersV1, GraphSONMessageSerializer
 from gremlin_python.process.traversal import P
-from gremlin_python.structure.io.graphbinaryV1 import (
-    DataType,
-    GraphBinaryReader,
-    GraphBinaryWriter,
-)
+from gremlin_python.structure.io.graphbinaryV1 import DataType, GraphBinaryReader, GraphBinaryWriter
 from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
 
 
@@ -34,8 +30,7 @@ def serializer(name: str) -> Any:
     if name == "graphson":
         return GraphSONMessageSerializer(writer=GraphSONWriter({TextP: _GraphSONTextP}))
     return GraphBinarySerializersV1(
-        reader=GraphBinaryReader(_READERS),
-        writer=GraphBinaryWriter({TextP: _BinaryTextP}),
+        reader=GraphBinaryReader(_READERS), writer=GraphBinaryWriter({TextP: _BinaryTextP})
     )
 
 

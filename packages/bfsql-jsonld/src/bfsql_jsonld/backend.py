@@ -27,13 +27,7 @@ from bfsql.models.records import (
 from bfsql.settings import resolve
 from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
 from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
-from bfsql_jsonld.listings import (
-    fetch_edges,
-    fetch_nodes,
-    fetch_ring,
-    in_a_url,
-    read_nodes,
-)
+from bfsql_jsonld.listings import fetch_edges, fetch_nodes, fetch_ring, in_a_url, read_nodes
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 from bfsql_jsonld.search import search

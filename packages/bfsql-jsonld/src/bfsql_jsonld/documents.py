@@ -61,10 +61,7 @@ class DocumentGraph:
 
     @classmethod
     def of(
-        cls,
-        records: Iterable[Record],
-        roots: Iterable[str],
-        ordered: Ordered | None = None,
+        cls, records: Iterable[Record], roots: Iterable[str], ordered: Ordered | None = None
     ) -> DocumentGraph:
         """Merge records, several of which may concern one thing (`protocol.md` 7).
 

@@ -135,10 +135,7 @@ async def fetch_nodes(
 
 
 async def read_nodes(
-    api: Api,
-    schema: Schema,
-    types: Sequence[str] | None,
-    conditions: Sequence[PropertyCondition],
+    api: Api, schema: Schema, types: Sequence[str] | None, conditions: Sequence[PropertyCondition]
 ) -> AsyncGenerator[list[Node]]:
     """The entities of some types that meet conditions, in pages that follow the id.
 

@@ -17,6 +17,5 @@ if TYPE_CHECKING:
 __all__ = ["Neo4jBackend", "Neo4jSettings"]
 
 __getattr__, __dir__ = lazy_names(
-    __name__,
-    {"bfsql_neo4j.backend": ("Neo4jBackend",), "bfsql_neo4j.settings": ("Neo4jSettings",)},
+    __name__, {"bfsql_neo4j.backend": ("Neo4jBackend",), "bfsql_neo4j.settings": ("Neo4jSettings",)}
 )

@@ -70,11 +70,7 @@ class _Condition:
     """A condition in Cypher, with the parts of a `NodeFilter`."""
 
     def __init__(
-        self,
-        schema: GraphSchema,
-        condition: PropertyCondition,
-        shown: Collection[str],
-        number: int,
+        self, schema: GraphSchema, condition: PropertyCondition, shown: Collection[str], number: int
     ) -> None:
         self._operator = condition.operator
         self._literals = condition.literals

@@ -149,10 +149,7 @@ def name_of(schema: GraphSchema) -> str:
 
 
 def _by_label(
-    schema: GraphSchema,
-    variable: str,
-    by_label: Mapping[str, Sequence[str]],
-    common: Sequence[str],
+    schema: GraphSchema, variable: str, by_label: Mapping[str, Sequence[str]], common: Sequence[str]
 ) -> str:
     """The first value of a node's properties: those of a label, or else those for all nodes."""
     value = _first(schema, variable, common)

@@ -239,10 +239,7 @@ async def vectors_lacking(
 
 
 async def make(
-    session: AsyncSession,
-    settings: Neo4jSettings,
-    texts: Iterable[str],
-    patience: float = 600.0,
+    session: AsyncSession, settings: Neo4jSettings, texts: Iterable[str], patience: float = 600.0
 ) -> None:
     """Run statements that create or drop indexes, and wait until every index is populated.
 

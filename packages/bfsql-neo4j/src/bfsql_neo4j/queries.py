@@ -48,10 +48,7 @@ def nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def nodes_that_meet(
-    schema: GraphSchema,
-    types: Collection[str] | None,
-    kept: NodeFilter,
-    wanted: Collection[str],
+    schema: GraphSchema, types: Collection[str] | None, kept: NodeFilter, wanted: Collection[str]
 ) -> Statement:
     """`labels, ids, properties` of the nodes of some types, `PART` nodes of equal labels a record.
 

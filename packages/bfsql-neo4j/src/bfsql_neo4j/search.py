@@ -123,11 +123,7 @@ async def _without_fulltext(
 
 
 async def _nearest(
-    reader: Reader,
-    schema: GraphSchema,
-    embedder: Embedder,
-    text: str,
-    types: Sequence[str] | None,
+    reader: Reader, schema: GraphSchema, embedder: Embedder, text: str, types: Sequence[str] | None
 ) -> list[EntityStub]:
     """The nodes whose vectors are nearest, with their scores."""
     if schema.vector is None or not text:

@@ -15,16 +15,7 @@ from bfsql.schema_statistics import counted_in_time
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.ids import joined
 from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
-from bfsql_postgres.sql import (
-    comparable,
-    literal,
-    live,
-    named,
-    present,
-    relation_name,
-    text,
-    union,
-)
+from bfsql_postgres.sql import comparable, literal, live, named, present, relation_name, text, union
 
 COUNTED = 1_000_000
 """Number of rows of a table up to which all are read, whatever the time."""

@@ -17,14 +17,7 @@ from bfsql.models import PropertyCondition
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
-from bfsql.models.records import (
-    NO_METADATA,
-    EdgeDirection,
-    EntityStub,
-    Metadata,
-    Node,
-    Triple,
-)
+from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import Pool

@@ -20,12 +20,7 @@ from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.loading.statements import MOST_COMPARED, SIMILAR_IDS
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import (
-    created_node,
-    merge_edges,
-    merge_node_records,
-    with_evidence,
-)
+from bfsql.models.merge import created_node, merge_edges, merge_node_records, with_evidence
 from bfsql.models.records import NodeRecord
 from bfsql_sqlite.duckdb_tables import BATCH, Description, EvidenceTable, LongTexts, number
 

@@ -324,11 +324,7 @@ def _beginnings(characters: npt.NDArray[np.uint8], text: bytes) -> BoolArray:
 
 
 def select(
-    tests: Sequence[Test],
-    types: npt.NDArray[Any],
-    wanted: BoolArray,
-    rows: range,
-    reader: Reader,
+    tests: Sequence[Test], types: npt.NDArray[Any], wanted: BoolArray, rows: range, reader: Reader
 ) -> tuple[IntArray, IntArray]:
     """The nodes of some types in some rows that meet conditions.
 

@@ -102,10 +102,7 @@ class BackendSuite:
         """The number of round trips so far; None if they cannot be counted."""
         return None
 
-    def store_gone(
-        self,
-        backend: Any,
-    ) -> AbstractAsyncContextManager[None] | None:
+    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None] | None:
         """A context in which the store is unreachable; None if that cannot be arranged."""
         return None
 

@@ -11,12 +11,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EntityStub, GraphRecord, Metadata, Node, Triple
 
-BATCHES = (
-    "get_nodes_batch",
-    "edges_batch",
-    "metadata_for_nodes_batch",
-    "metadata_for_edges_batch",
-)
+BATCHES = ("get_nodes_batch", "edges_batch", "metadata_for_nodes_batch", "metadata_for_edges_batch")
 
 
 class BareBackend(GraphDbInterface):

@@ -21,15 +21,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
-from bfsql.models import (
-    Edge,
-    EntityStub,
-    EvidenceRecord,
-    GraphRecord,
-    NodeRecord,
-    Omission,
-    Triple,
-)
+from bfsql.models import Edge, EntityStub, EvidenceRecord, GraphRecord, NodeRecord, Omission, Triple
 from bfsql.models.merge import fold
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_testing.conformance import Fill, Trial

@@ -165,9 +165,7 @@ class ListsTypesByNumber(PlainColumns):
     """Does not filter by type."""
 
     async def nodes(
-        self,
-        entity_types: Types = None,
-        conditions: Conditions = (),
+        self, entity_types: Types = None, conditions: Conditions = ()
     ) -> AsyncGenerator[NodeBatch]:
         async for batch in super().nodes(None, conditions):
             yield batch

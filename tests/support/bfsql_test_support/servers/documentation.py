@@ -82,8 +82,7 @@ async def on_oxigraph(server: OxigraphServer) -> AsyncIterator[Place]:
 async def on_gremlin(server: GremlinServer) -> AsyncIterator[Place]:
     """A server, which `GREMLIN_URI` names; the page replaces its graph."""
     yield Place(
-        variables={"GREMLIN_URI": server.uri},
-        address=("localhost:8182", f"{HOST}:{server.port}"),
+        variables={"GREMLIN_URI": server.uri}, address=("localhost:8182", f"{HOST}:{server.port}")
     )
 
 

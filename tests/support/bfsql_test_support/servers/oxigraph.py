@@ -34,9 +34,7 @@ class OxigraphServer(SparqlServer):
         self.port = free_port()
         options = ["--bind", f"{HOST}:{self.port}", "--timeout-s", str(time_limit)]
         self.process = ServerProcess(
-            [_program(), "serve", *options],
-            log=folder / "oxigraph.log",
-            ready=self.is_ready,
+            [_program(), "serve", *options], log=folder / "oxigraph.log", ready=self.is_ready
         )
 
 

@@ -68,7 +68,7 @@ EXPENSIVE: tuple[dict[str, Any], ...] = (
 )
 OUTAGE = re.compile(
     r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"
-    r"|store|busy|too many|try again|Try again",
+    r"|store|busy|too many|try again|Try again"
 )
 """Matches the error of a call that failed because of a failing store or a full server."""
 CUT = re.compile(

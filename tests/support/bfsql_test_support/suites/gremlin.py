@@ -70,12 +70,7 @@ def agreement(number: int, *, plain: bool = False, own_id: bool = True, **option
     return test
 
 
-KEPT = EVERYTHING - {
-    Kind.BINARY,
-    Kind.DANGLING_EDGES,
-    Kind.LONG_IDS,
-    Kind.NUL_CHARACTERS,
-}
+KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES, Kind.LONG_IDS, Kind.NUL_CHARACTERS}
 
 
 class GremlinSuite(LoadedTogether, WatchedSuite):

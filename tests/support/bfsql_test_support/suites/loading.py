@@ -17,11 +17,7 @@ from uuid import UUID
 import pytest
 
 from bfsql.loading import load as load_files
-from bfsql.models import (
-    EdgeRecord,
-    Metadata,
-    NodeRecord,
-)
+from bfsql.models import EdgeRecord, Metadata, NodeRecord
 from bfsql.plugins import BackendPlugin
 from bfsql_testing.loader_suite import Load, LoaderSuite, many
 

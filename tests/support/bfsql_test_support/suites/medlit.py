@@ -214,8 +214,7 @@ class MisspelledNames:
     """For a store that finds names similar to the query."""
 
     @pytest.mark.parametrize(
-        ("query", "best"),
-        [("desmopresin", DESMOPRESSIN), ("cushing disease", CUSHING_DISEASE)],
+        ("query", "best"), [("desmopresin", DESMOPRESSIN), ("cushing disease", CUSHING_DISEASE)]
     )
     async def test_similar_names_find_their_entities(
         self, backend: GraphDbInterface, query: str, best: str

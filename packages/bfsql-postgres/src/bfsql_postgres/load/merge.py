@@ -67,8 +67,7 @@ class GraphMerge:
     async def _finish_nodes(self) -> None:
         twice, values = self._tables.scratch("twice"), ", ".join(ENTITY.values)
         await self._create(
-            twice,
-            f"SELECT entity_id FROM {self._described} GROUP BY entity_id HAVING count(*) > 1",
+            twice, f"SELECT entity_id FROM {self._described} GROUP BY entity_id HAVING count(*) > 1"
         )
         await self._connection.execute(
             f"INSERT INTO {self._nodes} (entity_id, entity_type, {values}) "

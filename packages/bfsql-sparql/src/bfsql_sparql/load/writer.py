@@ -26,15 +26,7 @@ from bfsql.models.json_values import as_text
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import JSON, WELL_KNOWN, Literal, is_iri
 from bfsql.models.rdf_types import UNTYPED
-from bfsql_sparql.mapping import (
-    NOT_EDGES,
-    OBJECT,
-    PREDICATE,
-    REIFIES,
-    SUBJECT,
-    TYPE,
-    RdfMapping,
-)
+from bfsql_sparql.mapping import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT, TYPE, RdfMapping
 from bfsql_sparql.queries.graph import iri, literal
 
 if TYPE_CHECKING:

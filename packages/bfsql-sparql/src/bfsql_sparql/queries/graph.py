@@ -43,15 +43,7 @@ With more patterns, each of which repeats the nodes, servers refuse the query fo
 """
 
 _ESCAPES = str.maketrans(
-    {
-        "\\": "\\\\",
-        '"': '\\"',
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\b": "\\b",
-        "\f": "\\f",
-    }
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
 
 # --- values -----------------------------------------------------------------

@@ -114,12 +114,7 @@ def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) 
 
 
 def with_id(
-    parts: Iterable[str],
-    types: Sequence[str],
-    mapping: RdfMapping,
-    limit: int,
-    *,
-    only_typed: bool,
+    parts: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int, *, only_typed: bool
 ) -> str:
     """A pattern for the nodes whose IRI contains one of some texts in lower case.
 

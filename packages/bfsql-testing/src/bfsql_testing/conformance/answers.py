@@ -118,9 +118,7 @@ def _lists(records: Sequence[GraphRecord]) -> Iterator[dict[str, Any]]:
 
 
 async def _same_for_all(
-    trial: Trial,
-    tool: str,
-    arguments: Callable[[Sequence[GraphRecord]], Iterable[dict[str, Any]]],
+    trial: Trial, tool: str, arguments: Callable[[Sequence[GraphRecord]], Iterable[dict[str, Any]]]
 ) -> None:
     for name, graph in GRAPHS.items():
         records = trial.storable(graph())

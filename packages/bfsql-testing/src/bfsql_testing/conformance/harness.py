@@ -55,12 +55,7 @@ EDGES = 12
 WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "new", "test")
 """Search texts if the author specifies none."""
 
-UNKNOWN = (
-    "bfsql:no-such-entity",
-    "no such entity'; --\\\"<>{}$`",
-    "-1",
-    "x" * 300,
-)
+UNKNOWN = ("bfsql:no-such-entity", "no such entity'; --\\\"<>{}$`", "-1", "x" * 300)
 """Ids that do not exist in any store."""
 
 SHOWN = 160

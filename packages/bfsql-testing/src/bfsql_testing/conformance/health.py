@@ -70,8 +70,7 @@ async def ping_answered(trial: Trial) -> None:
         await _ping(db)
         await asyncio.gather(*(_ping(db) for _ in range(3)))
         expect(
-            isinstance(await db.entity_types(), list),
-            "After ping(), entity_types() gives no list.",
+            isinstance(await db.entity_types(), list), "After ping(), entity_types() gives no list."
         )
 
 
