@@ -10,8 +10,7 @@ import pytest
 
 from bfsql import call
 from bfsql.call import Caller
-from bfsql.engine.traverse import off_loop
-from bfsql.workers import LARGE, SMALL, Workers, cores, is_heavy, light
+from bfsql.workers import LARGE, SMALL, Workers, cores, is_heavy, light, off_loop
 
 ITEMS = 1_000_000
 """Estimated at one second of work."""

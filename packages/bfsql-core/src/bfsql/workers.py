@@ -35,6 +35,8 @@ need five.
 """
 SMALL = 1_000
 """Number of edges or nodes up to which work is never heavy, and not counted: it takes 1 ms."""
+LATE_SECONDS = 0.4
+"""Time after the deadline for work in a thread, such as writing what was read before it."""
 _SECONDS_AN_ITEM = 1e-6
 """Estimated time for one node or edge: sorting a million edges takes 0.1 to 0.5 s, and comparing
 the properties of a million nodes takes 1 to 2 s."""
@@ -172,3 +174,22 @@ async def run(work: Callable[[], T], size: int) -> T:
         TimeoutError: The call ended before the turn of the work came.
     """
     return await _workers.run(work, size)
+
+
+async def off_loop(size: int, work: Callable[[], T]) -> T:
+    """Run work of the current call, in a thread if it is heavy, so that the loop is not blocked.
+
+    Args:
+        size: Number of nodes and edges to work on.
+        work: A function that returns within a fraction of a second, or calls `call.check` as often.
+
+    Raises:
+        TimeoutError: The deadline passed more than `LATE_SECONDS` ago. What is left of the work
+            ends at its next check.
+    """
+    if size <= SMALL:
+        return work()
+    if not is_heavy(size):
+        return light(call.current_usage(), work)
+    async with call.time_limit(extra=LATE_SECONDS):
+        return await run(work, size)

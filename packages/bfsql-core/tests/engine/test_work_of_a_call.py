@@ -9,9 +9,9 @@ import pytest
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.engine.thresholds import PART
-from bfsql.engine.traverse import off_loop
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.condition import Condition
+from bfsql.workers import off_loop
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.recording import watched
 

@@ -11,14 +11,14 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 import asyncpg
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.places import Places
 from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connected, too_old
@@ -114,8 +114,10 @@ statements; and the statements read a few scattered rows that are mostly in memo
 APPLICATION = "bfsql"
 """The server's name for a connection; the id of the current call follows."""
 
-BATCH = 50_000
+BATCH = 10_000
 """Rows that a cursor reads at once."""
+PIECE = workers.SMALL + 1
+"""Rows that are used at once: work on them takes its turn, or blocks the loop for 2 to 3 ms."""
 
 _RELEASE = 5.0
 """Seconds within which the server has to confirm that a statement is cancelled."""
@@ -137,6 +139,8 @@ class Pool:
         # Whatever reads a stream may need another connection for it before it goes on.
         streams = max(1, settings.pool_size // 2)
         self._streams = Places(lambda: (streams, streams))
+        # At most one piece is used in each iteration of the event loop, of however many streams.
+        self._piece_turn = asyncio.Lock()
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -190,7 +194,7 @@ class Pool:
                 return rows
 
     async def stream(self, statement: str, *values: Any) -> AsyncGenerator[list[asyncpg.Record]]:
-        """The rows of a statement by a cursor, in batches; the server reads one ahead.
+        """The rows of a statement by a cursor, in pieces; other calls go on between them.
 
         Args:
             statement: Its text, with `$1` for the first value.
@@ -201,6 +205,17 @@ class Pool:
             StoreUnavailable: The server went away, or no connection is free.
             StoreError: The server refuses the statement.
         """
+        async with aclosing(self._batches(statement, values)) as batches:
+            async for rows in batches:
+                for first in range(0, len(rows), PIECE):
+                    async with self._piece_turn:
+                        await asyncio.sleep(0)
+                    yield rows[first : first + PIECE]
+
+    async def _batches(
+        self, statement: str, values: Sequence[Any]
+    ) -> AsyncGenerator[list[asyncpg.Record]]:
+        """The rows of a statement in batches; the server reads one ahead."""
         async with self._stream_turn(), self._connection() as connection:
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):

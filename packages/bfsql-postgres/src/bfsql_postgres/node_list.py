@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA, Metadata, Node
+from bfsql.workers import off_loop
 from bfsql_postgres import queries
 from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
@@ -19,7 +21,7 @@ from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import Parameters, comparable, live, relation_name, storable, text, union
 
-SMALL = BATCH // 50
+SMALL = BATCH // 10
 """Most rows of a list that is read in one round trip. A cursor takes three more (BEGIN, Bind,
 COMMIT), which is little for more rows; those read before are read again.
 """
@@ -66,7 +68,7 @@ class NodeList:
             del rows
             async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
                 async for batch in batches:
-                    yield wanted.nodes(batch)
+                    yield await off_loop(len(batch), partial(wanted.nodes, batch))
 
     def statement(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]

@@ -19,9 +19,9 @@ from bfsql import call
 from bfsql.arrays import Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs
-from bfsql.engine.traverse import off_loop
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
+from bfsql.workers import off_loop
 
 _Part: TypeAlias = tuple[frozenset[str] | None, EdgeDirection | None]
 """The predicates and the direction of edges that are read in one call of the store."""

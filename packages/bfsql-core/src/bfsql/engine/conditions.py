@@ -22,7 +22,6 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
-from bfsql.engine.traverse import off_loop
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import (
     BfsQuery,
@@ -35,6 +34,7 @@ from bfsql.models import (
     ScopedRelation,
 )
 from bfsql.models.condition import Condition, Names, condition
+from bfsql.workers import off_loop
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Subject: TypeAlias = tuple[str, str | None, int | None]

@@ -29,12 +29,12 @@ from bfsql.engine.traverse import (
     Ways,
     both_ways,
     next_level,
-    off_loop,
     ranks_from,
 )
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps, Triple
+from bfsql.workers import off_loop
 
 
 class Connection(NamedTuple):

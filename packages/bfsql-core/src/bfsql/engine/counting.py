@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bfsql.arrays import at, places_of, runs
-from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
+from bfsql.engine.traverse import Bounds, TraversalResult, traverse
 from bfsql.integers import IntegerGraph, NodeSet, ResolvedNode, Ring
+from bfsql.workers import off_loop
 
 
 async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:

@@ -25,7 +25,6 @@ from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import common_keys, properties_of
 from bfsql.engine.select import Selection, order_of_edges
 from bfsql.engine.thresholds import VALUE_BYTES
-from bfsql.engine.traverse import off_loop
 from bfsql.errors import bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
@@ -36,6 +35,7 @@ from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary,
 from bfsql.models.json_values import MAX_BITS, non_finite
 from bfsql.models.merge import fold
 from bfsql.models.spelling import KnownNames
+from bfsql.workers import off_loop
 
 _PLAIN = (str, int, float, bool)
 _LOOKED_AT = 100

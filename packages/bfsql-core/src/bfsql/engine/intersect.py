@@ -9,16 +9,10 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, marked, within
-from bfsql.engine.traverse import (
-    Bounds,
-    EdgeCollector,
-    TraversalResult,
-    off_loop,
-    ranks_from,
-    stopping_bound,
-)
+from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, ranks_from, stopping_bound
 from bfsql.errors import BoundMet
 from bfsql.integers import BoolArray, IntArray, Ring
+from bfsql.workers import off_loop
 
 
 async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:

@@ -27,13 +27,13 @@ from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.distinct import Pairs, Span, Stops
 from bfsql.engine.properties import properties_of
 from bfsql.engine.thresholds import MOST_PAIRS, VALUE_BYTES
-from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, scalars, shown_as, unordered_text
 from bfsql.models.condition import quoted
 from bfsql.models.facet import EXACT, MEAN, Measure, Value, measure
+from bfsql.workers import off_loop
 
 _SAFE = 2**62 // MOST_PAIRS
 """Integers below it are added without overflow, over as many pairs as there may be."""

@@ -28,7 +28,7 @@ from bfsql.integers import (
     ResolvedNode,
     Ring,
 )
-from bfsql.models import NO_METADATA, EdgeDirection, Metadata, Node, PropertyCondition
+from bfsql.models import EdgeDirection, Metadata, Node, PropertyCondition
 
 
 def columns_of(db: GraphDbInterface) -> IntegerGraph:
@@ -224,8 +224,7 @@ class NumberedGraph(IntegerGraph):
         async with aclosing(stream) as batches:
             async for batch in batches:
                 nodes = {node.id: node for node in batch}
-                self._learn_nodes([node._replace(metadata=NO_METADATA) for node in nodes.values()])
-                handles = self._numbering.of(nodes, len(nodes))
+                handles = self._number_nodes(nodes.values())
                 known.cover(self.size)
                 handles = handles[~known.has(handles)]
                 known.add(handles)
@@ -244,12 +243,17 @@ class NumberedGraph(IntegerGraph):
         self._types = grown(self._types, self.size)
 
     def _learn_nodes(self, nodes: Sequence[Node]) -> None:
+        self._number_nodes(nodes)
+        self._metadata.update((node.id, node.metadata) for node in nodes if node.metadata)
+
+    def _number_nodes(self, nodes: Collection[Node]) -> IntArray:
+        """Number nodes and their types; return the handles of the nodes."""
         number = self._numbering
         handles = number.of((node.id for node in nodes), len(nodes))
         types = number.of((node.entity_type for node in nodes), len(nodes))
         self._cover()
         self._types[handles] = types - TYPE_UNREAD
-        self._metadata.update((node.id, node.metadata) for node in nodes if node.metadata)
+        return handles
 
     def _learn_types(self, rows: IntArray) -> None:
         self._cover()

@@ -25,7 +25,6 @@ from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
-from bfsql.engine.traverse import off_loop
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
@@ -33,6 +32,7 @@ from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import quoted
 from bfsql.models.facet import Value
 from bfsql.models.merge import fold
+from bfsql.workers import off_loop
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 

@@ -20,6 +20,7 @@ from bfsql.engine.traverse import Bounds
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
 from bfsql.models import Metadata, Pattern, PropertyCondition
+from bfsql.workers import off_loop
 
 _ID = "id"
 """The key that means the id of an entity without such a property, which no store compares."""
@@ -122,8 +123,13 @@ class PatternSearch:
             async with aclosing(read) as parts:
                 async for _, some in parts:
                     records += some
-        for one in conditions:
-            known = values[one.key]
-            numbers = known.numbers([record.get(one.key) for record in records])
-            kept &= known.meeting(one)[numbers]
-        return kept
+
+        def compare() -> BoolArray:
+            met = kept
+            for one in conditions:
+                known = values[one.key]
+                numbers = known.numbers([record.get(one.key) for record in records])
+                met = met & known.meeting(one)[numbers]
+            return met
+
+        return await off_loop(len(records), compare)

@@ -18,12 +18,12 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import distinct_numbers
 from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART
-from bfsql.engine.traverse import off_loop
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
 from bfsql.models.parts import present
+from bfsql.workers import off_loop
 
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""

@@ -31,7 +31,7 @@ from bfsql.arrays import (
 from bfsql.engine.along import StepArcs
 from bfsql.engine.conditions import Conditions, Query
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
-from bfsql.engine.traverse import Bounds, TraversalResult, off_loop, traverse
+from bfsql.engine.traverse import Bounds, TraversalResult, traverse
 from bfsql.integers import IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import (
     AnswerGaps,
@@ -46,6 +46,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.facet import Facets
+from bfsql.workers import off_loop
 
 Result: TypeAlias = BfsResult | IntersectionResult
 

@@ -5,8 +5,6 @@ Times were measured on one core of a server's processor.
 
 RING_SHARE = 0.7
 """Share of the remaining time that a ring may take; the types are read after it."""
-LATE_SECONDS = 0.4
-"""Time after the deadline for work in a thread, such as writing what was read before it."""
 AT_ONCE = 0.1
 """Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bfsql import call, workers
+from bfsql import call
 from bfsql.arrays import (
     NO_EDGES,
     NO_HANDLES,
@@ -28,9 +28,10 @@ from bfsql.arrays import (
 )
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.numbered import NumberedGraph
-from bfsql.engine.thresholds import EDGE_BYTES, LATE_SECONDS, RING_SHARE
+from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
+from bfsql.workers import off_loop
 
 T = TypeVar("T")
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
@@ -383,25 +384,6 @@ def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
         return edges, NO_EDGES
     apart = missing.has(edges.subjects) | missing.has(edges.objects)
     return marked(edges, ~apart), marked(edges, apart)
-
-
-async def off_loop(size: int, work: Callable[[], T]) -> T:
-    """Run work of the current call, in a thread if it is heavy, so that the loop is not blocked.
-
-    Args:
-        size: Number of nodes and edges to work on.
-        work: A function that returns within a fraction of a second, or calls `call.check` as often.
-
-    Raises:
-        TimeoutError: The deadline passed more than `LATE_SECONDS` ago. What is left of the work
-            ends at its next check.
-    """
-    if size <= workers.SMALL:
-        return work()
-    if not workers.is_heavy(size):
-        return workers.light(call.current_usage(), work)
-    async with call.time_limit(extra=LATE_SECONDS):
-        return await workers.run(work, size)
 
 
 def _known_degree() -> int | None:

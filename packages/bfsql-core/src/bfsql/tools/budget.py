@@ -32,10 +32,10 @@ from bfsql.engine.detail import (
     without_edge_metadata,
 )
 from bfsql.engine.select import Pages, Result
-from bfsql.engine.traverse import off_loop
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
 from bfsql.models.facet import LEAST_VALUES, with_fewer_values
+from bfsql.workers import off_loop
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, Walked
 from bfsql.engine.select import PagePlaces, Pages, Prefix, Selection
-from bfsql.engine.traverse import Bounds, off_loop, types_of
+from bfsql.engine.traverse import Bounds, types_of
 from bfsql.errors import BoundMet, ToolError
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
 from bfsql.models import (
@@ -42,6 +42,7 @@ from bfsql.models import (
     Step,
 )
 from bfsql.models.facet import Value
+from bfsql.workers import off_loop
 
 
 @dataclass(frozen=True, slots=True)

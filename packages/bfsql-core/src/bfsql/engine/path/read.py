@@ -19,10 +19,11 @@ from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
-from bfsql.engine.traverse import Bounds, EdgeCollector, off_loop
+from bfsql.engine.traverse import Bounds, EdgeCollector
 from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
 from bfsql.models import Path, Step
+from bfsql.workers import off_loop
 
 
 @dataclass(frozen=True, slots=True)

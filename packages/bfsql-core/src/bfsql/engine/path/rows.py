@@ -21,10 +21,11 @@ from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.arcs import MANY, Arcs, capped_products
 from bfsql.engine.select import Pages
-from bfsql.engine.traverse import Bounds, off_loop
+from bfsql.engine.traverse import Bounds
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
 from bfsql.models import MOST_PATHS, BfsResult, PathQuery, ShownNodes, Step, Subgraph, WalkRow
+from bfsql.workers import off_loop
 
 Hop: TypeAlias = tuple[int, int]
 """The number of a layer and the place of one of its arcs."""
