@@ -9,7 +9,7 @@ from contextvars import Context
 
 import pytest
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.cache import CachedGraphDb
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
@@ -189,6 +189,24 @@ async def test_a_flight_has_the_deadline_of_its_most_patient_caller():
     assert len(seen) == 1
     assert seen[0] is not None
     assert 400 < seen[0] <= 500
+
+
+async def test_a_few_ids_do_not_wait_for_a_batch_of_many():
+    class Slow(MemoryBackend):
+        async def get_nodes_batch(self, ids):
+            if len(ids) > workers.SMALL:
+                await released.wait()
+            return await super().get_nodes_batch(ids)
+
+    released = asyncio.Event()
+    ids = [f"n{number}" for number in range(workers.SMALL + 1)]
+    db = CachedGraphDb(Slow([NodeRecord(one, "T") for one in ids]))
+    large = [asyncio.create_task(db.get_nodes_batch(ids)) for _ in range(2)]
+    await settle()
+    async with asyncio.timeout(5):
+        assert [node.id for node in await db.get_nodes_batch(["n7"])] == ["n7"]
+    released.set()
+    assert [len(nodes) for nodes in await asyncio.gather(*large)] == [len(ids)] * 2
 
 
 async def test_a_flight_counts_towards_the_call_that_began_it():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Omission
@@ -260,9 +260,15 @@ class CachedMethod(Generic[K]):
             await shared_call.close()
 
     def _joinable(self, missing: list[K]) -> dict[SharedCall[_Fetched[K]], list[K]]:
-        """The calls under way that request some of these keys, each with those keys."""
+        """The calls under way that request some of these keys, each with those keys.
+
+        A few keys do not wait for a call that requests many: they are requested again.
+        """
         shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
+        few = len(missing) <= workers.SMALL
         for shared_call, asked in self._calls.items():
+            if few and len(asked) > workers.SMALL:
+                continue
             keys = [key for key in missing if key in asked]
             # A call that has just ended is still listed here: its result is cached, and whatever
             # ended it would end this caller at once, and again on the next attempt.
