@@ -116,8 +116,8 @@ APPLICATION = "bfsql"
 
 BATCH = 10_000
 """Rows that a cursor reads at once."""
-PIECE = workers.SMALL + 1
-"""Rows that are used at once: work on them takes its turn, or blocks the loop for 2 to 3 ms."""
+PIECE = workers.SMALL // 4
+"""Rows that are used at once: numbering their edges blocks the loop for half a millisecond."""
 
 _RELEASE = 5.0
 """Seconds within which the server has to confirm that a statement is cancelled."""
@@ -193,24 +193,28 @@ class Pool:
                 await connection.execute("COMMIT")
                 return rows
 
-    async def stream(self, statement: str, *values: Any) -> AsyncGenerator[list[asyncpg.Record]]:
+    async def stream(
+        self, statement: str, *values: Any, piece: int | None = None
+    ) -> AsyncGenerator[list[asyncpg.Record]]:
         """The rows of a statement by a cursor, in pieces; other calls go on between them.
 
         Args:
             statement: Its text, with `$1` for the first value.
             *values: Its parameters.
+            piece: Most rows of a piece; None for `PIECE`.
 
         Raises:
             TimeoutError: The deadline of the current call passed.
             StoreUnavailable: The server went away, or no connection is free.
             StoreError: The server refuses the statement.
         """
+        size = piece or PIECE
         async with aclosing(self._batches(statement, values)) as batches:
             async for rows in batches:
-                for first in range(0, len(rows), PIECE):
+                for first in range(0, len(rows), size):
                     async with self._piece_turn:
                         await asyncio.sleep(0)
-                    yield rows[first : first + PIECE]
+                    yield rows[first : first + size]
 
     async def _batches(
         self, statement: str, values: Sequence[Any]

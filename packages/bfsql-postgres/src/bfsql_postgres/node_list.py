@@ -9,11 +9,11 @@ from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from bfsql import workers
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA, Metadata, Node
-from bfsql.workers import off_loop
 from bfsql_postgres import queries
 from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
@@ -66,9 +66,11 @@ class NodeList:
                 yield wanted.nodes(rows)
                 continue
             del rows
-            async with aclosing(self._pool.stream(wanted.rows.statement, *values)) as batches:
+            # Work on a piece of this size takes its turn in a thread.
+            stream = self._pool.stream(wanted.rows.statement, *values, piece=workers.SMALL + 1)
+            async with aclosing(stream) as batches:
                 async for batch in batches:
-                    yield await off_loop(len(batch), partial(wanted.nodes, batch))
+                    yield await workers.off_loop(len(batch), partial(wanted.nodes, batch))
 
     def statement(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
