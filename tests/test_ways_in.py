@@ -24,7 +24,7 @@ from bfsql.settings import ServeSettings
 from bfsql_sqlite import load_graph
 from bfsql_sqlite.settings import SqliteSettings
 from bfsql_test_support import compact_parser, tool_calls
-from bfsql_test_support.asking import CALLS, RECORDS, WRONG
+from bfsql_test_support.ways_in import CALLS, RECORDS, WRONG
 
 FORMATS = ("json", "lines")
 

@@ -10,8 +10,8 @@ from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.plugins import hookimpl
-from bfsql_test_support.asking import CALLS, RECORDS, WRONG
 from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.ways_in import CALLS, RECORDS, WRONG
 
 NAMING = ("a misspelt seed", "a misspelt name in a step", "a sum of text")
 """Errors that contain metadata."""
