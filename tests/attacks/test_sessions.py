@@ -195,14 +195,19 @@ def memory(server: Served) -> int:
 async def test_a_session_ends_when_it_is_idle_and_not_while_it_listens(films_db: Path) -> None:
     options = ("--session-timeout", "1", "--idle-timeout", "2")
     with serving("--path", str(films_db), *options) as server:
-        async with Raw(server) as client, Client(f"{server.url}/mcp", mode="legacy") as listening:
-            session = await client.open()
+        async with Client(f"{server.url}/mcp", mode="legacy") as listening:
+            async with Raw(server) as client:
+                session = await client.open()
             async with asyncio.timeout(PATIENCE):
-                while (  # noqa: ASYNC110 - a request would keep the session alive
-                    await client.post(session, 1, "ping")
-                ).status_code == 200:
+                while await status(server, session) == 200:  # noqa: ASYNC110 - a request keeps it alive
                     await asyncio.sleep(2)  # longer than an idle session is kept
             assert not (await listening.call_tool("describe_schema", {})).is_error
+
+
+async def status(server: Served, session: str) -> int:
+    """Status of a request in a session, on a connection that the server cannot end as idle."""
+    async with Raw(server) as client:
+        return (await client.post(session, 1, "ping")).status_code
 
 
 @pytest.mark.parametrize("odd", [None, 1.5, {"a": 1}, [1], True], ids=str)
