@@ -77,6 +77,13 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
             "where": ["no <-tests- Trial[phase=9]"],
             "limit": 0,
         },
+        "no relation without an arrow": {"seeds": ["Trial:*"], "where": ["no tests Compound"]},
+        "a relation like a property": {"seeds": ["Trial:*"], "where": ["no Treatss"]},
+        "a relation of a type that is not reached": {
+            "seeds": ["Disease:*"],
+            "path": TO_COMPOUNDS[:1],
+            "where": ["Compound -treats->"],
+        },
         "facets of a set": {"seeds": ["Trial:*"], "facets": ["phase", "status:1"], "limit": 0},
         "facets of steps and of edges": {
             "seeds": ["Disease:*"],
@@ -154,6 +161,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         {**SET, "where": ["no -test->"]},
         "where",
         'does not have: "test". The nearest: tests',
+    ),
+    "an unknown predicate without an arrow": (
+        {**SET, "where": ["no TREATSS drug"]},
+        "where",
+        'does not have: "TREATSS". The nearest: treats',
     ),
     "an unknown type in a relation": (
         {**SET, "where": ["-tests-> Compond >= 2"]},

@@ -115,6 +115,25 @@ async def test_a_bare_predicate_has_no_direction_that_only_a_sample_suggests():
             await graph.bfs_query(["a"], path=["p"])
 
 
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        ({"seeds": ["T:*"], "where": ["no -pp->"]}, 'no predicate "pp". The nearest: p'),
+        ({"seeds": ["T[no -p-> Tt]"]}, 'no type "Tt". The nearest: T'),
+        ({"seeds": ["a"], "path": ["-p-> T[-pp->]"]}, 'no predicate "pp". The nearest: p'),
+    ],
+)
+async def test_a_condition_on_relations_takes_no_name_that_a_sample_lacks(call, part):
+    class Partly(MemoryBackend):
+        async def comprehensive(self):
+            return False
+
+    async with open_graph(Partly([NodeRecord("a", "T"), EdgeRecord("a", "p", "a")])) as graph:
+        with pytest.raises(ToolError, match="only names that describe_schema lists") as error:
+            await graph.call("bfs_query", call)
+    assert part in str(error.value)
+
+
 async def test_a_store_without_an_outline_answers_as_before():
     class Untold(MemoryBackend):
         async def outline(self):

@@ -8,13 +8,13 @@ traversal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
-from bfsql.models import COMPARE, DeadEnd, Omission, RelationCondition
+from bfsql.models import COMPARE, DeadEnd, Omission, RelationCondition, ScopedRelation
 
 SHOWN = 5
 """Number of ids or names that a sentence lists."""
@@ -188,12 +188,15 @@ def connection_notes(
 
 
 def relation_notes(
-    barren: Mapping[RelationCondition, DeadEnd | None], undecided: int
+    barren: Mapping[RelationCondition, DeadEnd | None],
+    idle: Collection[ScopedRelation],
+    undecided: int,
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
     Args:
         barren: The conditions at whose end nothing was found, with the step that found nothing.
+        idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
     """
     if undecided:
@@ -213,6 +216,9 @@ def relation_notes(
             f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
             f"{all_or_none} of the nodes.{other} Check the names and values in it."
         )
+    for scoped in sorted(idle, key=lambda one: one.text):
+        of = listed(sorted(scoped.types or ()))
+        yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."
 
 
 def shared_notes(

@@ -213,10 +213,10 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.kept or facts.met else "removed them all"
-        yield (
-            f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. "
-            "describe_entity shows which properties an entity has."
-        )
+        hint = "describe_entity shows which properties an entity has."
+        if facts.predicate is not None:
+            hint = f'A relation has an arrow: "{plain(f"no -{facts.predicate}->")}".'
+        yield (f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}")
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
         found = f" There is: {values}." if values else ""

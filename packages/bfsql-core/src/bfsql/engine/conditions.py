@@ -11,6 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -46,6 +47,8 @@ MENTIONS = "total_mentions"
 
 class RelationFilter(Protocol):
     """Reads the relations of nodes for conditions on them; `bfsql.engine.relations` has one."""
+
+    idle: set[ScopedRelation]
 
     async def meeting(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> BoolArray:
         """Which of some nodes meet a condition."""
@@ -138,12 +141,14 @@ class Conditions:
     @property
     def facts(self) -> tuple[ConditionTally, ...]:
         """The results of each condition of `where` so far."""
-        return tuple(
-            self._tallies[_subject(one)].facts(
-                one, hidden=one.key in self._stripped, absent=self._spares(one)
-            )
-            for one in self._conditions
-        )
+        return tuple(map(self._facts, self._conditions))
+
+    def _facts(self, one: Condition) -> ConditionTally:
+        hidden, absent = one.key in self._stripped, self._spares(one)
+        facts = self._tallies[_subject(one)].facts(one, hidden=hidden, absent=absent)
+        if facts.had or one.operator not in ("has", "lacks"):
+            return facts
+        return replace(facts, predicate=self._names.predicate_like(one.key))
 
     async def keeps_nodes(
         self, handles: IntArray, types: IntArray, step: int | None, *, named: bool = False
@@ -175,6 +180,8 @@ class Conditions:
             if self._relates(one, step, named=named):
                 about = kept if one.types is None else kept & are_named(types, names, one.types)
                 places = np.flatnonzero(about)
+                if len(places):
+                    self._related.idle.discard(one)
                 kept[places] = await self._related.meeting(
                     handles[places], types[places], one.condition
                 )

@@ -21,7 +21,7 @@ from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
-from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition
+from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition, ScopedRelation
 
 
 class RelationReader:
@@ -36,6 +36,7 @@ class RelationReader:
     Attributes:
         barren: The conditions for which no node has been found at the end of a relation so far,
             with the step that found nothing.
+        idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
         search: Finds the nodes of patterns.
     """
@@ -48,6 +49,7 @@ class RelationReader:
         stripped: Collection[str] = (),
     ) -> None:
         self.barren: dict[RelationCondition, DeadEnd | None] = {}
+        self.idle: set[ScopedRelation] = set()
         self.undecided: set[int] = set()
         self._fruitful: set[RelationCondition] = set()
         self._db, self._columns, self._bounds = db, columns, bounds
@@ -61,6 +63,7 @@ class RelationReader:
             ToolError: A condition cannot be read.
             TimeoutError: The deadline passed.
         """
+        self.idle.update(one for one in query.relations if one.types)
         names = await names_for(self._db, query)
         return Conditions(self._db, self._columns, query, names, self, stripped=self._stripped)
 

@@ -81,6 +81,11 @@ class Names:
         same = self._known_names.spellings(written)
         return same[0] if len(same) == 1 else None
 
+    def predicate_like(self, written: str) -> str | None:
+        """The predicate that is most like a text, if one is."""
+        near = KnownNames(self.predicates).nearest(written)
+        return near[0][0] if near else None
+
 
 @dataclass(frozen=True)
 class PropertyCondition:
@@ -189,6 +194,8 @@ class ConditionTally:
     """
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
+    predicate: str | None = None
+    """The predicate most like its key, if that is all that it names and nothing has it."""
 
 
 def condition(text: str, names: Names, steps: int | None) -> Condition:

@@ -10,7 +10,6 @@ bracket, another case, `Trial.phase=3`, a relation copied from the schema with i
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,12 +43,13 @@ NO_ENTITIES: Mapping[str, frozenset[str]] = {}
 
 _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
-_ARROW = re.compile(r"\s*(?:<-|-(?!\d))")
+_ARROW = re.compile(r"\s*(?:[<>^-])")
+_BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
 _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
-_PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>)|\s*\d+\s*[=!<]")
+_PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
 _JOINT = re.compile(
     r"(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
@@ -230,16 +230,15 @@ class PatternReader:
         scope: frozenset[str] | None = None
         if number:
             rest = rest[number.end() :]
-        elif not _ARROW.match(rest):
+        elif not (_ARROW.match(rest) or (negated and self._is_bare(rest))):
             front = self._reader(rest).pattern()
             if front is None or not _ARROW.match(front[2]) or front[1]:
                 self._check_front(text, rest)
                 return None
             scope = frozenset(self._type(name) for name in front[0]) or None
             rest = front[2]
-        if "-" not in rest.lstrip("<- ") and "--" not in rest:
-            return None
         counted = _NUMBER.search(rest)
+        doubts = len(self.doubts)
         try:
             path = self.path([rest[: counted.start()] if counted else rest], scope or types)
         except ToolError:
@@ -249,6 +248,9 @@ class PatternReader:
                     'end is counted: write a whole number, as in "<-tests- Trial >= 3".'
                 ) from None
             raise
+        if self.doubts[doubts:]:  # a name that nothing has would decide for all nodes
+            hint = "A condition takes only names that describe_schema lists."
+            raise bad_value(f"{self.doubts[-1]} {hint}", self._argument)
         one = RelationCondition(tuple(path.steps))
         if counted:
             one = replace(
@@ -259,6 +261,11 @@ class PatternReader:
         if negated:
             one = replace(one, comparison="=", number=0)
         return ScopedRelation(text, one, int(number[1]) if number else None, scope)
+
+    def _is_bare(self, text: str) -> bool:
+        """Whether a text is a relation without an arrow, like `tests Compound`."""
+        found = _BARE.fullmatch(text)
+        return found is not None and bool(self._predicates.nearest(found[1]))
 
     def _check_front(self, text: str, rest: str) -> None:
         """Raise an error if a relation follows a text that is not a type.
@@ -409,14 +416,13 @@ class PatternReader:
                     )
                 spelled.append(same[0])
                 continue
+            near = [spellings[0] for spellings in known.nearest(name)]
             if same or self._vocabulary.schema.comprehensive:
-                near = [spellings[0] for spellings in known.nearest(name)]
                 self.unknown += [name] if what == "type" else []
                 raise self._unknown(one, name, what, near, at)
-            nearest = _nearest(difflib.get_close_matches(name, known.names))
             self.doubts.append(
                 f"{self._argument}: the sample of this graph's schema has no {what} "
-                f"{excerpt(name)}.{nearest}"
+                f"{excerpt(name)}.{_nearest(near)}"
             )
             spelled.append(name)
         return frozenset(spelled) or None
