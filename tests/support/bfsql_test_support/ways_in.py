@@ -78,6 +78,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
             "limit": 0,
         },
         "no relation without an arrow": {"seeds": ["Trial:*"], "where": ["no tests Compound"]},
+        "an arrow without its dash": {"seeds": ["Trial:*"], "where": ["->tests Compound >= 1"]},
         "a relation like a property": {"seeds": ["Trial:*"], "where": ["no Treatss"]},
         "a relation of a type that is not reached": {
             "seeds": ["Disease:*"],
@@ -195,6 +196,26 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "where",
         "all of them name one step in common",
     ),
+    "a step compared with itself": ({**SET, **STEPS, "where": ["1 != 1"]}, "where", "with itself"),
+    "steps compared by size": (
+        {**SET, **STEPS, "where": ["1 > 0"]},
+        "where",
+        "compares by >, and steps have only = and !=",
+    ),
+    "half an arrow": ({**SET, "where": ["tests -> Compound"]}, "where", '"-p-> TYPE"'),
+    "an arrow that does not end": ({**SET, "where": ["-tests > Compound"]}, "where", "A step is"),
+    "a count of a relation in another language": (
+        {**SET, "where": ["COUNT(-tests->) >= 1"]},
+        "where",
+        '"no <-tests- Trial"',
+    ),
+    "brackets in where": ({**SET, "where": ["[phase=3]"]}, "where", '"year>=2010"'),
+    "a pattern in where": (
+        {**SET, "where": ["Trial[phase=3]"]},
+        "where",
+        '"Trial.status=terminated|completed"',
+    ),
+    "no behind a type": ({**SET, "where": ["Trial no -tests->"]}, "where", '"no Trial -p->"'),
     "a negated step": (
         {**SET, "path": ["no -tests-> Compound"]},
         "path",

@@ -134,7 +134,8 @@ def compared(data, steps, walks):
     """Perhaps a comparison of two steps, and the walks that meet it."""
     if data.draw(st.booleans()):
         return [], walks
-    one, other = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    number = st.integers(0, len(steps))
+    one, other = data.draw(st.lists(number, min_size=2, max_size=2, unique=True))
     equal = data.draw(st.booleans())
     met = [w for w in walks if (node_at(*w, one) == node_at(*w, other)) == equal]
     return [f"{one} {'=' if equal else '!='} {other}"], met

@@ -131,7 +131,8 @@ async def test_no_and_nothing_are_number_conditions(graph, steps, data):
 async def test_steps_are_compared_walk_by_walk(graph, steps, data):
     numbers = st.integers(0, len(steps))
     shared, shown = data.draw(numbers, label="shared"), data.draw(numbers, label="shown")
-    others = data.draw(st.dictionaries(numbers, st.booleans(), min_size=1, max_size=2))
+    other = numbers.filter(lambda number: number != shared)
+    others = data.draw(st.dictionaries(other, st.booleans(), min_size=1, max_size=2))
     targets = data.draw(st.none() | st.lists(st.sampled_from(graph.ids), min_size=1, unique=True))
     walks = [
         walk

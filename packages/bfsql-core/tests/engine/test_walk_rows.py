@@ -245,7 +245,8 @@ async def test_a_sort_key_names_the_step_of_the_shown_nodes():
 @given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
 async def test_rows_meet_comparisons_of_steps(graph, steps, data):
     number = st.integers(0, len(steps))
-    one, other = data.draw(number, label="step"), data.draw(number, label="other")
+    two = st.lists(number, min_size=2, max_size=2, unique=True)
+    one, other = data.draw(two, label="compared steps")
     equal = data.draw(st.booleans(), label="equal")
     walks = [
         (seed, walk)

@@ -137,7 +137,9 @@ def test_an_unknown_type_in_front_of_a_relation_is_an_error():
 
 
 TEXTS = st.text("ab |[]{}()=<>~'\"`.,-:*no12", min_size=1, max_size=8).map(str.strip)
-KEYS = st.sampled_from(["year", "a b", "x.y", "a=b", "no x", "not x", "[k]", "a,b", "x and y"])
+KEYS = st.sampled_from(
+    ["year", "a b", "x.y", "a=b", "no x", "not x", "[k]", "a,b", "x and y", "-k", "k-", "(k)", "^k"]
+)
 CONDITIONS = st.builds(
     PropertyCondition,
     KEYS,

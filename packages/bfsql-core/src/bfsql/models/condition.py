@@ -29,30 +29,21 @@ Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks"
 """`has` and `lacks` ask for the presence of a property, whatever its value."""
 
 
-SPELLINGS: dict[str, Operator] = {
-    "=": "=",
-    "==": "=",
-    "!=": "!=",
-    "<>": "!=",
-    "<": "<",
-    "<=": "<=",
-    "=<": "<=",
-    ">": ">",
-    ">=": ">=",
-    "=>": ">=",
-    "~": "~",
-}
+_OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~")
+SPELLINGS: dict[str, Operator] = dict(zip(_OPERATORS, _OPERATORS, strict=True))
+SPELLINGS |= {"==": "=", "<>": "!=", "=<": "<=", "=>": ">="}
 """The operators in all spellings."""
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _BEFORE_QUOTE = "=<>~|[{(,:"
 # What would be read as something else without quotes.
-_KEY_LETTERS = re.compile(r"[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
-_LONE_KEY_LETTERS = re.compile(rf"\s|^-|{_KEY_LETTERS.pattern}", re.IGNORECASE)
+_KEY_LETTERS = re.compile(r"^[(^-]|-$|[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
+_LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]",
     re.IGNORECASE | re.DOTALL,
 )
+_BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
@@ -216,17 +207,9 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
     if one.operator == "has" and scope is None and step is None:
         raise _wrong(text, "has no operator")
     of_nodes = scope is None or scope in names.types
-    return Condition(
-        one.key,
-        one.operator,
-        one.values,
-        text,
-        step,
-        scope if of_nodes else None,
-        None if of_nodes else scope,
-        written_scope,
-        not of_nodes,
-    )
+    kind, predicate = (scope, None) if of_nodes else (None, scope)
+    what = (one.key, one.operator, one.values)
+    return Condition(*what, text, step, kind, predicate, written_scope, not of_nodes)
 
 
 def property_condition(text: str, argument: str, *, whole: str | None = None) -> PropertyCondition:
@@ -240,31 +223,45 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
     Raises:
         ToolError: The text is not a condition.
     """
-    shown = whole or text
+    wrong = partial(_wrong, whole or text, argument=argument)
     absent, rest = _without_no(text)
     found = _OPERATOR.search(rest, _end_of_quotes(rest))
+    key, written = _key(rest, found, wrong), rest[found.end() :] if found else ""
     if found is None:
-        if not rest.strip():
-            raise _wrong(shown, "is empty", argument)
-        if " " in rest.strip() and rest.strip()[0] not in _QUOTES:
-            raise _wrong(shown, "has no operator", argument)
-        return PropertyCondition(_unquoted(rest), "lacks" if absent else "has")
-    if found[0] not in SPELLINGS:
-        raise _unreadable(shown, found[0], argument)
+        return PropertyCondition(key, "lacks" if absent else "has")
     if absent:
         why = "has both no and an operator; != is the opposite of =, and a key with no is quoted"
-        raise _wrong(shown, why, argument)
-    key, written = _unquoted(rest[: found.start()]), rest[found.end() :]
-    if not key:
-        raise _wrong(shown, "names no property in front of the operator", argument)
+        raise wrong(why)
     if _JOINED.search(_outside_quotes(f"={written}")):
         why = 'joins several conditions: all of them hold anyway, and "a|b" is one of two values'
-        raise _wrong(shown, why, argument)
+        raise wrong(why)
     values = _alternatives(written)
     if "" in values:
-        why = f'has no value behind {found[0]}; empty text is written ""'
-        raise _wrong(shown, why, argument)
+        raise wrong(f'has no value behind {found[0]}; empty text is written ""')
     return PropertyCondition(key, SPELLINGS[found[0]], tuple(map(_unquoted, values)))
+
+
+def _key(text: str, found: re.Match[str] | None, wrong: Callable[[str], ToolError]) -> str:
+    """The key in front of an operator, or alone.
+
+    Raises:
+        ToolError: It is none, or the operator is none.
+    """
+    key = (text[: found.start()] if found else text).strip()
+    if _BRACKET.match(key):
+        raise wrong("has a bracket where a property is named; a name with a bracket is quoted")
+    if found is None:
+        if not key or (" " in key and key[0] not in _QUOTES):
+            raise wrong("has no operator" if key else "is empty")
+    elif found[0][0] == ">" and key.endswith("-"):
+        raise wrong('has half an arrow, and a relation a whole one: "-p-> TYPE"')
+    elif "~" in found[0] and found[0] != "~":
+        raise wrong('asks for a regular expression; "name~desmo" looks for a part of text')
+    elif found[0] not in SPELLINGS:
+        raise wrong(f"has no operator that is known: {quoted(found[0])}")
+    elif not key:
+        raise wrong("names no property in front of the operator")
+    return _unquoted(key)
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
@@ -391,18 +388,12 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _unreadable(text: str, operator: str, argument: str) -> ToolError:
-    if "~" in operator:
-        why = 'asks for a regular expression; "name~desmo" looks for a part of text'
-        return _wrong(text, why, argument)
-    return _wrong(text, f"has no operator that is known: {quoted(operator)}", argument)
-
-
 def _wrong(text: str, why: str, argument: str = "where") -> ToolError:
     form = (
-        'as a string of its own: "year>=2010", "Trial.status=terminated|completed", "name~desmo"'
+        'as a string of its own: "year>=2010", "Trial.status=terminated|completed", "name~desmo", '
+        '"no <-tests- Trial"'
         if argument == "where"
-        else 'in brackets of its own: "Trial[year>=2010][status=terminated|completed]"'
+        else 'in brackets of its own: "Trial[year>=2010][status=a|b][no <-p- TYPE]"'
     )
     return bad_value(
         f"{argument}: {quoted(text)} {why}. Write each condition {form}; the operators are "

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from bfsql.errors import ToolError, bad_value
 from bfsql.models.condition import Names, ScopedProperty, quoted, scoped_property
@@ -30,20 +30,9 @@ MEAN = Context(prec=15)
 
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
 _MEASURE = re.compile(r"\s*([a-z_]+)(?:\s*[\s(]\s*(.*?)\s*\)?)?\s*", re.IGNORECASE | re.DOTALL)
-_FUNCTIONS: dict[str, Function] = {
-    "count": "count",
-    "count_distinct": "count",
-    "distinct": "count",
-    "min": "min",
-    "minimum": "min",
-    "max": "max",
-    "maximum": "max",
-    "sum": "sum",
-    "total": "sum",
-    "mean": "mean",
-    "avg": "mean",
-    "average": "mean",
-}
+_FUNCTIONS: dict[str, Function] = {one: one for one in get_args(Function)}
+_FUNCTIONS |= {"count_distinct": "count", "distinct": "count", "minimum": "min", "maximum": "max"}
+_FUNCTIONS |= {"total": "sum", "avg": "mean", "average": "mean"}
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import GRAMMAR, ParsedStep, StepReader, step_error
 from bfsql.tools.schema import Schema
+from bfsql.tools.steps import wrong_step
 
 MOST_CONDITIONS = 200
 """Most conditions in the brackets of a call, as many as `where` may have."""
@@ -45,11 +46,12 @@ _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
 _ARROW = re.compile(r"\s*(?:[<>^-])")
 _BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
+_WHOLE_ARROW = re.compile(r"-.*-")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
 _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
-_STEPS = re.compile(r"\s*([0-9]{1,9})\s*(=|==|!=|<>)\s*([0-9]{1,9})\s*")
-_PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<])")
+_STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
+_PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
 _JOINT = re.compile(
     r"(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
@@ -242,7 +244,8 @@ class PatternReader:
         try:
             path = self.path([rest[: counted.start()] if counted else rest], scope or types)
         except ToolError:
-            if not counted and (compared := _COMPARED.search(rest)):
+            compared = _COMPARED.search(rest)
+            if not counted and compared and _WHOLE_ARROW.search(rest, 0, compared.start()):
                 raise self._error(
                     f"{excerpt(text)} compares with {excerpt(compared[1])}, and what stands at the "
                     'end is counted: write a whole number, as in "<-tests- Trial >= 3".'
@@ -251,15 +254,13 @@ class PatternReader:
         if self.doubts[doubts:]:  # a name that nothing has would decide for all nodes
             hint = "A condition takes only names that describe_schema lists."
             raise bad_value(f"{self.doubts[-1]} {hint}", self._argument)
-        one = RelationCondition(tuple(path.steps))
-        if counted:
-            one = replace(
-                one, comparison=cast("Comparison", SPELLINGS[counted[1]]), number=int(counted[2])
-            )
         if negated and counted:
             raise self._error(f"{excerpt(text)} has both no and a number. Leave one of them out.")
-        if negated:
-            one = replace(one, comparison="=", number=0)
+        steps = tuple(path.steps)
+        one = RelationCondition(steps, *(("=", 0) if negated else (">=", 1)))
+        if counted:
+            comparison = cast("Comparison", SPELLINGS[counted[1]])
+            one = RelationCondition(steps, comparison, int(counted[2]))
         return ScopedRelation(text, one, int(number[1]) if number else None, scope)
 
     def _is_bare(self, text: str) -> bool:
@@ -276,6 +277,11 @@ class PatternReader:
         if arrow is None or (comparison and comparison.start() < arrow.start()):
             return
         name = rest[: arrow.start()].strip()
+        if "[" in name:
+            return
+        if (words := name.split())[1:] and words[-1].casefold() in ("no", "not"):
+            first = " ".join(["no", *words[:-1]])
+            raise self._error(f'{excerpt(text)} has no behind its type: write "{first} -p->".')
         near = [spellings[0] for spellings in self._types.nearest(name)]
         raise self._error(
             f"{excerpt(text)} names a type in front of its relation that this graph does not have: "
@@ -291,6 +297,8 @@ class PatternReader:
         found = Where([], [], [])
         for text in texts:
             if steps := _STEPS.fullmatch(text):
+                if steps[2] not in ("=", "==", "!=", "<>"):
+                    raise wrong_step(text, f"compares by {steps[2]}, and steps have only = and !=")
                 equal = steps[2] in ("=", "==")
                 one = StepComparison(text, int(steps[1]), int(steps[3]), equal=equal)
                 found.comparisons.append(one)

@@ -95,19 +95,23 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
     comparisons: Sequence[StepComparison] = arguments["comparisons"]
     relations: Sequence[ScopedRelation] = arguments["relations"]
     steps = [(one.text, number) for one in comparisons for number in (one.step, one.other)]
+    for one in comparisons:
+        if one.step == one.other:
+            raise wrong_step(one.text, "compares a step with itself")
     for text, number in [*steps, *((one.text, one.step or 0) for one in relations)]:
         if number > last:
-            raise _wrong_step(text, f"names a step that the path has not: it has 0 to {last}")
+            raise wrong_step(text, f"names a step that the path has not: it has 0 to {last}")
     shared = set.intersection(*({one.step, one.other} for one in comparisons)) if comparisons else 1
     if not shared:
-        raise _wrong_step(
+        raise wrong_step(
             comparisons[-1].text,
             "compares with another step than the other comparisons; all of them name one step in "
             "common, such as 0 (the seeds)",
         )
 
 
-def _wrong_step(text: str, why: str) -> ToolError:
+def wrong_step(text: str, why: str) -> ToolError:
+    """Create the error of a condition of `where` on steps."""
     return bad_value(
         f'where: {excerpt(text)} {why}. Steps are compared like "2 != 0" (the node of step 2 is '
         'not the seed) or "3 = 0" (a cycle).',
@@ -123,7 +127,7 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
-        raise _wrong_step(text, "names a step of a path, and this call has no path")
+        raise wrong_step(text, "names a step of a path, and this call has no path")
     for argument, value in arguments.items():
         if value not in (None, []):
             raise bad_value(

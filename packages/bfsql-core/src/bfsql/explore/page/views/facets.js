@@ -47,7 +47,7 @@ function group(key, { count: having, missing, distinct, values, other_values: ot
  * @param {string} key @param {string} value @param {State} state @returns {{now: boolean, change: Partial<State>}}
  */
 function filter(key, value, { seeds, path, along, to, hops, where }) {
-  const condition = `${/^not?\s/i.test(key) ? `"${key}"` : key}=${quoted(value)}`;
+  const condition = `${/^not?\s|^[(^-]|-$|^[^.]*[[\]][^.]*$/i.test(key) ? `"${key}"` : key}=${quoted(value)}`;
   const [seed] = seeds;
   if (hops || seeds.length > 1 || path.length + along.length + to.length > 0 || key.includes(".")) {
     const now = where.includes(condition);
