@@ -124,6 +124,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "the schema": ("describe_schema", {}),
     "the schema around an entity": ("describe_schema", {"seeds": ["Metformin"]}),
+    "a record": ("describe_entity", {"id": "Metformin"}),
+    "records": ("describe_entities", {"ids": ["t:1", "Aspirin", "nothing"]}),
     "a misspelt name": ("search_entities", {"query": "apsirin"}),
     "lost spaces": ("search_entities", {"query": "type2diabtes"}),
 }

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from bfsql.answers import encode
+from bfsql.answers import encode, shapes
 from bfsql.plugins.distributions import __version__
 from bfsql.rest.parameters import JsonSchema, PublishedSchema
 from bfsql.rest.request import ApiRequest, ApiRoute
@@ -49,6 +49,10 @@ _CACHED = {
         "description": "Changes whenever the content changes; for If-None-Match.",
     },
     "Cache-Control": {"schema": _TEXT},
+}
+_TOOL_ANSWERS = shapes.ANSWERS | {  # lists stand in `result`, beside their notes
+    "search_entities": TypeAdapter(shapes.SearchAnswer),
+    "describe_entities": TypeAdapter(shapes.EntitiesAnswer),
 }
 _LINK = {"Link": {"schema": _TEXT, "description": "The next page, as rel=next."}}
 
@@ -91,7 +95,7 @@ async def page(request: ApiRequest) -> Reply:
 
 def _openapi(request: ApiRequest) -> dict[str, Any]:
     api = request.api
-    paths, schemas = _described(api.routes)
+    paths, answers, schemas = _described(api.routes)
     [tools] = [route for route in api.routes if route.answer is None]
     components: dict[str, Any] = {"schemas": schemas}
     if api.token:
@@ -105,20 +109,21 @@ def _openapi(request: ApiRequest) -> dict[str, Any]:
             "path that accepts GET also accepts HEAD.",
         },
         "servers": [{"url": "./"}],
-        "paths": {**paths, **_tool_paths(api.graph.definitions(), tools)},
+        "paths": {**paths, **_tool_paths(api.graph.definitions(), tools, answers)},
         "components": components,
         **({"security": [{"token": []}]} if api.token else {}),
     }
 
 
 @cache
-def _described(routes: Sequence[ApiRoute]) -> tuple[JsonSchema, JsonSchema]:
-    """The paths of all routes but the tools', and the schemas that they refer to."""
+def _described(routes: Sequence[ApiRoute]) -> tuple[JsonSchema, JsonSchema, JsonSchema]:
+    """The paths of all routes but the tools', the tools' answers, and schemas they refer to."""
     described = [route for route in routes if route.answer is not None]
     types: list[tuple[Any, Literal["validation", "serialization"], TypeAdapter[Any]]] = [
         ("problem", "serialization", TypeAdapter(Problem)),
         *((r, "serialization", TypeAdapter(r.answer)) for r in described),
         *((r, "validation", TypeAdapter(r.takes)) for r in described if r.method == "POST"),
+        *((tool, "serialization", adapter) for tool, adapter in _TOOL_ANSWERS.items()),
     ]
     schemas, definitions = TypeAdapter.json_schemas(
         types, ref_template="#/components/schemas/{model}", schema_generator=PublishedSchema
@@ -134,16 +139,19 @@ def _described(routes: Sequence[ApiRoute]) -> tuple[JsonSchema, JsonSchema]:
         }
         for route in described
     }
-    return paths, definitions["$defs"]
+    answers = {tool: schemas[tool, "serialization"] for tool in _TOOL_ANSWERS}
+    return paths, answers, definitions["$defs"]
 
 
-def _tool_paths(tools: Iterable[ToolDefinition], route: ApiRoute) -> JsonSchema:
+def _tool_paths(
+    tools: Iterable[ToolDefinition], route: ApiRoute, answers: JsonSchema
+) -> JsonSchema:
     return {
         route.path.format(name=tool.name): {
             "post": {
                 "summary": tool.title,
                 "description": tool.description,
-                **_operation(route, tool.output_schema, tool.input_schema),
+                **_operation(route, answers[tool.name], tool.input_schema),
             }
         }
         for tool in tools

@@ -112,7 +112,7 @@ class Evidence(shapes.EvidenceItem):
     model_config = ConfigDict(extra="allow")
 
 
-class Provenance(_Document):
+class Passages(_Document):
     """The evidence that touches an entity."""
 
     model_config = ConfigDict(extra="allow")
@@ -230,7 +230,7 @@ ROUTES = (
     _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
     _one("/entities/{id}", handlers.entity, "An entity", Entity, EntityQuery),
     _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
-    _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Provenance, EvidenceQuery),
+    _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Passages, EvidenceQuery),
     _one("/relations", handlers.relation, "A relation", RelationWithMetadata, RelationQuery),
     _post(
         "/relations/batch",
