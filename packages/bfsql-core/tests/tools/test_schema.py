@@ -143,6 +143,16 @@ async def test_a_store_without_an_outline_answers_as_before():
     assert {"relations", "relations_from", "properties", "notes"}.isdisjoint(document)
 
 
+async def test_a_known_outline_costs_a_call_no_task():
+    async with open_graph(MemoryBackend(TRIALS)) as graph:
+        await graph.counted()
+        known = graph._operations.known
+        counting = known._counting
+        await graph.bfs_query(["Trial:*"], where=["no -studies-> Disease"], limit=0)
+        await graph.describe_schema()
+        assert known._counting is counting
+
+
 async def test_a_store_whose_outline_fails_is_asked_once_and_answers_without(caplog):
     class Failing(MemoryBackend):
         asked = 0

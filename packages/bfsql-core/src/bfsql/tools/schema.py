@@ -28,7 +28,7 @@ OUTLINE_SECONDS = 60.0
 WAIT_SECONDS = 3.0
 """Seconds that a call waits for the counting."""
 FRESH_SECONDS = 5.0
-"""Seconds for which the lists count as just read; longer if reading them is slow."""
+"""Seconds for which what was read counts as new; longer for lists that are slow to read."""
 SLOW_FACTOR = 10
 """Lists that are slow to read count as just read for this many times their reading time."""
 MOST_SEEN = 10_000
@@ -89,7 +89,7 @@ class GraphSchema:
         """The lists as the store has them now."""
         if time.monotonic() - self._read_at < max(FRESH_SECONDS, SLOW_FACTOR * self._took):
             return await self.lists()
-        self._db.forget_schema()
+        self._forget()
         began = time.monotonic()
         schema = await self.lists()
         self._read_at, self._took = began, time.monotonic() - began
@@ -145,12 +145,17 @@ class GraphSchema:
         seen |= new
         schema = self.latest
         if schema and schema.comprehensive and not new.issubset(getattr(schema, part)):
-            self._db.forget_schema()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._db.forget_schema()
+        if self.known_outline is not None:
+            self._not_before = 0.0
 
     # --- the outline --------------------------------------------------------
 
     def count(self) -> None:
-        """Start counting the graph in the background, unless that is already under way."""
+        """Start counting in the background, unless that is under way or was just done."""
         idle = self._counting is None or self._counting.done()
         if idle and time.monotonic() >= self._not_before:
             self._counting = asyncio.get_running_loop().create_task(self._count())
@@ -177,7 +182,9 @@ class GraphSchema:
     async def _count(self) -> None:
         try:
             with call.scope(seconds=OUTLINE_SECONDS):
-                self.known_outline = await call.within(self._db.outline())
+                self.known_outline = known = await call.within(self._db.outline())
+            if known is None or known.node_counts or known.relations:  # may be loading if empty
+                self._not_before = time.monotonic() + FRESH_SECONDS
         except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
             self._not_before = time.monotonic() + 300
             log.warning(
