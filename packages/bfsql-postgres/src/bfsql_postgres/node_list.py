@@ -109,9 +109,9 @@ class _Selection(NamedTuple):
 
     def nodes(self, batch: Sequence[Any]) -> list[Node]:
         """The nodes of some rows."""
-        if not self.rows.own_keys:
+        undecided = [row for row in batch if row[2] == _UNDECIDED] if self.rows.own_keys else []
+        if not undecided:
             return _nodes(batch, repeat(NO_METADATA))
-        undecided = [row for row in batch if row[2] == _UNDECIDED]
         items = items_of(undecided, self.rows)
         met = [
             (row, item)
