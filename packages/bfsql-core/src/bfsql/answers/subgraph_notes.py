@@ -90,6 +90,9 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
 def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     shown = result.shown
     if shown is None:
+        is_removed = result.seed_count and not result.max_hops and not result.node_count
+        if is_removed and all(one.met for one in result.facts.conditions):
+            yield "exclude_node_types, min_mentions or where removed all of the seeds."
         return
     if not result.node_count and result.seed_count != 0:
         yield from _nothing_found(result, shown.dead_end)
@@ -214,9 +217,11 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.kept or facts.met else "removed them all"
         hint = "describe_entity shows which properties an entity has."
+        if "." in one.key and scope is None:
+            hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
         if facts.predicate is not None:
             hint = f'A relation has an arrow: "{plain(f"no -{facts.predicate}->")}".'
-        yield (f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}")
+        yield f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}"
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
         found = f" There is: {values}." if values else ""

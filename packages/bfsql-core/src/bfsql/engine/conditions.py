@@ -146,9 +146,8 @@ class Conditions:
     def _facts(self, one: Condition) -> ConditionTally:
         hidden, absent = one.key in self._stripped, self._spares(one)
         facts = self._tallies[_subject(one)].facts(one, hidden=hidden, absent=absent)
-        if facts.had or one.operator not in ("has", "lacks"):
-            return facts
-        return replace(facts, predicate=self._names.predicate_like(one.key))
+        asks = not facts.had and one.operator in ("has", "lacks")
+        return replace(facts, predicate=self._names.predicate_like(one.key)) if asks else facts
 
     async def keeps_nodes(
         self, handles: IntArray, types: IntArray, step: int | None, *, named: bool = False

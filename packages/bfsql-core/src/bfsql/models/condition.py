@@ -40,13 +40,12 @@ _BEFORE_QUOTE = "=<>~|[{(,:"
 _KEY_LETTERS = re.compile(r"^[(^-]|-$|[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
 _LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
-    r"[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
 )
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
-_JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
+_JOINED = re.compile(r"(?is)\s(and|or)\s.*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
 SIGNS: dict[Operator, tuple[int, ...]] = {
     "=": (0,),
     "<": (-1,),
@@ -248,18 +247,19 @@ def _key(text: str, found: re.Match[str] | None, wrong: Callable[[str], ToolErro
         ToolError: It is none, or the operator is none.
     """
     key = (text[: found.start()] if found else text).strip()
+    if found is None and (not key or (" " in key and key[0] not in _QUOTES)):
+        raise wrong("has no operator" if key else "is empty")
     if _BRACKET.match(key):
         raise wrong("has a bracket where a property is named; a name with a bracket is quoted")
     if found is None:
-        if not key or (" " in key and key[0] not in _QUOTES):
-            raise wrong("has no operator" if key else "is empty")
-    elif found[0][0] == ">" and key.endswith("-"):
+        return _unquoted(key)
+    if found[0][0] == ">" and key.endswith("-"):
         raise wrong('has half an arrow, and a relation a whole one: "-p-> TYPE"')
-    elif "~" in found[0] and found[0] != "~":
+    if "~" in found[0] and found[0] != "~":
         raise wrong('asks for a regular expression; "name~desmo" looks for a part of text')
-    elif found[0] not in SPELLINGS:
+    if found[0] not in SPELLINGS:
         raise wrong(f"has no operator that is known: {quoted(found[0])}")
-    elif not key:
+    if not key:
         raise wrong("names no property in front of the operator")
     return _unquoted(key)
 

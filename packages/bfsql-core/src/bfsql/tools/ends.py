@@ -6,6 +6,7 @@ Ids and exact names come first; a text is a pattern only if no entity is called 
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -89,13 +90,20 @@ class EndResolver:
             if not any(name.candidates for name in unresolved):
                 await self._check_types(unresolved[0].value, argument)
             error = await self._names.error(argument, unresolved)
-            every = self._schema.latest.entity_types if self._schema.latest else ()
-            near = KnownNames(every).nearest(unresolved[0].value)[:1]
-            if near and error.kind == "unknown_entity":
-                text = f"{error} All entities of a type are a pattern: {plain(near[0][0])}:*."
+            if error.kind == "unknown_entity" and (near := self._type_in(unresolved[0].value)):
+                some = f'with a condition "{near}[year>=2010]"'
+                text = f'{error} All entities of a type are a pattern: "{near}:*", {some}.'
                 error = ToolError(text, kind=error.kind, argument=argument)
             raise error
         return NodeSet(tuple(places))
+
+    def _type_in(self, text: str) -> str:
+        """The type that is most like a text, or like a word of one with an operator, or nothing."""
+        every = KnownNames(self._schema.latest.entity_types if self._schema.latest else ())
+        words = re.findall(r"\w+", text)[:8] if re.search(r"[=<>~:{]", text) else []
+        return next(
+            (plain(near[0][0]) for one in (text, *words) if (near := every.nearest(one))), ""
+        )
 
     async def listed(self, types: Sequence[str], conditions: Sequence[str]) -> Place:
         """The nodes of some types that meet conditions, each written as in brackets.
@@ -221,10 +229,10 @@ class EndResolver:
         lacks = tuple(one for one in pattern.conditions if one.operator == "lacks")
         is_type = pattern.types and pattern == Pattern(pattern.types)
         if is_type and not written.rstrip().endswith("*"):
-            self._names.notes.append(
-                f"{excerpt(written)} was taken as the {len(place.handles):,} entities of the type "
-                f"{listed(sorted(pattern.types or ()))}."
-            )
+            count = len(place.handles)
+            those = "only entity" if count == 1 else f"{count:,} entities"
+            of = f"of the type {listed(sorted(pattern.types or ()))}"
+            self._names.notes.append(f"{excerpt(written)} was taken as the {those} {of}.")
         if not len(place.handles):
             self._names.notes.append(await self._nothing(pattern))
         elif lacks:

@@ -46,7 +46,7 @@ from bfsql.tools.hits import classified_search
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.resolve import NameResolver
+from bfsql.tools.resolve import NameResolver, of_patterns
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import EntityPage, Traversal
 from bfsql.tools.validate import checked, without_doubts
@@ -195,7 +195,7 @@ class Operations:
             among = f" among {listed(types)}" if types else ""
             notes.append(
                 f"Nothing{among} matches {excerpt(query)}. Try a shorter or another form of the "
-                "name, or leave out node_types."
+                f"name, or leave out node_types.{of_patterns([query])}"
             )
         matches = {hit.stub.id: hit.match.kind.value for hit in found.hits}
         facts = await contexts(self.db, namesakes(stubs))

@@ -181,8 +181,7 @@ class PatternReader:
         properties: list[PropertyCondition] = []
         relations: list[RelationCondition] = []
         for content in brackets:
-            relation = self.relation(content, types)
-            if relation is not None:
+            if relation := self.relation(content, types):
                 self._add_conditions(1)
                 relations.append(relation.condition)
             else:
@@ -228,11 +227,11 @@ class PatternReader:
         """
         negated = _NO.match(text)
         rest = text[negated.end() :] if negated else text
-        number = _STEP_NUMBER.match(rest)
+        number, bare = _STEP_NUMBER.match(rest), _BARE.fullmatch(rest) if negated else None
         scope: frozenset[str] | None = None
         if number:
             rest = rest[number.end() :]
-        elif not (_ARROW.match(rest) or (negated and self._is_bare(rest))):
+        elif not (_ARROW.match(rest) or (bare and self._predicates.nearest(bare[1]))):
             front = self._reader(rest).pattern()
             if front is None or not _ARROW.match(front[2]) or front[1]:
                 self._check_front(text, rest)
@@ -256,17 +255,11 @@ class PatternReader:
             raise bad_value(f"{self.doubts[-1]} {hint}", self._argument)
         if negated and counted:
             raise self._error(f"{excerpt(text)} has both no and a number. Leave one of them out.")
-        steps = tuple(path.steps)
-        one = RelationCondition(steps, *(("=", 0) if negated else (">=", 1)))
+        compared_with: tuple[Comparison, int] = ("=", 0) if negated else (">=", 1)
         if counted:
-            comparison = cast("Comparison", SPELLINGS[counted[1]])
-            one = RelationCondition(steps, comparison, int(counted[2]))
+            compared_with = cast("Comparison", SPELLINGS[counted[1]]), int(counted[2])
+        one = RelationCondition(tuple(path.steps), *compared_with)
         return ScopedRelation(text, one, int(number[1]) if number else None, scope)
-
-    def _is_bare(self, text: str) -> bool:
-        """Whether a text is a relation without an arrow, like `tests Compound`."""
-        found = _BARE.fullmatch(text)
-        return found is not None and bool(self._predicates.nearest(found[1]))
 
     def _check_front(self, text: str, rest: str) -> None:
         """Raise an error if a relation follows a text that is not a type.

@@ -96,7 +96,7 @@ class NameResolver:
         if unknown:
             self.notes.append(
                 f"No such entity, left out: {', '.join(map(excerpt, unknown))}. "
-                f"search_entities resolves names to ids.{_of_patterns(unknown)}"
+                f"search_entities resolves names to ids.{of_patterns(unknown)}"
             )
         several = [name for name in failed if name.candidates]
         self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
@@ -268,14 +268,15 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
     return ToolError(
         f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
         "Give an id or an exact name; search_entities finds them by a part of a name."
-        f"{_of_patterns(unknown[:1])}",
+        f"{of_patterns(unknown[:1])}",
         kind="unknown_entity",
         argument=argument,
     )
 
 
-def _of_patterns(values: Sequence[str]) -> str:
-    like = any(value.endswith(("]", ":*")) for value in values)
+def of_patterns(values: Sequence[str]) -> str:
+    """A sentence on patterns, for names that are written like one; otherwise nothing."""
+    like = any(value.endswith(("]", ":*")) or value == "*" for value in values)
     return ' Patterns, such as "Trial[phase=3]", are taken by bfs_query.' if like else ""
 
 
