@@ -139,6 +139,12 @@ def test_help_comes_even_without_a_backend(run: Run) -> None:
     assert "Options of the server" in shown.output
 
 
+def test_a_graph_that_is_given_twice_is_refused(run: Run) -> None:
+    wrong = run("describe-schema", "Movie:*", "--path", "graph.db")
+    assert wrong.exit_code == 2
+    assert "given twice: Movie:* and --path graph.db" in wrong.stderr
+
+
 def test_an_unknown_backend_is_one_sentence(run: Run) -> None:
     wrong = run("describe-schema", "--backend=nothing")
     assert wrong.exit_code == 2

@@ -136,6 +136,8 @@ class ConfiguredCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Determine the backend, then parse with its options."""
         args, graph = self._named_graph(ctx, args)
+        if graph is not None and (other := _early(args, _PATH)) is not None:
+            raise click.UsageError(f"The graph is given twice: {graph} and {_PATH} {other}.", ctx)
         option: list[str] = []
         try:
             ctx.meta[_CHOOSE] = partial(
