@@ -30,6 +30,9 @@ from bfsql.models import (
 from bfsql.models.comparison import is_unordered, number_in
 from bfsql.models.condition import quoted
 
+_TYPES = 'Types are chosen by patterns, "TYPE:*", and by exclude_node_types.'
+_HINTS = {"entity_type": _TYPES, "type": _TYPES}
+
 
 def subgraph_notes(
     result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
@@ -216,7 +219,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.kept or facts.met else "removed them all"
-        hint = "describe_entity shows which properties an entity has."
+        hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
         if facts.predicate is not None:

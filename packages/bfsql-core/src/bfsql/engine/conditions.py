@@ -35,6 +35,7 @@ from bfsql.models import (
     ScopedRelation,
 )
 from bfsql.models.condition import Condition, Names, condition
+from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
@@ -147,7 +148,8 @@ class Conditions:
         hidden, absent = one.key in self._stripped, self._spares(one)
         facts = self._tallies[_subject(one)].facts(one, hidden=hidden, absent=absent)
         asks = not facts.had and one.operator in ("has", "lacks")
-        return replace(facts, predicate=self._names.predicate_like(one.key)) if asks else facts
+        near = KnownNames(self._names.predicates).nearest(one.key) if asks else []
+        return replace(facts, predicate=near[0][0]) if near else facts
 
     async def keeps_nodes(
         self, handles: IntArray, types: IntArray, step: int | None, *, named: bool = False

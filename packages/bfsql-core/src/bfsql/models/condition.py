@@ -71,11 +71,6 @@ class Names:
         same = self._known_names.spellings(written)
         return same[0] if len(same) == 1 else None
 
-    def predicate_like(self, written: str) -> str | None:
-        """The predicate that is most like a text, if one is."""
-        near = KnownNames(self.predicates).nearest(written)
-        return near[0][0] if near else None
-
 
 @dataclass(frozen=True)
 class PropertyCondition:

@@ -48,7 +48,7 @@ _ARROW = re.compile(r"\s*(?:[<>^-])")
 _BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
 _WHOLE_ARROW = re.compile(r"-.*-")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
-_NUMBER = re.compile(r"([=<>!]=?|<>|=[<>])\s*([0-9]{1,15})\s*$")
+_NUMBER = re.compile(r"((?<!-)>=?|(?<!->)==?|!=|<[=>]?|=[<>])\s*([0-9]{1,15})\s*$")
 _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
@@ -266,19 +266,17 @@ class PatternReader:
 
         An operator before the first arrow makes the text a condition on a property.
         """
-        arrow, comparison = _LATER_ARROW.search(rest), re.search(r"[=~]|[<>](?!-)|!", rest)
+        arrow, comparison = _LATER_ARROW.search(rest), re.search(r"[=~[]|[<>](?!-)|!", rest)
         if arrow is None or (comparison and comparison.start() < arrow.start()):
             return
         name = rest[: arrow.start()].strip()
-        if "[" in name:
-            return
         if (words := name.split())[1:] and words[-1].casefold() in ("no", "not"):
             first = " ".join(["no", *words[:-1]])
             raise self._error(f'{excerpt(text)} has no behind its type: write "{first} -p->".')
         near = [spellings[0] for spellings in self._types.nearest(name)]
         raise self._error(
             f"{excerpt(text)} names a type in front of its relation that this graph does not have: "
-            f"{excerpt(name)}.{_nearest(near) or ' describe_schema lists what there is.'}"
+            f'{excerpt(name)}.{_nearest(near)} Without a type it is "no -p->" or "-p-> >= 2".'
         )
 
     def where(self, texts: Sequence[str]) -> Where:
