@@ -84,13 +84,13 @@ def hostile(hostile_db: Path) -> Iterator[Served]:
 
 
 async def test_every_form_runs_and_gives_the_answer(
-    visit: Visit, hostile: Served, hostile_db: Path
+    tab: Visit, hostile: Served, hostile_db: Path
 ) -> None:
-    await visit.page.goto(hostile.url)
+    await tab.page.goto(hostile.url)
     async with bfsql.open_graph("sqlite", path=hostile_db) as graph:
         await graph.counted()
         answers = [(await graph.call(tool, arguments)).text for tool, arguments in CALLS]
-    written = [await forms(visit.page, call, str(hostile_db), hostile.url) for call in CALLS]
+    written = [await forms(tab.page, call, str(hostile_db), hostile.url) for call in CALLS]
     for form in ("mcp", "command", "python", "curl"):
         for one in written:
             assert one[form].replace("\n", "").isprintable(), one[form]
@@ -176,9 +176,9 @@ def _over_mcp(path: Path, messages: list[str]) -> list[str]:
             served.kill()
 
 
-async def test_a_form_that_cannot_express_a_call_says_why(visit: Visit, films: Served) -> None:
-    await visit.page.goto(films.url)
-    problems = await visit.page.evaluate(
+async def test_a_form_that_cannot_express_a_call_says_why(tab: Visit, films: Served) -> None:
+    await tab.page.goto(films.url)
+    problems = await tab.page.evaluate(
         """async () => {
             const {asCommand} = await import("/assets/forms.js");
             return [{node_types: ["a,b"]}, {seeds: ["a\\0b"]}, {"no option": 1}]
@@ -192,9 +192,9 @@ async def test_a_form_that_cannot_express_a_call_says_why(visit: Visit, films: S
         assert part in problem
 
 
-async def test_curl_has_a_variable_in_place_of_the_token(visit: Visit, films: Served) -> None:
-    await visit.page.goto(films.url)
-    curl = await visit.page.evaluate(
+async def test_curl_has_a_variable_in_place_of_the_token(tab: Visit, films: Served) -> None:
+    await tab.page.goto(films.url)
+    curl = await tab.page.evaluate(
         """async () => (await import("/assets/forms.js")).asCurl("t", {}, "http://x/", true).text"""
     )
     assert '"Authorization: Bearer $TOKEN"' in curl

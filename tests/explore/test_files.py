@@ -48,9 +48,9 @@ DRAW = """async ([nodes, edges]) => {
 }"""
 
 
-async def test_files_of_a_graph_with_hostile_names_are_whole(visit: Visit, films: Served) -> None:
-    await visit.page.goto(films.url)
-    made = await visit.page.evaluate(DRAW, [NODES, EDGES])
+async def test_files_of_a_graph_with_hostile_names_are_whole(tab: Visit, films: Served) -> None:
+    await tab.page.goto(films.url)
+    made = await tab.page.evaluate(DRAW, [NODES, EDGES])
 
     read = nx.parse_graphml(made["graphml"])
     written = [name.replace("\x00\x1b\ufffe", "\ufffd\ufffd\ufffd") for name in NAMES]
@@ -109,7 +109,7 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
 
 
 async def test_answers_in_lines_recorded_without_their_content_are_shown_as_text(
-    visit: Visit,
+    tab: Visit,
     films: Served,
     films_db: Path,
     tmp_path: Path,
@@ -125,7 +125,7 @@ async def test_answers_in_lines_recorded_without_their_content_are_shown_as_text
     older = [{k: v for k, v in json.loads(line).items() if k != "content"} for line in lines]
     file.write_text("\n".join(map(json.dumps, older)), encoding="utf-8")
 
-    page = visit.page
+    page = tab.page
     await page.goto(f"{films.url}/#view=replay")
     await page.locator("input[type=file]").set_input_files(file)
     await expect(page.locator(".step-detail")).to_contain_text("an answer as text")
@@ -137,11 +137,9 @@ async def test_answers_in_lines_recorded_without_their_content_are_shown_as_text
     await expect(page.locator(".status")).not_to_contain_text("Seen by now: 0 nodes")
 
 
-async def test_the_page_hides_the_characters_that_answers_escape(
-    visit: Visit, films: Served
-) -> None:
-    await visit.page.goto(films.url)
-    hidden = await visit.page.evaluate(
+async def test_the_page_hides_the_characters_that_answers_escape(tab: Visit, films: Served) -> None:
+    await tab.page.goto(films.url)
+    hidden = await tab.page.evaluate(
         """async () => {
             const { hasHidden } = await import("/assets/characters.js");
             const all = Array.from({length: 0x110000}, (_, code) => code);

@@ -26,9 +26,9 @@ def row(page: Page, name: str) -> Locator:
 
 
 async def test_the_start_shows_the_schema_and_the_search_has_the_focus(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url, view="start")
+    page = await tab.open(films.url, view="start")
     await expect(search_field(page)).to_be_focused()
     await expect(page.get_by_role("img", name="3 nodes")).to_be_visible()
     types, relations = (page.get_by_role("table", name=name) for name in ("Types", "Relations"))
@@ -52,9 +52,9 @@ async def test_relations_of_a_sample_are_shown_without_numbers(visit: Visit, fil
 
 
 async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url)
+    page = await tab.open(films.url)
     await page.keyboard.type("tom han")
     hit = page.get_by_role("option", name="Tom Hanks")
     await expect(hit).to_contain_text("Person")
@@ -94,9 +94,9 @@ async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
 
 
 async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url)
+    page = await tab.open(films.url)
     await page.keyboard.type("tom hanks")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Escape")
@@ -106,9 +106,9 @@ async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
 
 
 async def test_keys_pressed_before_a_search_finds_nothing_open_the_page_of_hits(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url)
+    page = await tab.open(films.url)
     await page.keyboard.type("zzzqqq")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
@@ -117,18 +117,18 @@ async def test_keys_pressed_before_a_search_finds_nothing_open_the_page_of_hits(
 
 
 async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url)
+    page = await tab.open(films.url)
     await page.keyboard.type("Cloud Atlas")
     await expect(page.get_by_role("option", name="Cloud Atlas")).to_be_visible()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await expect(page.locator(".status")).to_contain_text("1 call")
-    await visit.tab_to(page.get_by_role("button", name="Expand Tom Hanks"))
+    await tab.tab_to(page.get_by_role("button", name="Expand Tom Hanks"))
     await page.keyboard.press("Enter")
     await expect(page.locator(".status")).to_contain_text("2 calls")
-    await visit.tab_to(page.get_by_role("link", name="Halle Berry"))
+    await tab.tab_to(page.get_by_role("link", name="Halle Berry"))
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Halle Berry")).to_be_visible()
     await page.go_back()
@@ -138,9 +138,9 @@ async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
 
 
 async def test_a_click_in_the_picture_expands_a_node_and_a_double_click_opens_it(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url, view="walk", seeds="Movie:CloudAtlas2012")
+    page = await tab.open(films.url, view="walk", seeds="Movie:CloudAtlas2012")
     await page.mouse.click(*await place_of(page, HANKS))
     await expect(page.locator(".status")).to_contain_text("2 calls")
     await page.mouse.dblclick(*await place_of(page, HANKS))

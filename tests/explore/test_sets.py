@@ -31,8 +31,8 @@ def state(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).fragment)
 
 
-async def test_a_type_of_the_overview_leads_to_its_entities(visit: Visit, films: Served) -> None:
-    page = await visit.open(films.url, view="start")
+async def test_a_type_of_the_overview_leads_to_its_entities(tab: Visit, films: Served) -> None:
+    page = await tab.open(films.url, view="start")
     await page.get_by_role("table", name="Types").get_by_role("link", name="Movie").click()
     await expect(status(page)).to_contain_text("103 nodes, 0 edges")
     await expect(page.locator(".stage")).to_be_hidden()
@@ -40,9 +40,9 @@ async def test_a_type_of_the_overview_leads_to_its_entities(visit: Visit, films:
 
 
 async def test_a_pattern_is_completed_by_the_keyboard_and_shown_as_the_answer_spells_it(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url, view="walk", seeds="Movie:*", hops=0)
+    page = await tab.open(films.url, view="walk", seeds="Movie:*", hops=0)
     await page.get_by_text("Path, conditions, order").click()
     await page.get_by_role("button", name="Remove Movie:*").focus()
     await field(page, "Starts at").focus()
@@ -65,19 +65,19 @@ async def test_a_pattern_is_completed_by_the_keyboard_and_shown_as_the_answer_sp
     await expect(page.get_by_role("link", name="Person[born>=1990]")).to_be_visible()
 
 
-async def test_an_error_of_a_pattern_is_shown_at_its_field(visit: Visit, films: Served) -> None:
-    visit.expect_incident(REFUSED)
-    page = await visit.open(films.url, view="walk", seeds=HANKS, to="Movie[released>1990")
+async def test_an_error_of_a_pattern_is_shown_at_its_field(tab: Visit, films: Served) -> None:
+    tab.expect_incident(REFUSED)
+    page = await tab.open(films.url, view="walk", seeds=HANKS, to="Movie[released>1990")
     problem = page.locator(".problem:visible")
     await expect(problem).to_contain_text("is not closed")
     await expect(field(page, "Ends at")).to_have_attribute("aria-invalid", "true")
-    await visit.open(films.url, view="walk", seeds="Movi[released>1990]", hops=0)
+    await tab.open(films.url, view="walk", seeds="Movi[released>1990]", hops=0)
     await expect(problem).to_contain_text("The nearest: Movie")
     await expect(field(page, "Starts at")).to_have_attribute("aria-invalid", "true")
 
 
-async def test_a_search_for_a_pattern_shows_its_entities(visit: Visit, films: Served) -> None:
-    page = await visit.open(films.url, view="start")
+async def test_a_search_for_a_pattern_shows_its_entities(tab: Visit, films: Served) -> None:
+    page = await tab.open(films.url, view="start")
     await page.keyboard.type("movie{released=1995}")
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile("view=search"))
@@ -89,14 +89,14 @@ async def test_a_search_for_a_pattern_shows_its_entities(visit: Visit, films: Se
 
 
 async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    page = await visit.open(films.url, view="walk", seeds="Movie:*", hops=0)
+    page = await tab.open(films.url, view="walk", seeds="Movie:*", hops=0)
     await page.get_by_role("button", name="Groups").click()
     group = page.get_by_role("region", name="Group released")
     await expect(group).to_contain_text("103 have it")
     bar = group.get_by_role("button", name="1995 7")
-    await visit.tab_to(bar)
+    await tab.tab_to(bar)
     await page.keyboard.press("Enter")
     await expect(status(page)).to_contain_text("7 nodes, 0 edges")
     assert state(page)["seeds"] == ["Movie[released=1995]"]
@@ -108,20 +108,20 @@ async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
 
 @pytest.mark.parametrize("name", ["You've Got Mail", "Charlie Wilson's War"])
 async def test_a_bar_of_any_text_filters_and_is_pressed(
-    visit: Visit, films: Served, name: str
+    tab: Visit, films: Served, name: str
 ) -> None:
     seeds = f'Movie[name="{name}"]'
     groups = {"hops": 0, "tab": "groups", "facets": "name"}
-    page = await visit.open(films.url, view="walk", seeds=seeds, **groups)
+    page = await tab.open(films.url, view="walk", seeds=seeds, **groups)
     bar = page.get_by_role("region", name="Group name").get_by_role("button", name=name)
     await expect(bar).to_have_attribute("aria-pressed", "true")
     await bar.click()
     await expect(status(page)).to_contain_text("103 nodes")
 
 
-async def test_bars_of_a_path_add_conditions(visit: Visit, films: Served) -> None:
+async def test_bars_of_a_path_add_conditions(tab: Visit, films: Served) -> None:
     facets = {"facets": ["born", "1.released"], "tab": "groups"}
-    page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
+    page = await tab.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
     group = page.get_by_role("region", name="Group 1.released")
     await group.get_by_role("button", name="1995").click()
     await expect(field(page, "Condition 1")).to_have_value("1.released=1995")
@@ -130,12 +130,10 @@ async def test_bars_of_a_path_add_conditions(visit: Visit, films: Served) -> Non
 
 
 async def test_relation_conditions_are_explained_completed_and_their_errors_at_their_field(
-    visit: Visit, films: Served
+    tab: Visit, films: Served
 ) -> None:
-    visit.expect_incident(REFUSED)
-    page = await visit.open(
-        films.url, view="walk", seeds="Person:*", hops=0, where="no -DIRECTED->"
-    )
+    tab.expect_incident(REFUSED)
+    page = await tab.open(films.url, view="walk", seeds="Person:*", hops=0, where="no -DIRECTED->")
     everyone = 287
     directors = await count_of(page)
     assert 0 < directors < everyone
@@ -145,7 +143,7 @@ async def test_relation_conditions_are_explained_completed_and_their_errors_at_t
     await page.keyboard.type("no -WRO")
     await page.get_by_role("option", name="no -WROTE-> Movie").click()
     await expect(field(page, "Condition 2")).to_have_value("no -WROTE-> Movie")
-    await visit.settled()
+    await tab.settled()
     assert 0 < await count_of(page) <= directors
     await field(page, "Condition 2").fill("no -WRITES-> Movie")
     await page.keyboard.press("Enter")
@@ -160,9 +158,9 @@ async def count_of(page: Page) -> int:
     return int(re.findall(r"\d+", await status(page).inner_text())[0])
 
 
-async def test_walks_are_rows_with_pages(visit: Visit, films: Served) -> None:
+async def test_walks_are_rows_with_pages(tab: Visit, films: Served) -> None:
     path = ["<-ACTED_IN- Person", "-ACTED_IN|DIRECTED-> Movie"]
-    page = await visit.open(films.url, view="walk", seeds="Movie[released>2000]", path=path)
+    page = await tab.open(films.url, view="walk", seeds="Movie[released>2000]", path=path)
     await page.get_by_role("combobox", name="Show", exact=True).select_option("walks")
     await page.get_by_label("Rows, at most").select_option("50")
     pages = page.get_by_role("group", name="Pages")
@@ -172,7 +170,7 @@ async def test_walks_are_rows_with_pages(visit: Visit, films: Served) -> None:
     rows = page.get_by_role("row")
     await expect(rows.nth(1)).to_contain_text("A Beautiful Mind")
     await expect(rows.nth(1)).to_contain_text("ACTED_IN")
-    await visit.tab_to(pages.get_by_role("button", name="Next"))
+    await tab.tab_to(pages.get_by_role("button", name="Next"))
     await page.keyboard.press("Enter")
     await expect(pages).to_contain_text("51 to 100 of 749")
     await expect(rows.nth(1)).to_contain_text("51")
@@ -182,8 +180,8 @@ async def test_walks_are_rows_with_pages(visit: Visit, films: Served) -> None:
     assert "offset" not in state(page)
 
 
-async def test_measures_are_columns(visit: Visit, films: Served) -> None:
-    page = await visit.open(films.url, view="walk", seeds=HANKS, path=COSTARS, show="ends")
+async def test_measures_are_columns(tab: Visit, films: Served) -> None:
+    page = await tab.open(films.url, view="walk", seeds=HANKS, path=COSTARS, show="ends")
     await field(page, "Measure 1").fill("count")
     await page.get_by_role("option", name="count 1").click()
     await field(page, "Measure 2").fill("max 1.")
@@ -196,8 +194,8 @@ async def test_measures_are_columns(visit: Visit, films: Served) -> None:
     await expect(page.get_by_role("columnheader").nth(1)).to_contain_text("count 1")
 
 
-async def test_along_follows_its_relations_to_a_pattern(visit: Visit, films: Served) -> None:
-    page = await visit.open(films.url, view="walk", seeds=HANKS, to="Person[born<1931]")
+async def test_along_follows_its_relations_to_a_pattern(tab: Visit, films: Served) -> None:
+    page = await tab.open(films.url, view="walk", seeds=HANKS, to="Person[born<1931]")
     await field(page, "Relation 1").fill("ACTED")
     await page.get_by_role("option", name="-ACTED_IN-> Movie").click()
     await expect(field(page, "Relation 1")).to_have_value("-ACTED_IN-> Movie")
@@ -206,7 +204,7 @@ async def test_along_follows_its_relations_to_a_pattern(visit: Visit, films: Ser
     await expect(status(page)).to_contain_text("21 nodes, 22 edges")
     await expect(page.get_by_label("Hops")).to_contain_text("as needed")
     await field(page, "Step 1").fill("-ACTED_IN->")
-    visit.expect_incident(REFUSED)
+    tab.expect_incident(REFUSED)
     await page.keyboard.press("Enter")
     await expect(page.locator(".problem:visible")).to_contain_text("along goes without path")
     await expect(field(page, "Relation 1")).to_have_attribute("aria-invalid", "true")

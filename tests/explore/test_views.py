@@ -115,14 +115,14 @@ def status(page: Page) -> Locator:
 
 
 async def test_a_path_is_typed_with_suggestions_and_its_errors_are_shown_at_the_field(
-    visit: Visit, served: Served
+    tab: Visit, served: Served
 ) -> None:
-    visit.expect_incident(FAILED)
-    page = await visit.open(served.url, view="walk", seeds="hanks")
+    tab.expect_incident(FAILED)
+    page = await tab.open(served.url, view="walk", seeds="hanks")
     keyboard = page.keyboard
-    await visit.tab_to(page.get_by_text("Path, conditions, order"))
+    await tab.tab_to(page.get_by_text("Path, conditions, order"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("combobox", name="Step 1"))
+    await tab.tab_to(page.get_by_role("combobox", name="Step 1"))
     await keyboard.type("act")
     await expect(page.get_by_role("option", name="-ACTED_IN-> Movie 5 edges")).to_be_visible()
     await keyboard.press("ArrowDown")
@@ -145,9 +145,9 @@ async def test_a_path_is_typed_with_suggestions_and_its_errors_are_shown_at_the_
 
 
 async def test_nodes_that_are_picked_show_what_they_have_in_common(
-    visit: Visit, served: Served
+    tab: Visit, served: Served
 ) -> None:
-    page = await visit.open(served.url, view="walk", seeds="mail")
+    page = await tab.open(served.url, view="walk", seeds="mail")
     await page.get_by_role("button", name="Pick Tom Hanks").click()
     await page.get_by_role("button", name="Pick Meg Ryan").click()
     await page.get_by_role("button", name="What they have in common").click()
@@ -163,9 +163,9 @@ async def test_nodes_that_are_picked_show_what_they_have_in_common(
 
 
 async def test_an_entity_has_its_record_its_relations_and_the_passages_of_its_evidence(
-    visit: Visit, served: Served
+    tab: Visit, served: Served
 ) -> None:
-    page = await visit.open(served.url, view="entity", id="hanks")
+    page = await tab.open(served.url, view="entity", id="hanks")
     record = page.get_by_role("region", name="Record")
     await expect(record).to_contain_text("1956")
     website = record.get_by_role("link", name="https://hanks.test/")
@@ -183,8 +183,8 @@ async def test_an_entity_has_its_record_its_relations_and_the_passages_of_its_ev
     await expect(page.get_by_role("heading", name="An interview")).to_be_visible()
 
 
-async def test_a_recorded_session_is_replayed_step_by_step(visit: Visit, served: Served) -> None:
-    page = await visit.open(served.url, view="start")
+async def test_a_recorded_session_is_replayed_step_by_step(tab: Visit, served: Served) -> None:
+    page = await tab.open(served.url, view="start")
     await page.get_by_role("link", name="Replay").click()
     await expect(page.get_by_text("1 line could not be read")).to_be_visible()
     detail = page.get_by_role("region", name="This call")
@@ -207,9 +207,9 @@ async def test_a_recorded_session_is_replayed_step_by_step(visit: Visit, served:
 
 
 async def test_a_view_is_saved_as_picture_table_graph_and_answer(
-    visit: Visit, served: Served, graph_db: Path
+    tab: Visit, served: Served, graph_db: Path
 ) -> None:
-    page = await visit.open(served.url, view="walk", seeds="hanks")
+    page = await tab.open(served.url, view="walk", seeds="hanks")
     png = await saved(page, "Picture (PNG)")
     assert png.startswith(b"\x89PNG")
     assert len(png) > 10_000
@@ -239,13 +239,13 @@ async def saved(page: Page, kind: str) -> bytes:
 
 
 async def test_the_keyboard_alone_intersects_replays_saves_and_shows_the_call(
-    visit: Visit, served: Served
+    tab: Visit, served: Served
 ) -> None:
-    page = await visit.open(served.url, view="start")
+    page = await tab.open(served.url, view="start")
     keyboard = page.keyboard
-    await visit.tab_to(page.get_by_role("link", name="In common"))
+    await tab.tab_to(page.get_by_role("link", name="In common"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("combobox", name="Entities"))
+    await tab.tab_to(page.get_by_role("combobox", name="Entities"))
     for words, name in (("hanks", "Tom Hanks"), ("ryan", "Meg Ryan")):
         await keyboard.type(words)
         await expect(page.get_by_role("option", name=name)).to_be_visible()
@@ -253,21 +253,21 @@ async def test_the_keyboard_alone_intersects_replays_saves_and_shows_the_call(
         await keyboard.press("Enter")
         await expect(page.get_by_role("button", name=f"Remove {name}")).to_be_visible()
     await expect(status(page)).to_contain_text("2 nodes in common within 1 hop")
-    await visit.tab_to(page.get_by_text("Save as"))
+    await tab.tab_to(page.get_by_text("Save as"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("button", name="Edges (CSV)"))
+    await tab.tab_to(page.get_by_role("button", name="Edges (CSV)"))
     async with page.expect_download() as download:
         await keyboard.press("Enter")
     assert (await download.value).suggested_filename.endswith("-edges.csv")
-    await visit.tab_to(page.locator("summary").filter(has_text="As the model sees it"))
+    await tab.tab_to(page.locator("summary").filter(has_text="As the model sees it"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("radio", name="MCP"))
+    await tab.tab_to(page.get_by_role("radio", name="MCP"))
     await keyboard.press("ArrowRight")
     command = page.get_by_role("region", name="The call as Command")
     await expect(command).to_contain_text("bfsql intersect")
-    await visit.tab_to(page.get_by_role("link", name="Replay"))
+    await tab.tab_to(page.get_by_role("link", name="Replay"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("button", name="Next call"))
+    await tab.tab_to(page.get_by_role("button", name="Next call"))
     await keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Next call")).to_be_focused()
     await keyboard.press("ArrowRight")
@@ -275,26 +275,26 @@ async def test_the_keyboard_alone_intersects_replays_saves_and_shows_the_call(
 
 
 async def test_the_keyboard_alone_reads_hits_records_and_the_choice_at_a_hub(
-    visit: Visit, served: Served
+    tab: Visit, served: Served
 ) -> None:
-    page = await visit.open(served.url, view="start")
+    page = await tab.open(served.url, view="start")
     keyboard = page.keyboard
     await keyboard.type("hanks")
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("link", name="Record"))
+    await tab.tab_to(page.get_by_role("link", name="Record"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.locator("summary").filter(has_text="-ACTED_IN->"))
+    await tab.tab_to(page.locator("summary").filter(has_text="-ACTED_IN->"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("link", name="Sleepless in Seattle"))
+    await tab.tab_to(page.get_by_role("link", name="Sleepless in Seattle"))
     await keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Sleepless in Seattle")).to_be_visible()
-    await visit.tab_to(page.get_by_role("link", name="Walk from here"))
+    await tab.tab_to(page.get_by_role("link", name="Walk from here"))
     await keyboard.press("Enter")
-    await visit.tab_to(page.get_by_role("img", name="The neighbourhood: 4 nodes, 3 edges"))
+    await tab.tab_to(page.get_by_role("img", name="The neighbourhood: 4 nodes, 3 edges"))
     await keyboard.press("+")
-    await visit.open(served.url, **VIEWS["hub"])
+    await tab.open(served.url, **VIEWS["hub"])
     await expect(page.get_by_role("region", name="What to open")).to_be_focused()
-    await visit.tab_to(page.get_by_role("button", name="-ACTED_IN->"))
+    await tab.tab_to(page.get_by_role("button", name="-ACTED_IN->"))
     await keyboard.press("Enter")
     await expect(status(page)).to_contain_text("1 call")
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from bfsql_test_support.browser.chromium import PATIENCE, Visit, chromium, visiting
+from bfsql_test_support.browser.chromium import PATIENCE, Visit, chromium, turn, visiting
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.unavailable import Unavailable
 
@@ -34,6 +34,20 @@ async def browser() -> AsyncIterator[Browser]:
 async def visit(browser: Browser) -> AsyncIterator[Visit]:
     """A fresh page; an incident in it that the test does not expect fails the test."""
     async with visiting(browser) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page_of_file(browser: Browser) -> AsyncIterator[Visit]:
+    """A page for the tests of a file."""
+    async with visiting(browser) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tab(page_of_file: Visit) -> AsyncIterator[Visit]:
+    """A page that the tests of a file use in turn; what they change outside its document stays."""
+    async with turn(page_of_file) as opened:
         yield opened
 
 
