@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
 from bfsql_test_support.distributions import install
+from bfsql_test_support.servers.forked_commands import start_command
 
 NODES = """id,type,name
 f:1,Film,Sleepless in Seattle
@@ -93,19 +94,19 @@ def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedPr
 
 @pytest.fixture
 def terminal(environment: dict[str, str]) -> Callable[..., str]:
-    """Runs `bfsql` in a separate process on a terminal; returns everything displayed."""
+    """Runs `bfsql` in a forked process on a terminal; returns everything displayed."""
 
     def run_on_terminal(*args: str) -> str:
         ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "bfsql", *args]
-        env = environment | {"TERM": "xterm"}
-        with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs):
-            os.close(theirs)
-            seen = b""
-            # On Linux, reading a terminal whose other side is closed raises an error.
-            with contextlib.suppress(OSError):
-                while more := os.read(ours, 65_536):
-                    seen += more
+        variables = environment | {"TERM": "xterm"}
+        process = start_command("bfsql", args, str(Path.cwd()), variables, [theirs] * 3)
+        os.close(theirs)
+        seen = b""
+        # On Linux, reading a terminal whose other side is closed raises an error.
+        with contextlib.suppress(OSError):
+            while more := os.read(ours, 65_536):
+                seen += more
+        process.join()
         os.close(ours)
         return seen.decode()
 

@@ -1,6 +1,6 @@
-"""The program `bfsql` as processes that are forked from one that has imported what they need.
+"""`bfsql` and `python -W error FILE` as processes forked from one that has imported what they need.
 
-The program sends its arguments, folder, environment and standard streams over a socket, and waits
+A program sends its arguments, folder, environment and standard streams over a socket, and waits
 for the exit code. A start from nothing takes more than a second of processor time instead.
 """
 
@@ -11,20 +11,23 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
-from bfsql_test_support.servers.serve_process import FORKING, run_command
+from bfsql_test_support.servers.serve_process import FORKING, run_command, run_script
 
 PROGRAM = """\
 #!{python} -IS
 import json, os, signal, socket, sys
+if {name!r} == "python" and (sys.argv[1:3] != ["-W", "error"] or "-c" in sys.argv):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
     there.connect({address!r})
-    given = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)])
+    given = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)])
     socket.send_fds(there, [given.encode()], [0, 1, 2])
     pid = int(there.recv(99))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -38,10 +41,12 @@ LONGEST = 2**20
 
 @contextmanager
 def forked_commands(folder: Path) -> Iterator[None]:
-    """Make the program `bfsql` in a folder, and run it as long as the block; for Linux."""
-    program, address = folder / "bfsql", str(folder / "commands")
-    program.write_text(PROGRAM.format(python=sys.executable, address=address), encoding="utf-8")
-    program.chmod(0o755)
+    """Make the programs in a folder, and run them as long as the block; for Linux."""
+    address = str(folder / "commands")
+    for name in ("bfsql", "python"):
+        text = PROGRAM.format(name=name, python=sys.executable, address=address)
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
         listener.listen()
@@ -61,12 +66,34 @@ def _accept(listener: socket.socket) -> None:
         threading.Thread(target=_serve, args=(caller,), daemon=True).start()
 
 
+def start_command(
+    name: str,
+    arguments: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    streams: Sequence[int],
+) -> BaseProcess:
+    """Start a program in a forked process.
+
+    Args:
+        name: `bfsql` or `python`.
+        arguments: Its arguments.
+        folder: Its working directory.
+        environment: Its environment, and nothing else.
+        streams: Descriptors of its standard input, output and error.
+    """
+    copies = [DupFd(stream) for stream in streams]
+    process = FORKING.Process(
+        target=_run, args=(name, arguments, folder, dict(environment), copies)
+    )
+    process.start()
+    return process
+
+
 def _serve(caller: socket.socket) -> None:
     with caller:
         given, streams, *_ = socket.recv_fds(caller, LONGEST, 3)
-        arguments = (*json.loads(given), [DupFd(stream) for stream in streams])
-        process = FORKING.Process(target=_run, args=arguments)
-        process.start()
+        process = start_command(*json.loads(given), streams)
         for stream in streams:
             os.close(stream)
         caller.send(str(process.pid).encode())
@@ -75,11 +102,18 @@ def _serve(caller: socket.socket) -> None:
 
 
 def _run(
-    arguments: Sequence[str], folder: str, environment: dict[str, str], streams: Sequence[Any]
+    name: str,
+    arguments: Sequence[str],
+    folder: str,
+    environment: dict[str, str],
+    streams: Sequence[Any],
 ) -> None:
     for number, stream in enumerate(streams):
         descriptor = stream.detach()
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.chdir(folder)
-    run_command(arguments, environment)
+    if name == "python":
+        run_script(arguments[2:], environment)
+    else:
+        run_command(arguments, environment)

@@ -12,13 +12,16 @@ import multiprocessing
 import os
 import re
 import resource
+import runpy
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 START_SECONDS = 120
 FORKING = multiprocessing.get_context("forkserver")
@@ -137,14 +140,27 @@ def _run(
 
 def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
     """Run the command as `python -m bfsql` would, in a forked process."""
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    importlib.invalidate_caches()
+    _take(environment)
     from bfsql.cli.command import main
 
     sys.argv = ["bfsql", *arguments]
     main()
+
+
+def run_script(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run a file as `python -W error` would, in a forked process."""
+    _take(environment)
+    warnings.simplefilter("error")
+    file, *_ = sys.argv = list(arguments)
+    sys.path.insert(0, str(Path(file).parent))
+    runpy.run_path(file, run_name="__main__")
+
+
+def _take(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    importlib.invalidate_caches()
 
 
 def _read(served: Served, log: Connection, greeted: threading.Event) -> None:
