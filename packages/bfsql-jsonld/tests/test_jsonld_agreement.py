@@ -36,7 +36,7 @@ async def both(server, records, hooks=()):
             await backend.close()
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(
     case=graph_strategies.graphs_with_seeds(seeds=2),
     depth=st.integers(1, 3),

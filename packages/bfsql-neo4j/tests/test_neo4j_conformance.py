@@ -23,6 +23,7 @@ TESTED_OTHERWISE = {
     "nodes-conditions",  # test_neo4j_nodes.py compares more conditions on more values
     # test_neo4j_parts.py compares more parts with those of the whole ring
     *("edges-part", "stream-part"),
+    "every-edge",  # test_neo4j_agreement.py compares all edges of drawn graphs
     # test_neo4j_connection.py stops the server between calls, and within one
     *("store-returns", "ping-asks"),
 } | (ASKED_TOGETHER - {"fresh-answers"})

@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
 
 
 @given(several_loads(12))
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 async def test_several_loads_make_the_file_that_one_load_makes(several: SeveralLoads) -> None:
     with tempfile.TemporaryDirectory() as folder:
         apart, together = Path(folder, "apart.db"), Path(folder, "together.db")

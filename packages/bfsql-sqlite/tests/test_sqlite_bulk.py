@@ -481,7 +481,7 @@ def parquet_tables(draw: st.DrawFn) -> tuple[str, bytes]:
     st.sampled_from([False, False, False, True]),
     st.sampled_from([3, 50, 1_000_000]),
 )
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 def test_whatever_the_tables_are(
     contents: list[tuple[str, bytes]],
     flags: tuple[bool, bool],

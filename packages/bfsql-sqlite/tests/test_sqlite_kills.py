@@ -19,10 +19,11 @@ from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.suites.loading import load_and_tell, load_files_and_tell
 from bfsql_testing.loader_suite import many
 
-KILLS = 20
+KILLS = 60 if THOROUGH else 12
 NODES = 1_500
 TABLE = 5_000
 """Nodes in a table; there are nine times as many edges."""

@@ -287,7 +287,7 @@ def make_older(path: Path) -> None:
 
 
 @given(RECORDS)
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 async def test_columns_have_the_values_of_the_records(records: list[NodeRecord]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"

@@ -6,7 +6,7 @@ import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
-from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk_graph, duckdb_tables, load_graph
+from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk, bulk_graph, duckdb_tables, load_graph
 from bfsql_test_support.suites.agreement import assert_agreed
 
 RECORDS: list[GraphRecord] = [
@@ -85,6 +85,9 @@ async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file: Pat
 
 
 @pytest.mark.slow
-async def test_many_long_texts_fit_into_the_memory_of_a_load(file: Path) -> None:
-    nodes = (NodeRecord(f"n{i}", "T", {"text": f"{i} {'x' * 50_000}"}) for i in range(20_000))
-    assert (await load_graph(SqliteSettings(path=file), nodes)).nodes == 20_000
+async def test_many_long_texts_fit_into_the_memory_of_a_load(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(bulk.CONFIG, "memory_limit", "100MB")
+    nodes = (NodeRecord(f"n{i}", "T", {"text": f"{i} {'x' * 50_000}"}) for i in range(2_000))
+    assert (await load_graph(SqliteSettings(path=file), nodes)).nodes == 2_000
