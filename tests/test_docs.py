@@ -44,7 +44,6 @@ from bfsql_test_support.servers.documentation import (
     on_oxigraph,
     on_postgres,
 )
-from bfsql_test_support.servers.forked_commands import forked_commands
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
@@ -198,14 +197,6 @@ def newcomer(
         return created(folder, wheels, *distributions, "hatchling", "editables")
 
     return environment
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of programs before all others: a `bfsql` that starts quickly."""
-    folder = tmp_path_factory.mktemp("programs")
-    with nullcontext() if THOROUGH or sys.platform != "linux" else forked_commands(folder):
-        yield folder
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from bfsql.models import GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
@@ -27,11 +28,11 @@ COLUMNS = [
     ("database", "vector"),
     ("database", "float8[]"),
     ("database", "jsonb"),
-    ("database", "text"),
     ("old_database", "float8[]"),
-    ("old_database", "jsonb"),
     ("old_database", "text"),
 ]
+if THOROUGH:  # each type of column is on a server, and each server has several
+    COLUMNS += [("database", "text"), ("old_database", "jsonb")]
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,10 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-m", "bfsql", "serve", "--rest", "--port", "0", *options]
+def serving(
+    folder: Path, program: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [program, "serve", "--rest", "--port", "0", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -47,8 +49,8 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_it_is_told_to_stop(graph: Path, number: int) -> None:
-    with serving(graph) as (process, address):
+def test_it_answers_until_it_is_told_to_stop(graph: Path, programs: Path, number: int) -> None:
+    with serving(graph, programs / "bfsql") as (process, address):
         answer = httpx2.get(f"{address}/entities/film:1")
         assert answer.json()["name"] == "Sleepless in Seattle"
         process.send_signal(number)
@@ -57,9 +59,9 @@ def test_it_answers_until_it_is_told_to_stop(graph: Path, number: int) -> None:
     assert "Traceback" not in err
 
 
-def test_its_token_comes_from_a_file(graph: Path) -> None:
+def test_its_token_comes_from_a_file(graph: Path, programs: Path) -> None:
     (graph / "token").write_text("open-sesame\n", encoding="utf-8")
-    with serving(graph, "--bearer-token-file", "token") as (_, address):
+    with serving(graph, programs / "bfsql", "--bearer-token-file", "token") as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 401
         token = {"Authorization": "Bearer open-sesame"}
         assert httpx2.get(f"{address}/schema", headers=token).status_code == 200
@@ -88,9 +90,11 @@ def test_options_that_do_not_go_together_are_refused(
     assert "Traceback" not in ended.stderr
 
 
-def test_a_file_for_several_servers_may_name_the_transport_of_the_other(graph: Path) -> None:
+def test_a_file_for_several_servers_may_name_the_transport_of_the_other(
+    graph: Path, programs: Path
+) -> None:
     (graph / "bfsql.toml").write_text('transport = "http"\nstateless = true\n', encoding="utf-8")
-    with serving(graph) as (_, address):
+    with serving(graph, programs / "bfsql") as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 200
     (graph / "bfsql.toml").write_text('transport = "stdio"\n', encoding="utf-8")
     refused = CliRunner().invoke(bfsql, ["serve", "--rest"])

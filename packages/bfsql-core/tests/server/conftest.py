@@ -66,12 +66,12 @@ def stdio() -> Callable[..., StdioServerParameters]:
 
 
 @pytest.fixture
-def over_http() -> Iterator[Callable[..., Running]]:
+def over_http(programs: Path) -> Iterator[Callable[..., Running]]:
     """Starts the films server over HTTP on a free port; settings by keyword."""
     with ExitStack() as stack:
 
         def start(**settings: Any) -> Running:
-            command = arguments({"transport": "http", "port": 0, **settings})
+            command = arguments({"transport": "http", "port": 0, **settings}, programs / "python")
             process = stack.enter_context(
                 subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             )
@@ -86,12 +86,12 @@ def over_http() -> Iterator[Callable[..., Running]]:
 
 
 @pytest.fixture
-def refused() -> Callable[..., str]:
+def refused(programs: Path) -> Callable[..., str]:
     """Starts the films server with settings that it refuses; returns its last line of output."""
 
     def start(**settings: Any) -> str:
         ended = subprocess.run(
-            arguments(settings),
+            arguments(settings, programs / "python"),
             check=False,
             capture_output=True,
             text=True,
@@ -105,5 +105,5 @@ def refused() -> Callable[..., str]:
     return start
 
 
-def arguments(settings: dict[str, Any]) -> list[str]:
-    return [sys.executable, str(SCRIPT), json.dumps(settings)]
+def arguments(settings: dict[str, Any], python: Path | str = sys.executable) -> list[str]:
+    return [str(python), str(SCRIPT), json.dumps(settings)]

@@ -1,16 +1,20 @@
 """The servers as fixtures of the test session: each starts when a test first asks for it."""
 
 import socket
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.certificates import make_certificates
 from bfsql_test_support.servers.folder import folder
+from bfsql_test_support.servers.forked_commands import forked_commands
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.neo4j import Neo4jServer
@@ -47,6 +51,19 @@ def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) 
             yield server
         finally:
             end(server)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a `bfsql` and a `python` that start quickly."""
+    folder = tmp_path_factory.mktemp("programs")
+    if THOROUGH or sys.platform != "linux":
+        (folder / "bfsql").symlink_to(Path(sysconfig.get_path("scripts")) / "bfsql")
+        (folder / "python").symlink_to(sys.executable)
+        yield folder
+        return
+    with forked_commands(folder):
+        yield folder
 
 
 def _one(

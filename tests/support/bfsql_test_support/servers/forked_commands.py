@@ -1,7 +1,8 @@
-"""`bfsql` and `python -W error FILE` as processes forked from one that has imported what they need.
+"""`bfsql` and `python FILE` as processes forked from one that has imported what they need.
 
 A program sends its arguments, folder, environment and standard streams over a socket, and waits
-for the exit code. A start from nothing takes more than a second of processor time instead.
+for the exit code; the process ends with it. A start from nothing takes more than half a second of
+processor time instead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -23,7 +25,7 @@ from bfsql_test_support.servers.serve_process import FORKING, run_command, run_s
 PROGRAM = """\
 #!{python} -IS
 import json, os, signal, socket, sys
-if {name!r} == "python" and (sys.argv[1:3] != ["-W", "error"] or "-c" in sys.argv):
+if {name!r} == "python" and sys.argv[{{"-W": 3}}.get(sys.argv[1], 1)].startswith("-"):
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
     there.connect({address!r})
@@ -97,8 +99,11 @@ def _serve(caller: socket.socket) -> None:
         for stream in streams:
             os.close(stream)
         caller.send(str(process.pid).encode())
+        if caller in connection.wait([process.sentinel, caller]):  # the program was killed
+            process.kill()
         process.join()
-        caller.send(str(process.exitcode).encode())
+        with suppress(OSError):
+            caller.send(str(process.exitcode).encode())
 
 
 def _run(
@@ -114,6 +119,7 @@ def _run(
         os.close(descriptor)
     os.chdir(folder)
     if name == "python":
-        run_script(arguments[2:], environment)
+        strict = arguments[0] == "-W"
+        run_script(arguments[2 * strict :], environment, strict=strict)
     else:
         run_command(arguments, environment)

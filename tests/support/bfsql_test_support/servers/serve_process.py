@@ -147,10 +147,11 @@ def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> Non
     main()
 
 
-def run_script(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a file as `python -W error` would, in a forked process."""
+def run_script(arguments: Sequence[str], environment: Mapping[str, str], *, strict: bool) -> None:
+    """Run a file as `python` would, or `python -W error` if it is strict, in a forked process."""
     _take(environment)
-    warnings.simplefilter("error")
+    if strict:
+        warnings.simplefilter("error")
     file, *_ = sys.argv = list(arguments)
     sys.path.insert(0, str(Path(file).parent))
     runpy.run_path(file, run_name="__main__")
