@@ -118,7 +118,17 @@ OPEN_TO_ALL = {
 }
 
 
-@trying(*RULES.keys() - ASKED_TOGETHER)  # which the same engine has on files
+SEARCHED = frozenset(
+    {
+        *("found-by-name", "search-any-text", "search-bounds", "search-crowd", "search-misspelt"),
+        *("search-name-next", "search-types", "search-types-first"),
+    }
+)
+"""Rules that test_sparql_search.py checks on every server; files have them in the kit, too."""
+
+
+# The same engine has the others on files.
+@trying(*RULES.keys() - ASKED_TOGETHER - SEARCHED)
 class TestOxigraph(OnAServer):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
@@ -127,7 +137,7 @@ class TestOxigraph(OnAServer):
 
 by_a_further_engine = trying(
     # test_sparql_node_list.py compares more conditions; streams are of this process.
-    *OF_ENGINES - {"nodes-conditions", "stream-types"},
+    *OF_ENGINES - SEARCHED - {"nodes-conditions", "stream-types"},
     *(
         "every-value",
         "hostile-ids",
@@ -136,9 +146,9 @@ by_a_further_engine = trying(
         "unknown-ids",
         "unknown-in-batches",
     ),
-    *("search-bounds", "omissions-said", "query-text", "read-rights"),
+    *("omissions-said", "query-text", "read-rights"),
 )
-"""Rules in which engines may differ: ids, values, orders, limits, searches, missing features."""
+"""Rules in which engines may differ: ids, values, orders, limits, missing features."""
 
 
 @by_a_further_engine
