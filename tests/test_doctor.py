@@ -25,8 +25,9 @@ Doctor = Callable[..., Result]
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+def doctor(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """`bfsql doctor` in an empty folder, for a user without clients."""
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))  # whose `bfsql` it starts
     home = tmp_path / "home"
     home.mkdir()
     own = [name for name in os.environ if name.startswith("BFSQL_")]  # set for the tests

@@ -14,6 +14,8 @@ from bfsql_test_support.depth import THOROUGH
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AMONG_OTHERS = ("index.html", "docs/reference/tools.html", "docs/code/python.html")
 """Pages of different kinds: with pictures and tables, long, generated."""
+OF_COLORS = ("color-contrast", "link-in-text-block")
+"""The rules of axe-core that depend on colors."""
 
 PHONE = {"width": 390, "height": 844}
 
@@ -53,4 +55,5 @@ async def test_pages_are_accessible(
             await visit.page.goto(f"{url}/{name}")
             dark = await visit.page.evaluate("document.body.dataset.mdColorScheme") == "slate"
             assert dark == (scheme == "dark")
-            assert "\n".join(await axe(visit)) == "", name
+            rules = OF_COLORS if dark and not THOROUGH else ()  # the others found nothing in light
+            assert "\n".join(await axe(visit, *rules)) == "", name
