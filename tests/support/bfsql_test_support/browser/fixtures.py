@@ -46,7 +46,7 @@ async def page_of_file(browser: Browser) -> AsyncIterator[Visit]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def tab(page_of_file: Visit) -> AsyncIterator[Visit]:
-    """A page that the tests of a file use in turn; what they change outside its document stays."""
+    """A page that the tests of a file use in turn, for those that change nothing but its view."""
     async with turn(page_of_file) as opened:
         yield opened
 

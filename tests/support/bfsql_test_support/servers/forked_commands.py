@@ -25,7 +25,8 @@ from bfsql_test_support.servers.serve_process import FORKING, run_command, run_s
 PROGRAM = """\
 #!{python} -IS
 import json, os, signal, socket, sys
-if {name!r} == "python" and sys.argv[{{"-W": 3}}.get(sys.argv[1], 1)].startswith("-"):
+given = sys.argv[3:] if sys.argv[1:2] == ["-W"] else sys.argv[1:]
+if {name!r} == "python" and (not given or given[0].startswith("-")):
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
     there.connect({address!r})
@@ -95,7 +96,8 @@ def start_command(
 def _serve(caller: socket.socket) -> None:
     with caller:
         given, streams, *_ = socket.recv_fds(caller, LONGEST, 3)
-        process = start_command(*json.loads(given), streams)
+        name, arguments, folder, environment = json.loads(given)
+        process = start_command(name, arguments, folder, environment, streams)
         for stream in streams:
             os.close(stream)
         caller.send(str(process.pid).encode())
