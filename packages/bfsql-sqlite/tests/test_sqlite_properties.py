@@ -154,7 +154,7 @@ async def test_an_older_file_is_served_and_appended_to_and_its_command_is_named(
 
 
 @given(RECORDS, RECORDS)
-@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 async def test_appending_makes_the_columns_of_one_load(
     first: list[NodeRecord], more: list[NodeRecord]
 ) -> None:
