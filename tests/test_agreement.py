@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
@@ -28,9 +28,9 @@ ENTITIES = 60 if THOROUGH else 10
 async def every_way(records, **limits) -> AsyncIterator[list[Graph]]:
     """The graph in memory, in a file, and in the file with its columns hidden."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = SqliteSettings(path=Path(folder) / "graph.db", connections=1)
-        await load_graph(settings, records)
-        file = await SqliteBackend.open(settings)
+        place = SqliteSettings(path=Path(folder) / "graph.db", connections=1)
+        await load_graph(place, records)
+        file = await SqliteBackend.open(place)
         bounds = Limits(**limits)
         try:
             async with (
@@ -51,6 +51,7 @@ async def every_way(records, **limits) -> AsyncIterator[list[Graph]]:
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,
 )
+@settings(max_examples=12)
 async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
     *, case, depth, filters, limit, offset, max_tokens
 ):
@@ -85,6 +86,7 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
     ends=st.booleans(),
     limit=st.integers(0, 4),
 )
+@settings(max_examples=12)
 async def test_every_way_gives_the_same_bytes_for_every_path(*, case, steps, filters, ends, limit):
     graph, seeds = case
     path = {"seeds": seeds[:1], **walking.arguments(steps), **filters}
