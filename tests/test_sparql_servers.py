@@ -9,6 +9,7 @@ from urllib.request import Request
 
 import pytest
 
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.debian import unpack
@@ -28,6 +29,9 @@ ALICE = (
     "<http://x.test/alice> <http://x.test/knows> <http://x.test/bob> .\n"
 )
 STATEMENT = "<http://x.test/a> <http://x.test/p> <http://x.test/b> ."
+
+RESTARTED = ["oxigraph", "virtuoso", *(("fuseki", "rdf4j") if THOROUGH else ())]
+"""Servers that are stopped and started; Java takes seconds, and their class is the same."""
 
 
 @pytest.fixture
@@ -80,6 +84,7 @@ def test_a_wrong_query_is_refused_in_its_own_words(empty: SparqlServer) -> None:
         empty.select("SELECT nothing")
 
 
+@pytest.mark.parametrize("sparql_server", RESTARTED, indirect=True)
 def test_it_starts_again_on_the_same_port_and_leaves_no_process_behind(empty: SparqlServer) -> None:
     before, address = empty.process.family(), empty.query_url
     assert before
