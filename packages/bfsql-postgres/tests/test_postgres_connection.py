@@ -288,6 +288,35 @@ async def test_a_connection_that_an_operator_ends_is_replaced(
     assert len(await backend.edges_batch(["a"])) == 1
 
 
+async def test_connections_are_reused_and_idle_ones_are_closed(
+    small: Open, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = await asyncpg.connect(database.superuser_url)
+
+    async def pids() -> set[int]:
+        query = "SELECT pid FROM pg_stat_activity WHERE usename = $1"
+        return {row["pid"] for row in await watcher.fetch(query, database.reader)}
+
+    backend = await small(pool_size=4)
+    before = await pids()
+    for _ in range(3):
+        await asyncio.gather(*(backend.edges_batch(["a"]) for _ in range(8)))
+    used = await pids() - before
+    assert 1 <= len(used) <= 4
+    for _ in range(3):
+        await backend.edges_batch(["b"])
+    assert await pids() - before == used
+    monkeypatch.setattr("bfsql_postgres.connection._IDLE", 0.01)
+    await asyncio.gather(*(backend.edges_batch(["a"]) for _ in range(8)))
+
+    async def none_is_used() -> bool:
+        return not used & await pids()
+
+    await until(none_is_used)
+    assert len(await backend.edges_batch(["a"])) == 1
+    await watcher.close()
+
+
 # --- nothing is written -----------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_postgres import PostgresBackend, outline, queries
-from bfsql_postgres.connection import place
+from bfsql_postgres.address import place
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.port import free_port
 from bfsql_test_support.servers.postgres import PostgresServer

@@ -1,4 +1,4 @@
-"""The database's address, and connections that only read.
+"""Connections to the database that only read.
 
 A call that is cancelled, or whose deadline passes, cancels its statement on the
 server; the connection is released once the server has confirmed that,
@@ -9,89 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any, Self
-from urllib.parse import unquote, urlsplit
 
 import asyncpg
 
 from bfsql import call, workers
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.places import Places
+from bfsql_postgres.address import UNREADABLE, address, place
 from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connected, too_old
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.sql import storable
 
 log = logging.getLogger("bfsql")
-
-# --- the address ------------------------------------------------------------
-
-UNREADABLE = (
-    "The database's URL cannot be read. Write it as postgresql://user:password@host:port/name, "
-    "with @, / and : in user and password as %40, %2F and %3A."
-)
-
-_DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
-_VARIABLES = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
-
-
-def address(settings: PostgresSettings, environment: Mapping[str, str] | None = None) -> str | None:
-    """The URL to connect to; None if libpq's variables name the database.
-
-    SQLAlchemy's URLs (`postgresql+asyncpg://`) are accepted as well.
-
-    Raises:
-        ConfigurationError: Nothing names the database, or the URL is malformed.
-    """
-    if settings.dsn is not None and (given := settings.dsn.get_secret_value().strip()):
-        url = _DRIVER.sub(r"\1://", given)
-        # The driver raises errors of its own for values that no server could receive.
-        if not url.startswith(("postgresql://", "postgres://")) or not storable((unquote(url),)):
-            raise ConfigurationError(UNREADABLE)
-        return url
-    variables = os.environ if environment is None else environment
-    if any(variables.get(name) for name in _VARIABLES):
-        return None
-    raise ConfigurationError(
-        "No database is named. Set its URL, postgresql://user:password@host:port/name, in the "
-        "environment variable DATABASE_URL or in a file with --dsn-file; or set PGHOST, "
-        "PGDATABASE and PGUSER."
-    )
-
-
-def place(url: str | None) -> str:
-    """The server in words: host, port and database, without anything that could be secret."""
-    where, database = _server(url)
-    at = f" at {where}" if where else ""
-    return f"the Postgres server{at}" + (f", database {database}" if database else "")
-
-
-def schema_address(url: str | None, schema: str) -> str:
-    """A schema as its database's address, without user, password and options."""
-    where, database = _server(url)
-    return f"postgresql://{where}/{database}, schema {schema}"
-
-
-def _server(url: str | None) -> tuple[str, str]:
-    """Host with port, and the database; both empty if they cannot be determined reliably."""
-    if url is None:
-        named = os.environ.get("PGHOST") or "localhost"
-        return f"{named}:{os.environ.get('PGPORT') or 5432}", os.environ.get("PGDATABASE", "")
-    try:
-        parts = urlsplit(url)
-        host, port, database = parts.hostname, parts.port, parts.path.strip("/")
-    except ValueError:
-        return "", ""
-    # Unescaped characters in a password end the host early, so that part of it looks like a port.
-    if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
-        return "", ""
-    return f"{host}:{port or 5432}", database
-
-
-# --- the pool ---------------------------------------------------------------
 
 OLDEST = 12
 """The oldest server version that understands the statements."""
@@ -114,13 +46,15 @@ statements; and the statements read a few scattered rows that are mostly in memo
 APPLICATION = "bfsql"
 """The server's name for a connection; the id of the current call follows."""
 
-BATCH = 10_000
-"""Rows that a cursor reads at once."""
 PIECE = workers.SMALL // 4
 """Rows that are used at once: numbering their edges blocks the loop for half a millisecond."""
+BATCH = 10 * PIECE
+"""Rows that a cursor reads at once. Decoding more of them delays other calls; fewer take longer."""
 
 _RELEASE = 5.0
 """Seconds within which the server has to confirm that a statement is cancelled."""
+_IDLE = 300.0
+"""Seconds after which a connection that nothing uses is closed."""
 _CHECKS_SINCE, _CHECK_INTERVAL = 14, "2s"
 """The first server version that checks during a statement whether its client still exists, and the
 interval of the check. Without it the statements of a killed process run until their timeout.
@@ -129,12 +63,20 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 class Pool:
-    """Connections to one database, opened in the event loop that uses them; clients take turns."""
+    """Connections to one database, opened in the event loop that uses them; clients take turns.
 
-    def __init__(self, settings: PostgresSettings, pool: asyncpg.Pool, where: str) -> None:
+    The driver's own pool serves requests in their order, and its `release` starts a task: 0.1 ms
+    for each statement, and turns of the event loop, which take long beside large calls (decision
+    0028).
+    """
+
+    def __init__(self, settings: PostgresSettings, url: str | None) -> None:
         self._settings = settings
-        self._pool = pool
-        self._where = where
+        self._url = url
+        self._where = place(url)
+        self._connections: set[asyncpg.Connection] = set()
+        # The one that was used last comes last, each with the timer that closes it.
+        self._idle: list[tuple[asyncpg.Connection, asyncio.TimerHandle]] = []
         self._places = Places(lambda: (settings.pool_size, settings.pool_size))
         # Whatever reads a stream may need another connection for it before it goes on.
         streams = max(1, settings.pool_size // 2)
@@ -152,13 +94,8 @@ class Pool:
             ConfigurationError: Nothing names the database.
             StoreError: The server refuses, does not answer, or is too old.
         """
-        url = address(settings)
-        pool = asyncpg.create_pool(
-            url, init=None if settings.transaction_pooling else watch_client, **_options(settings)
-        )
-        opened = cls(settings, pool, place(url))
+        opened = cls(settings, address(settings))
         try:
-            await pool
             await opened._check_version()
         except BaseException:
             await opened.close()
@@ -251,15 +188,17 @@ class Pool:
         if self._returning:
             # A connection terminated earlier leaves the server at work.
             await asyncio.wait(self._returning, timeout=1.0)
-        if self._pool.get_idle_size() < self._pool.get_size():
-            self._pool.terminate()
+        idle = [connection for connection, _ in self._idle]
+        for connection in self._connections.difference(idle):
+            connection.terminate()
         if self._returning:
             await asyncio.gather(*self._returning, return_exceptions=True)
-        try:
-            async with asyncio.timeout(_RELEASE):
-                await self._pool.close()
-        except (TimeoutError, *FAULTS):
-            self._pool.terminate()
+        closing = (connection.close(timeout=_RELEASE) for connection in idle)
+        await asyncio.gather(*closing, return_exceptions=True)
+        for connection in self._connections:
+            connection.terminate()  # does nothing if it is closed
+        for _, expiry in self._idle:
+            expiry.cancel()
         await asyncio.sleep(0)  # a terminated connection closes its socket in the next turn
 
     @asynccontextmanager
@@ -274,7 +213,7 @@ class Pool:
             self._streams.leave(client)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
+    async def _connection(self) -> AsyncIterator[asyncpg.Connection]:
         client = call.current_usage().client
         async with asyncio.timeout(_limit()):
             await self._enter(client)
@@ -286,15 +225,15 @@ class Pool:
         try:
             yield connection
         except BaseException:
-            # In a task, since releasing may have to wait for the server.
-            task = asyncio.ensure_future(self._release(connection, client))
+            # In a task, since it waits for the server.
+            task = asyncio.ensure_future(self._recover(connection, client))
             self._returning.add(task)
             task.add_done_callback(self._returning.discard)
             raise
-        await self._release(connection, client)
+        self._release(connection, client)
 
     @contextmanager
-    def _faults_of(self, connection: Any) -> Iterator[None]:
+    def _faults_of(self, connection: asyncpg.Connection) -> Iterator[None]:
         """Translate the driver's exceptions into errors with a sentence."""
         try:
             yield
@@ -303,7 +242,7 @@ class Pool:
         except FAULTS as error:
             if self._closed:
                 raise self._gone() from error
-            closed = _is_closed(connection)
+            closed = connection.is_closed()
             raise not_answered(error, self._where, self._settings, closed=closed) from error
 
     async def _enter(self, client: str) -> None:
@@ -316,29 +255,57 @@ class Pool:
         except TimeoutError as error:
             raise exhausted(self._where, self._settings) from error
 
-    async def _acquired(self) -> Any:
+    async def _acquired(self) -> asyncpg.Connection:
         """An idle connection, or a new one."""
         if self._closed:
             raise self._gone()
+        while self._idle:
+            connection, expiry = self._idle.pop()
+            expiry.cancel()
+            if not connection.is_closed():
+                return connection
+            self._connections.discard(connection)
         try:
-            # The pool's own timeout creates a task for each statement.
             async with asyncio.timeout(self._settings.connect_timeout):
-                return await self._pool.acquire()
+                return await self._opened()
         except (ValueError, OverflowError):  # its message may repeat parts of the URL
             raise ConfigurationError(UNREADABLE) from None
         except FAULTS as error:
             raise not_connected(error, self._where, self._settings) from error
 
-    async def _release(self, connection: Any, client: str) -> None:
+    async def _opened(self) -> asyncpg.Connection:
+        connection = await asyncpg.connect(self._url, **_options(self._settings))
+        if not self._settings.transaction_pooling:
+            try:
+                await watch_client(connection)
+            except BaseException:
+                connection.terminate()
+                raise
+        self._connections.add(connection)
+        return connection
+
+    async def _recover(self, connection: asyncpg.Connection, client: str) -> None:
+        """End what a call left on a connection that failed or was cancelled, and release it."""
         try:
+            if not connection.is_in_transaction():
+                # It is answered once a cancelled statement has ended, which may have been `BEGIN`.
+                with suppress(asyncpg.InFailedSQLTransactionError):
+                    await connection.execute("SELECT 1", timeout=_RELEASE)
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK", timeout=_RELEASE)
-            await self._pool.release(connection, timeout=_RELEASE)
         except (TimeoutError, *FAULTS):
-            if not _is_closed(connection):
-                connection.terminate()  # the pool makes a new one
+            connection.terminate()
         finally:
-            self._places.leave(client)
+            self._release(connection, client)
+
+    def _release(self, connection: asyncpg.Connection, client: str) -> None:
+        if connection.is_closed() or self._closed:
+            self._connections.discard(connection)
+            connection.terminate()
+        else:
+            expiry = asyncio.get_running_loop().call_later(_IDLE, connection.terminate)
+            self._idle.append((connection, expiry))
+        self._places.leave(client)
 
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph in {self._where} is closed; open it again.")
@@ -404,12 +371,7 @@ def _limit(seconds: float | None = None) -> float | None:
 
 
 def _options(settings: PostgresSettings) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "min_size": 0,
-        "max_size": settings.pool_size,
-        "timeout": settings.connect_timeout,
-        "reset": _no_reset,
-    }
+    options: dict[str, Any] = {"timeout": settings.connect_timeout}
     server = {"application_name": APPLICATION}
     if settings.transaction_pooling:
         options["statement_cache_size"] = 0
@@ -424,14 +386,3 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
 
 def _milliseconds(seconds: float) -> str:
     return str(max(1, round(seconds * 1000)))
-
-
-def _is_closed(connection: Any) -> bool:
-    try:
-        return bool(connection.is_closed())
-    except asyncpg.InterfaceError:  # it was lost, and the pool took it back
-        return True
-
-
-async def _no_reset(_: Any) -> None:
-    """Do nothing: no connection ever has settings to reset, and a reset is a round trip."""

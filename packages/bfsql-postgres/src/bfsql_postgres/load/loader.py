@@ -20,7 +20,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_postgres.connection import address, schema_address
+from bfsql_postgres.address import address, schema_address
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.load.ddl import EVIDENCE_TABLES
 from bfsql_postgres.load.existing import check_empty, claim, replace

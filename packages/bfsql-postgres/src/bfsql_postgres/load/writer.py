@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_postgres.connection import UNREADABLE, address, place, watch_client
+from bfsql_postgres.address import UNREADABLE, address, place
+from bfsql_postgres.connection import watch_client
 from bfsql_postgres.failures import FAULTS, LOST, message_of, not_connected, not_written
 from bfsql_postgres.settings import PostgresSettings
 
