@@ -14,14 +14,15 @@ def rare_collections(oldest: int) -> Iterator[None]:
 
     Saves a tenth of the time for a hub of 60,000 edges and a fifteenth of a load (decision 0001).
     Reference cycles, of which asyncio leaves one for each connection that has ended and the SDK
-    one for each call, die in the younger generations.
+    one for each call, die in the younger generations. A collection holds Python's lock, so the
+    younger ones are small enough to take at most 0.1 s under load (decision 0028).
 
     Args:
-        oldest: Number of collections of the second generation for one of the oldest, which holds
-            Python's lock for up to 0.4 s.
+        oldest: Number of collections of the second generation for one of the oldest, which takes
+            up to 0.4 s.
     """
     thresholds = gc.get_threshold()
-    gc.set_threshold(50_000, 5, oldest)
+    gc.set_threshold(20_000, 2, oldest)
     try:
         yield
     finally:

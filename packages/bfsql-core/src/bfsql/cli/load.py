@@ -197,7 +197,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
                 trial = asyncio.run(rehearse(opened))
                 lines, report, error = rehearsal(trial), trial.report, trial.error
             else:
-                with rare_collections(5):
+                with rare_collections(30):
                     report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
                 lines, error = account(report, allowed=flags["allow_refused"]), None
     except KeyboardInterrupt as interrupt:

@@ -96,7 +96,7 @@ async def open_while_importing(
         # The first graph is among what is frozen, and has to be collected when another one takes
         # its place.
         live.on_open(lambda _: gc.unfreeze())
-        with rare_collections(100), frozen_modules(), short_switches(), tracing.exported_spans():
+        with rare_collections(600), frozen_modules(), short_switches(), tracing.exported_spans():
             yield live
 
 
