@@ -163,17 +163,8 @@ def light(usage: call.Usage, work: Callable[[], T]) -> T:
 _workers = Workers(max(1, cores() - 1))
 
 
-async def run(work: Callable[[], T], size: int) -> T:
-    """Run heavy work of the current call in one of the threads of this process; see `Workers.run`.
-
-    Args:
-        work: A function that calls `bfsql.call.check` several times a second.
-        size: Number of nodes and edges to work on, from which its time is estimated.
-
-    Raises:
-        TimeoutError: The call ended before the turn of the work came.
-    """
-    return await _workers.run(work, size)
+run = _workers.run
+"""Run heavy work of the current call in one of the threads of this process; see `Workers.run`."""
 
 
 async def off_loop(size: int, work: Callable[[], T]) -> T:

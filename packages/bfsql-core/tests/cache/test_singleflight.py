@@ -209,6 +209,29 @@ async def test_a_few_ids_do_not_wait_for_a_batch_of_many():
     assert [len(nodes) for nodes in await asyncio.gather(*large)] == [len(ids)] * 2
 
 
+async def test_many_ids_wait_for_no_more_calls_than_have_them():
+    class Slow(MemoryBackend):
+        async def get_nodes_batch(self, ids):
+            await released[len(ids)].wait()
+            return await super().get_nodes_batch(ids)
+
+    many, few = workers.SMALL + 1, 1
+    released = {many: asyncio.Event(), few: asyncio.Event()}
+    ids = [f"n{number}" for number in range(many)]
+    db = CachedGraphDb(Slow([NodeRecord(one, "T") for one in ids]))
+    first = asyncio.create_task(db.get_nodes_batch(ids))
+    await settle()
+    again = asyncio.create_task(db.get_nodes_batch(ids[:few]))
+    await settle()
+    second = asyncio.create_task(db.get_nodes_batch(ids))
+    await settle()
+    released[many].set()
+    async with asyncio.timeout(5):
+        assert len(await first) == len(await second) == many
+    released[few].set()
+    assert len(await again) == few
+
+
 async def test_a_flight_counts_towards_the_call_that_began_it():
     class Working(MemoryBackend):
         async def get_nodes_batch(self, ids):

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, call
+from bfsql.abc import normalized
+from bfsql.engine.numbered import NumberedGraph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.in_memory import BareBackend
@@ -135,3 +139,14 @@ async def test_nothing_is_reached_through_an_end_without_a_node_whatever_is_cach
         assert answer["node_count"] == (1 if seed == "n:0" else 2)
         left_out = "1 edge was" if seed == "n:0" else "2 edges were"
         assert answer["notes"][0].startswith(f"{left_out} left out")
+
+
+@given(st.lists(st.text(max_size=3), unique=True, max_size=60), st.randoms())
+async def test_handles_are_ordered_by_name_in_parts_as_they_are_at_once(names, chance):
+    graph = NumberedGraph(normalized(MemoryBackend([])))
+    graph._numbering.of(names, len(names))
+    handles = list(range(len(names)))
+    chance.shuffle(handles)
+    with patch.multiple("bfsql.workers", SMALL=2, LARGE=6):
+        ordered = await graph.ordered(np.array(handles, np.int32))
+    assert [names[handle] for handle in ordered] == sorted(names)

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, Self
 
+from bfsql import workers
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
@@ -192,7 +193,7 @@ class PostgresBackend(BatchGraphDb):
         """Every edge with one of the nodes at either end, or some of them, as driver rows."""
         part, some = self._part(predicates, direction)
         ring: list[Triple] = []
-        for chunk in chunks(self._parameters(ids, some), CHUNK):
+        for chunk in chunks(await self._parameters(ids, some), CHUNK):
             if statement := self._ring(self._of_ids(part, chunk)):
                 ring += await self._pool.fetch(statement, chunk, *some)
         return ring
@@ -206,7 +207,7 @@ class PostgresBackend(BatchGraphDb):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A small ring with the types of its ends, by one statement; a large ring by cursors."""
         part, some = self._part(predicates, direction)
-        known = self._parameters(ids, some)
+        known = await self._parameters(ids, some)
         if 0 < len(known) <= FEW:
             number = [len(known)] if self._has_types else []
             small = self._small_ring(self._of_ids(part, known))
@@ -308,9 +309,12 @@ class PostgresBackend(BatchGraphDb):
         """The part that certain ids have, as they are sent."""
         return part._replace(prefixes=prefixes(ids, self._layout))
 
-    def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
+    async def _parameters(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
         """The ids in the form they are sent; none if the predicates are empty."""
-        return list(known_ids(ids, self._layout).values()) if all(predicates) else []
+        if not all(predicates):
+            return []
+        known = partial(known_ids, ids, self._layout)
+        return list((await workers.off_loop(len(ids), known)).values())
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:

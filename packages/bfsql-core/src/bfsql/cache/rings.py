@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import Handles, distinct_numbers, places_in
 from bfsql.cache.singleflight import CachedParts, CachePolicy
@@ -128,7 +128,8 @@ class HeldRings:
         edges = ring.joined()
         if len(missing) == 1:
             return {missing[0]: edges.tobytes()}
-        return _by_end(edges, missing, self.numbering, part["direction"])
+        grouped = partial(_by_end, edges, missing, self.numbering, part["direction"])
+        return await workers.off_loop(len(edges) + len(missing), grouped)
 
 
 class _Batches:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -208,26 +216,18 @@ class CachedMethod(Generic[K]):
         answers are reported again to the current call.
         """
         wanted = list(dict.fromkeys(keys))
-        now = self._policy.clock()
-        answers = self._held.find(wanted, now)
-        if self._any_omission:
-            call.omitted(*self._held.omissions(answers))
-        if self._give is not None and answers:
-            answers = self._give(answers)
+        answers: dict[K, Any] = {}
         missing: list[K] = []
-        if len(answers) < len(wanted):
-            missing = [key for key in wanted if key not in answers]
-            unknown = self._unknown.find(missing, now)
-            alone = len(wanted) == 1
-            missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
+        async for some in _pieces(wanted):
+            found, unheld = self._look_up(some, alone=len(wanted) == 1)
+            answers |= found
+            missing += unheld
         if wanted and self._observers.watch_cache:
             name = method or self._method or str(wanted[0])
             self._observers.cache_asked(name, len(wanted) - len(missing), len(missing))
         if not missing:
             return answers
-        joinable = self._joinable(missing)
-        elsewhere = frozenset(key for shared in joinable.values() for key in shared)
-        missing = [key for key in missing if key not in elsewhere]
+        joinable, missing = await self._joinable(missing)
         if missing:
             fetched = await self._start(missing, fetch, method).join()
             _report(fetched.omissions, missing)
@@ -236,9 +236,11 @@ class CachedMethod(Generic[K]):
             answers = answers | await self._join(shared_call, shared, fetch, method)
         return answers
 
-    def complete(self, keys: Sequence[K]) -> dict[K, Any]:
+    async def complete(self, keys: Sequence[K]) -> dict[K, Any]:
         """The cached answers without omissions, by key."""
-        found = self._held.find(keys, self._policy.clock())
+        found: dict[K, Any] = {}
+        async for some in _pieces(keys):
+            found |= self._held.find(some, self._policy.clock())
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
         return found if self._give is None else self._give(found)
@@ -259,22 +261,42 @@ class CachedMethod(Generic[K]):
         for shared_call in list(self._calls):
             await shared_call.close()
 
-    def _joinable(self, missing: list[K]) -> dict[SharedCall[_Fetched[K]], list[K]]:
-        """The calls under way that request some of these keys, each with those keys.
+    def _look_up(self, keys: Sequence[K], *, alone: bool) -> tuple[dict[K, Any], list[K]]:
+        """The cached answers for some keys, and the keys to request."""
+        now = self._policy.clock()
+        answers = self._held.find(keys, now)
+        if self._any_omission:
+            call.omitted(*self._held.omissions(answers))
+        missing: list[K] = []
+        if len(answers) < len(keys):
+            missing = [key for key in keys if key not in answers]
+            unknown = self._unknown.find(missing, now)
+            missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
+        return self._give(answers) if self._give is not None and answers else answers, missing
+
+    async def _joinable(
+        self, missing: list[K]
+    ) -> tuple[dict[SharedCall[_Fetched[K]], list[K]], list[K]]:
+        """The calls under way that request some of these keys, each with its keys, and the rest.
 
         A few keys do not wait for a call that requests many: they are requested again.
         """
         shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
         few = len(missing) <= workers.SMALL
-        for shared_call, asked in self._calls.items():
-            if few and len(asked) > workers.SMALL:
-                continue
-            keys = [key for key in missing if key in asked]
+        for shared_call, asked in list(self._calls.items()):
             # A call that has just ended is still listed here: its result is cached, and whatever
             # ended it would end this caller at once, and again on the next attempt.
-            if keys and not shared_call.done:
-                shared[shared_call] = keys
-        return shared
+            if (
+                shared_call.done
+                or (few and len(asked) > workers.SMALL)
+                or asked.isdisjoint(missing)
+            ):
+                continue
+            shared[shared_call] = [key for key in missing if key in asked]
+            missing = [key for key in missing if key not in asked]
+            if not few:
+                await asyncio.sleep(0)
+        return shared, missing
 
     async def _join(
         self,
@@ -365,7 +387,7 @@ class CachedParts(Generic[K]):
             fetch: Requests this part for some keys from the backend.
         """
         keys = list(keys)
-        held = self.whole.complete(keys)
+        held = await self.whole.complete(keys)
 
         async def fetch_part(missing: list[tuple[K, Hashable]]) -> dict[tuple[K, Hashable], Any]:
             read = await fetch([key for key, _ in missing])
@@ -383,6 +405,15 @@ class CachedParts(Generic[K]):
         """End the calls under way."""
         await self.whole.close()
         await self.parts.close()
+
+
+async def _pieces(keys: Sequence[K]) -> AsyncIterator[Sequence[K]]:
+    """Keys in pieces that take 2 ms each, between which the event loop goes on with other calls."""
+    size = workers.SMALL * 10
+    for first in range(0, len(keys), size):
+        if first:
+            await asyncio.sleep(0)
+        yield keys[first : first + size]
 
 
 def _by_key(

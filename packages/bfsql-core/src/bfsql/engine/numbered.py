@@ -7,12 +7,13 @@ ring are not read again.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 
 import numpy as np
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.abc import GraphDbInterface, NormalizedBackend, each, normalized
 from bfsql.arrays import NO_HANDLES, Handles, grown
 from bfsql.engine.thresholds import AT_ONCE
@@ -29,6 +30,7 @@ from bfsql.integers import (
     Ring,
 )
 from bfsql.models import EdgeDirection, Metadata, Node, PropertyCondition
+from bfsql.workers import off_loop
 
 
 def columns_of(db: GraphDbInterface) -> IntegerGraph:
@@ -165,8 +167,7 @@ class NumberedGraph(IntegerGraph):
 
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles sorted by name, since numbers are assigned in order of arrival."""
-        in_order = sorted(handles.tolist(), key=self._numbering.names.__getitem__)
-        return np.array(in_order, np.int32)
+        return await off_loop(len(handles), lambda: _by_name(handles, self._numbering.names))
 
     async def _rows(
         self,
@@ -261,3 +262,14 @@ class NumberedGraph(IntegerGraph):
             is_read = rows[:, place] != TYPE_UNREAD
             if is_read.any():
                 self._types[rows[is_read, end]] = rows[is_read, place] - TYPE_UNREAD
+
+
+def _by_name(handles: IntArray, names: Sequence[str]) -> IntArray:
+    """Handles sorted by name, in parts: Python's sort holds its lock for as long as it takes."""
+    name = names.__getitem__
+    sample = sorted(map(name, handles[:: workers.SMALL].tolist()))
+    limits = sample[:: workers.LARGE // workers.SMALL][1:]
+    parts: list[list[int]] = [[] for _ in range(len(limits) + 1)]
+    for handle in handles.tolist():
+        parts[bisect_right(limits, name(handle))].append(handle)
+    return np.array([one for part in parts for one in sorted(part, key=name)], np.int32)

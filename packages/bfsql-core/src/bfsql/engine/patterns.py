@@ -74,10 +74,14 @@ class PatternSearch:
         if count > bound:
             before = ", before its conditions on relations," if pattern.relations else ""
             raise SetTooLarge(pattern.text + before, bound, None if most is not None else count)
-        handles, types = map(np.concatenate, zip(*batches, strict=True))
+        handles, types_as_read = map(np.concatenate, zip(*batches, strict=True))
         ordered = await self._columns.ordered(handles)
-        order = np.argsort(handles)
-        types = types[order[np.searchsorted(handles, ordered, sorter=order)]]
+
+        def types_in_order() -> IntArray:
+            order = np.argsort(handles)
+            return types_as_read[order[np.searchsorted(handles, ordered, sorter=order)]]
+
+        types = await off_loop(len(handles), types_in_order)
         # All nodes at once, so that what is reported of a relation does not depend on batches.
         for relation in pattern.relations:
             kept = await self._relations.meeting(ordered, types, relation)
@@ -132,4 +136,4 @@ class PatternSearch:
                 met = met & known.meeting(one)[numbers]
             return met
 
-        return await off_loop(len(records), compare)
+        return await off_loop(len(records) * len(conditions), compare)
