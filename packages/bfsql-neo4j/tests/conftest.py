@@ -1,7 +1,9 @@
 """A Neo4j server to load into and to inspect."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,19 +81,9 @@ async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
 
 
 @pytest.fixture
-def empty_it(cypher: Cypher) -> Callable[[], Awaitable[None]]:
+def empty_it(neo4j_server: Neo4jServer) -> Callable[[], Awaitable[None]]:
     """Removes all nodes, indexes and constraints of the test server's database."""
-
-    async def empty() -> None:
-        await cypher("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
-        for (name,) in await cypher("SHOW CONSTRAINTS YIELD name"):
-            await cypher(f"DROP CONSTRAINT `{name}`")
-        for (name,) in await cypher(
-            "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
-        ):
-            await cypher(f"DROP INDEX `{name}`")
-
-    return empty
+    return partial(asyncio.to_thread, neo4j_server.clear)
 
 
 @pytest.fixture

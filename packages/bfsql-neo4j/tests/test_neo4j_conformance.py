@@ -39,7 +39,8 @@ class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
-    def _nothing_is_known_to_be_held(cls) -> None:
+    def _nothing_is_held(cls, neo4j_server: Neo4jServer) -> None:
+        neo4j_server.clear()  # other tests leave constraints
         TestNeo4j.held = None
 
     @pytest.fixture(autouse=True)

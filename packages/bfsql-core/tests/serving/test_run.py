@@ -27,5 +27,5 @@ async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends() ->
             yield graph
 
     async with open_while_importing(one_node, ServeSettings()):
-        assert settings_of_the_interpreter() == ((50_000, 5, 100), True, 0.0005)
+        assert settings_of_the_interpreter() == ((20_000, 2, 600), True, 0.0005)
     assert settings_of_the_interpreter() == before

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, Self, TypeVar
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline, PropertyCondition
@@ -231,6 +231,7 @@ class Neo4jBackend(BatchGraphDb):
                     met = _unshared(met, known, entity_type)
                 new = tuple.__new__
                 yield [new(Node, (i, entity_type, NO_METADATA)) for i in met]
+                await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: what the server cannot decide, the backend compares."""
@@ -344,10 +345,15 @@ class Neo4jBackend(BatchGraphDb):
         unread = [i for i, _, pairs in rows if not all(is_readable(value) for _, value in pairs)]
         found: dict[str, Metadata] = dict.fromkeys(unread, NO_METADATA)
         found |= await self.metadata_for_nodes_batch(unread)
-        found |= {row[0]: self._node_metadata(schema, row) for row in rows if row[0] not in found}
-        return [
-            i for i, metadata in found.items() if all(one.holds(metadata) for one in conditions)
-        ]
+
+        def compare() -> list[str]:
+            own = (row for row in rows if row[0] not in found)
+            records = found | {row[0]: self._node_metadata(schema, row) for row in own}
+            return [
+                i for i, record in records.items() if all(one.holds(record) for one in conditions)
+            ]
+
+        return await workers.off_loop(len(rows) * (1 + len(conditions)), compare)
 
     def _node_metadata(self, schema: GraphSchema, row: Sequence[Any]) -> dict[str, Any]:
         """Properties without the id, unless it is also a name, and labels other than the type."""

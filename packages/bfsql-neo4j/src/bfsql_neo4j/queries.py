@@ -31,8 +31,8 @@ from bfsql_neo4j.values import DOCUMENTS, can_name
 
 CHUNK = 5_000
 """Most keys in one statement."""
-PART = 2_500
-"""Edges of a node and direction that are sent in one piece, the unit of a ring."""
+PART = 1_000
+"""Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50
 """Nodes whose edges are in the server's memory at the same time."""
 FOUND = 60

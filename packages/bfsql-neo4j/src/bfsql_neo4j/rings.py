@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import count
 from typing import Any
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.models.parts import TypedTriple
 from bfsql.models.records import EdgeDirection, Omission
 from bfsql_neo4j import queries
@@ -41,8 +42,6 @@ async def ring_batches(
     chunks: Iterable[Sequence[str]],
     predicates: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
-    *,
-    batch: int = 10_000,
 ) -> AsyncGenerator[list[TypedTriple]]:
     """Every edge with a requested node at either end; an edge between two of them comes twice.
 
@@ -52,7 +51,6 @@ async def ring_batches(
         chunks: Ids, a statement for each chunk.
         predicates: Restricts the edges to these; None for all.
         direction: Only edges that leave or that enter the requested nodes; None for both.
-        batch: Fewest edges of a batch, except for the last one.
 
     Raises:
         NewName: The schema, and then the ring, has to be read again.
@@ -75,9 +73,10 @@ async def ring_batches(
                         await report_shared_id(reader, schema, entity_id)
                     else:
                         rows += _edges(entity_id, types[tuple(labels)], ends, schema, types)
-                if len(rows) >= batch:
+                if len(rows) > workers.SMALL:
                     yield rows
                     rows = []
+                await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
     if rows:
         yield rows
 

@@ -50,7 +50,7 @@ async def on_postgres(server: PostgresServer) -> AsyncIterator[Place]:
 @asynccontextmanager
 async def on_neo4j(server: Neo4jServer) -> AsyncIterator[Place]:
     """An empty database, which `NEO4J_URI` names."""
-    _clear(server)
+    server.clear()
     try:
         yield Place(
             variables={"NEO4J_URI": server.uri, "NEO4J_PASSWORD": ""},
@@ -58,7 +58,7 @@ async def on_neo4j(server: Neo4jServer) -> AsyncIterator[Place]:
             run=lambda text: _run(server, *filter(str.strip, text.split(";\n"))),
         )
     finally:
-        _clear(server)
+        server.clear()
 
 
 @asynccontextmanager
@@ -84,15 +84,6 @@ async def on_gremlin(server: GremlinServer) -> AsyncIterator[Place]:
     yield Place(
         variables={"GREMLIN_URI": server.uri}, address=("localhost:8182", f"{HOST}:{server.port}")
     )
-
-
-def _clear(server: Neo4jServer) -> None:
-    """Delete all nodes, constraints and indexes."""
-    _run(server, "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
-    constraints = _run(server, "SHOW CONSTRAINTS YIELD name")
-    _run(server, *(f"DROP CONSTRAINT `{name}`" for name in constraints))
-    indexes = _run(server, "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name")
-    _run(server, *(f"DROP INDEX `{name}`" for name in indexes))
 
 
 def _run(server: Neo4jServer, *statements: str) -> list[str]:

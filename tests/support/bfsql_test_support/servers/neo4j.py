@@ -49,6 +49,7 @@ dbms.ssl.policy.bolt.enabled=true
 dbms.ssl.policy.bolt.base_directory={folder}
 dbms.ssl.policy.bolt.client_auth=NONE
 """
+INDEXES = "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
 
 
 class Neo4jServer(Server):
@@ -113,6 +114,17 @@ class Neo4jServer(Server):
         """
         self._has_initial_password = self.guarded and not (self._folder / "data").exists()
         super().start()
+
+    def clear(self) -> None:
+        """Delete all nodes, constraints and indexes."""
+        from neo4j import GraphDatabase
+
+        with GraphDatabase.driver(self.uri, auth=self.auth) as driver, driver.session() as session:
+            session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS").consume()
+            for name in session.run("SHOW CONSTRAINTS YIELD name").value():
+                session.run(f"DROP CONSTRAINT `{name}`").consume()
+            for name in session.run(INDEXES).value():
+                session.run(f"DROP INDEX `{name}`").consume()
 
     def _answers_a_query(self) -> bool:
         """Whether Bolt answers; it may listen before the database is ready."""
