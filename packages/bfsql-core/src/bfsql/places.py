@@ -1,11 +1,8 @@
 """A limited number of places, such as connections, that clients take in turn.
 
     places = Places(lambda: (10, 10))
-    await places.enter(client)
-    try:
+    async with places.turn():
         ...
-    finally:
-        places.leave(client)
 
 No client blocks others, however many places it asks for: free places are given to the waiting
 clients in turn, and a quarter of them is reserved for clients that have none yet.
@@ -15,8 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
+
+from bfsql import call
 
 _Waiter: TypeAlias = "asyncio.Future[None]"
 
@@ -45,6 +45,17 @@ class Places:
         own = self._own.get(client, 0)
         reserved = total // 4 if own else 0
         return self.taken < total - reserved and own < each
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """A place for the current call during the block, unless its deadline passes before."""
+        client = call.current_usage().client
+        async with call.time_limit():
+            await self.enter(client)
+        try:
+            yield
+        finally:
+            self.leave(client)
 
     async def enter(self, client: str) -> None:
         """Take a place, when it is the client's turn."""

@@ -24,6 +24,7 @@ from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, Sessio
 from bfsql import call
 from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable
 from bfsql.masking import shorten
+from bfsql.places import Places
 from bfsql_neo4j.settings import Neo4jSettings
 
 # --- what a database is called --------------------------------------------------
@@ -125,6 +126,10 @@ class Reader:
 
     Raises:
         StoreError: The address is malformed, or the certificates cannot be used.
+
+    Attributes:
+        large: Turns of clients with large statements, which occupy the server's cores: a quarter of
+            the connections.
     """
 
     def __init__(self, settings: Neo4jSettings, **options: Any) -> None:
@@ -133,6 +138,8 @@ class Reader:
         self._driver = open_driver(settings, **options)
         self._settings = settings
         self._closed = False
+        large = max(1, settings.pool_size // 4)
+        self.large = Places(lambda: (large, large))
 
     async def close(self) -> None:
         """Close all connections; closing twice does nothing."""

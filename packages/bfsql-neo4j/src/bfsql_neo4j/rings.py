@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from itertools import count
 from typing import Any
 
@@ -63,7 +63,8 @@ async def ring_batches(
     for chunk in chunks:
         text, parameters = queries.ring(schema, chunk, followed, direction)
         asked, bearers, number = set(chunk), dict[str, Any](), count()
-        async with aclosing(reader.stream(text, **parameters)) as records:
+        turn = reader.large.turn() if len(asked) > workers.SMALL else nullcontext()
+        async with turn, aclosing(reader.stream(text, **parameters)) as records:
             async for (parts,) in records:
                 for entity_id, labels, bearer, *ends in parts:
                     if entity_id not in asked:

@@ -78,7 +78,8 @@ class Pool:
         # The one that was used last comes last, each with the timer that closes it.
         self._idle: list[tuple[asyncpg.Connection, asyncio.TimerHandle]] = []
         self._places = Places(lambda: (settings.pool_size, settings.pool_size))
-        # Whatever reads a stream may need another connection for it before it goes on.
+        # They hold a connection for longer than statements, and whatever reads one may need another
+        # connection before it goes on.
         streams = max(1, settings.pool_size // 2)
         self._streams = Places(lambda: (streams, streams))
         # At most one piece is used in each iteration of the event loop, of however many streams.
@@ -157,7 +158,7 @@ class Pool:
         self, statement: str, values: Sequence[Any]
     ) -> AsyncGenerator[list[asyncpg.Record]]:
         """The rows of a statement in batches; the server reads one ahead."""
-        async with self._stream_turn(), self._connection() as connection:
+        async with self._streams.turn(), self._connection() as connection:
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
                     await connection.execute(self._beginning(limit, connection))
@@ -200,17 +201,6 @@ class Pool:
         for _, expiry in self._idle:
             expiry.cancel()
         await asyncio.sleep(0)  # a terminated connection closes its socket in the next turn
-
-    @asynccontextmanager
-    async def _stream_turn(self) -> AsyncIterator[None]:
-        """One of the places of streams, which hold a connection for longer than statements."""
-        client = call.current_usage().client
-        async with asyncio.timeout(_limit()):
-            await self._streams.enter(client)
-        try:
-            yield
-        finally:
-            self._streams.leave(client)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[asyncpg.Connection]:
