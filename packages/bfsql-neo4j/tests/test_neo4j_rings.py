@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from neo4j import AsyncGraphDatabase, GraphDatabase
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import TypedTriple
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
@@ -165,6 +165,17 @@ async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection
                 break
         assert await cypher(UNDER_WAY) == [[0]]
         assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+
+
+async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(
+    hub: Neo4jBackend,
+) -> None:
+    many = ["a", *(f"unknown {number}" for number in range(workers.SMALL))]
+    async with hub._reader.large.turn():
+        large = asyncio.ensure_future(hub.edges_batch(many))
+        assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+        assert not large.done()
+    assert await large == [("a", "to", "b")]
 
 
 async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(
