@@ -5,15 +5,18 @@ import gc
 import sqlite3
 import threading
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.plugins import BackendPlugin
-from bfsql_sqlite import SqliteBackend, SqliteSettings
+from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.plugin import plugin
 
 HOSTILE = [
@@ -247,3 +250,29 @@ def test_every_setting_has_a_description_and_a_sensible_range() -> None:
     for wrong in ({"connections": 0}, {"cache_mb": 0}, {"pth": "x"}):
         with pytest.raises(ValidationError):
             SqliteSettings(**wrong)
+
+
+async def test_a_file_is_closed_after_reads_of_cancelled_calls(tmp_path: Path) -> None:
+    path = tmp_path / "g.db"
+    await load_graph(SqliteSettings(path=path), [NodeRecord("a", "T")])
+    pool = Pool.open(path, 2, 1)
+    began, goes_on = threading.Event(), threading.Event()
+    read: list[Any] = []
+
+    def work(reader: sqlite3.Connection) -> None:
+        began.set()
+        goes_on.wait(60)
+        read.append(reader.execute("SELECT 1").fetchone())
+
+    reading = asyncio.create_task(pool.run(work, workers.LARGE + 1))
+    await asyncio.to_thread(began.wait)
+    reading.cancel()
+    await asyncio.wait([reading])
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0.05)
+    assert not closing.done()
+    goes_on.set()
+    await closing
+    assert read == [(1,)]
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        await pool.run(work, workers.LARGE + 1)

@@ -289,9 +289,10 @@ class Pool:
                 ahead.cancel()
 
     def _work(self, work: Callable[[sqlite3.Connection], Result], stop: Event) -> Result:
-        if self._closed.is_set():
-            raise self._gone()
         connection = self._idle.get()
+        if self._closed.is_set():
+            self._idle.put(connection)
+            raise self._gone()
         # 5,000 steps of SQLite's machine take well under a millisecond.
         connection.set_progress_handler(lambda: stop.is_set() or self._closed.is_set(), 5_000)
         try:
@@ -306,11 +307,18 @@ class Pool:
 
     async def close(self) -> None:
         """Stop running reads and close the file; a second call does nothing."""
+        if self._closed.is_set():
+            return
         self._closed.set()
         # Calls that wait for a thread still run, and raise: cancelling their futures would look to
         # their callers like a cancellation of the callers themselves.
         await asyncio.to_thread(self._threads.shutdown)
+        # The threads of all graphs may still use a connection for a call that was cancelled, and
+        # SQLite crashes if it is closed meanwhile.
+        connections = await asyncio.to_thread(lambda: [self._idle.get() for _ in self._all[1:]])
         _close(self._all)
+        for connection in connections:
+            self._idle.put(connection)  # for work that begins later, and raises
 
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph {self._path} is closed; open it again.")
