@@ -152,7 +152,9 @@ class Visit:
         """
         # Earlier messages of the page arrive before the answer to this.
         await self.page.evaluate("1")
-        assert not self.unexpected(), "\n".join(self.unexpected())
+        # Only the text: pytest would also print the page's fields, with expected incidents.
+        unexpected = "\n".join(self.unexpected())
+        assert not unexpected, unexpected
 
     def _note(self, incident: str) -> None:
         self.incidents.append(incident)
