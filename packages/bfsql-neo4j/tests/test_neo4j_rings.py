@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -152,6 +152,14 @@ async def hub(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
     await backend.close()
 
 
+@pytest.fixture
+async def pooled(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+    """The same graph with eight connections, and so one turn for what is large."""
+    backend = await Neo4jBackend.open(loaded.model_copy(update={"pool_size": 8}))
+    yield backend
+    await backend.close()
+
+
 async def test_the_server_holds_less_than_200_bytes_for_an_edge(
     hub: Neo4jBackend, neo4j_server: Neo4jServer
 ) -> None:
@@ -174,15 +182,42 @@ async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection
         assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
 
 
+@asynccontextmanager
+async def no_turn_for_large(backend: Neo4jBackend) -> AsyncIterator[None]:
+    """All turns of large statements are taken; clients leave some to those that have none."""
+    async with AsyncExitStack() as taken:
+        while backend._reader.large.is_free(""):
+            await taken.enter_async_context(backend._reader.large.turn())
+        yield
+
+
 async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(
     hub: Neo4jBackend,
 ) -> None:
     many = ["a", *(f"unknown {number}" for number in range(workers.SMALL))]
-    async with hub._reader.large.turn():
+    async with no_turn_for_large(hub):
         large = asyncio.ensure_future(hub.edges_batch(many))
+        await asyncio.wait([large], timeout=0.5)
         assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
         assert not large.done()
     assert await large == [("a", "to", "b")]
+
+
+async def test_a_ring_that_proves_large_waits_for_a_turn_before_it_goes_on(
+    pooled: Neo4jBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "CHUNK", PART)
+    async with aclosing(pooled.edges_stream(["h"])) as batches:
+        async with no_turn_for_large(pooled):
+            read = len(await anext(batches))
+            more = asyncio.ensure_future(anext(batches))
+            await asyncio.wait([more], timeout=0.5)
+            assert await ring(pooled, "a") == [("a", "to", "b", "T", "T")]
+            assert not more.done()
+        read += len(await more)
+        async for rows in batches:
+            read += len(rows)
+    assert read == LEAVES
 
 
 async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(

@@ -128,7 +128,7 @@ class Reader:
         StoreError: The address is malformed, or the certificates cannot be used.
 
     Attributes:
-        large: Turns of clients with large statements, which occupy the server's cores: a quarter of
+        large: Turns of clients with large statements, which occupy the server's cores: an eighth of
             the connections.
     """
 
@@ -138,7 +138,7 @@ class Reader:
         self._driver = open_driver(settings, **options)
         self._settings = settings
         self._closed = False
-        large = max(1, settings.pool_size // 4)
+        large = max(1, settings.pool_size // 8)
         self.large = Places(lambda: (large, large))
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import AsyncExitStack, aclosing
 from itertools import count
 from typing import Any
 
@@ -63,9 +63,9 @@ async def ring_batches(
     for chunk in chunks:
         text, parameters = queries.ring(schema, chunk, followed, direction)
         asked, bearers, number = set(chunk), dict[str, Any](), count()
-        turn = reader.large.turn() if len(asked) > workers.SMALL else nullcontext()
-        async with turn, aclosing(reader.stream(text, **parameters)) as records:
-            async for (parts,) in records:
+        found = _parts(reader, text, parameters, large=len(asked) > workers.SMALL)
+        async with aclosing(found) as records:
+            async for parts in records:
                 for entity_id, labels, bearer, *ends in parts:
                     if entity_id not in asked:
                         continue
@@ -77,9 +77,28 @@ async def ring_batches(
                 if len(rows) > workers.SMALL:
                     yield rows
                     rows = []
-                await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
     if rows:
         yield rows
+
+
+async def _parts(
+    reader: Reader, text: str, parameters: dict[str, Any], *, large: bool
+) -> AsyncGenerator[Sequence[Any]]:
+    """The parts of each record; a statement that is large, or becomes large, waits for a turn.
+
+    The server waits as well, since no more is read of what it sends.
+    """
+    read = 0
+    async with AsyncExitStack() as turn, aclosing(reader.stream(text, **parameters)) as records:
+        if large:
+            await turn.enter_async_context(reader.large.turn())
+        async for (parts,) in records:
+            yield parts
+            read += sum(len(leaving) + len(entering) for *_, leaving, _, entering in parts)
+            if read > queries.CHUNK and not large:
+                large = True
+                await turn.enter_async_context(reader.large.turn())
+            await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
 
 
 async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) -> None:
