@@ -166,7 +166,7 @@ def pytest_collection() -> Iterator[None]:
     """Collect no garbage while tests are collected, and later none of what they consist of.
 
     It took a third of the processor time of their collection, in each process. Garbage is collected
-    less often while tests run, too, about as seldom as by `bfsql serve`: a twelfth of their time.
+    less often while tests run, too: it took a twelfth of their time.
     """
     gc.disable()
     yield

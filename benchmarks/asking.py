@@ -69,7 +69,7 @@ def _peak() -> float:
 
 def questions() -> Iterator[tuple[str, int]]:
     """The questions on standard input."""
-    gc.set_threshold(50_000, 5, 5)  # as the server does
+    gc.set_threshold(20_000, 2, 600)  # as the server does
     for line in sys.stdin:
         seed, hops = json.loads(line)
         yield seed, hops

@@ -89,7 +89,7 @@ def _measure() -> None:
     given = arguments.parse_args()
     if unknown := set(given.stores) - set(STORES):
         arguments.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
-    gc.set_threshold(50_000, 5, 5)  # as the server does
+    gc.set_threshold(20_000, 2, 600)  # as the server does
     size = (given.nodes or 20_000, given.edges or 200_000, given.hub)
     for store in given.stores or STORES:
         if store == "embedded" and given.edges and not given.nodes:
