@@ -11,6 +11,8 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 
+pytestmark = pytest.mark.slow
+
 MB = 1_000_000
 
 

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from bfsql.cli import bfsql
 from bfsql_sqlite.bulk import RECORD_BY_RECORD
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, str]
 
 AIRPORTS = [

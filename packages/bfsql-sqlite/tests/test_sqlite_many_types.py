@@ -15,6 +15,8 @@ from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph, outline
 
+pytestmark = pytest.mark.slow
+
 MANY = 100_000
 
 

@@ -16,6 +16,8 @@ from bfsql.cli import bfsql
 from bfsql.sources.registry import CONVERSIONS, format_of
 from bfsql_test_support.loaded_graph import check_graph
 
+pytestmark = pytest.mark.slow
+
 
 class Case(NamedTuple):
     """Files, the options of their load, and its outcome."""

@@ -18,6 +18,8 @@ from click.testing import CliRunner, Result
 from bfsql.cli import bfsql
 from bfsql_test_support.suites.user_files import Graph, Store, UserFilesSuite
 
+pytestmark = pytest.mark.slow
+
 Files = Mapping[str, str | bytes]
 
 EDGE_LIST = "source,target\na,b\nb,c\n"
