@@ -69,7 +69,8 @@ def _peak() -> float:
 
 def questions() -> Iterator[tuple[str, int]]:
     """The questions on standard input."""
-    gc.set_threshold(20_000, 2, 600)  # as the server does
+    # As the server does; another commit may not have `bfsql.interpreter`.
+    gc.set_threshold(20_000, 2, 600)
     for line in sys.stdin:
         seed, hops = json.loads(line)
         yield seed, hops

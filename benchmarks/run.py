@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bfsql.interpreter import rare_collections
 from bfsql_test_support.servers.process import interrupt_on_signals
 
 STORES = ("embedded", "postgres", "neo4j", "gremlin", "sparql")
@@ -89,13 +89,13 @@ def _measure() -> None:
     given = arguments.parse_args()
     if unknown := set(given.stores) - set(STORES):
         arguments.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
-    gc.set_threshold(20_000, 2, 600)  # as the server does
     size = (given.nodes or 20_000, given.edges or 200_000, given.hub)
-    for store in given.stores or STORES:
-        if store == "embedded" and given.edges and not given.nodes:
-            _report_large(given)
-        else:
-            _report(store, size, given.turns)
+    with rare_collections(600):  # as the server does
+        for store in given.stores or STORES:
+            if store == "embedded" and given.edges and not given.nodes:
+                _report_large(given)
+            else:
+                _report(store, size, given.turns)
 
 
 def _report_large(given: argparse.Namespace) -> None:
