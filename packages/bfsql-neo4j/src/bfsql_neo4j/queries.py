@@ -30,7 +30,7 @@ from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import DOCUMENTS, can_name
 
 CHUNK = 5_000
-"""Most keys in one statement."""
+"""Most keys in one statement, and number of edges from which one about few nodes is large."""
 PART = 1_000
 """Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50

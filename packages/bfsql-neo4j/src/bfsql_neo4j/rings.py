@@ -84,9 +84,10 @@ async def ring_batches(
 async def _parts(
     reader: Reader, text: str, parameters: dict[str, Any], *, large: bool
 ) -> AsyncGenerator[Sequence[Any]]:
-    """The parts of each record; a statement that is large, or becomes large, waits for a turn.
+    """The parts of each record; a large statement is read when it is the client's turn.
 
-    The server waits as well, since no more is read of what it sends.
+    A statement becomes large once more than `CHUNK` edges have been read. The server then waits,
+    too, since no more is read of what it sends.
     """
     read = 0
     async with AsyncExitStack() as turn, aclosing(reader.stream(text, **parameters)) as records:
