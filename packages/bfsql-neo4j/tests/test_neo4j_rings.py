@@ -152,14 +152,6 @@ async def hub(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
     await backend.close()
 
 
-@pytest.fixture
-async def pooled(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
-    """The same graph with eight connections, and so one turn for what is large."""
-    backend = await Neo4jBackend.open(loaded.model_copy(update={"pool_size": 8}))
-    yield backend
-    await backend.close()
-
-
 async def test_the_server_holds_less_than_200_bytes_for_an_edge(
     hub: Neo4jBackend, neo4j_server: Neo4jServer
 ) -> None:
@@ -203,21 +195,48 @@ async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(
     assert await large == [("a", "to", "b")]
 
 
-async def test_a_ring_that_proves_large_waits_for_a_turn_before_it_goes_on(
-    pooled: Neo4jBackend, monkeypatch: pytest.MonkeyPatch
+async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(
+    hub: Neo4jBackend,
 ) -> None:
-    monkeypatch.setattr(queries, "CHUNK", PART)
-    async with aclosing(pooled.edges_stream(["h"])) as batches:
-        async with no_turn_for_large(pooled):
-            read = len(await anext(batches))
-            more = asyncio.ensure_future(anext(batches))
-            await asyncio.wait([more], timeout=0.5)
-            assert await ring(pooled, "a") == [("a", "to", "b", "T", "T")]
-            assert not more.done()
-        read += len(await more)
-        async for rows in batches:
-            read += len(rows)
-    assert read == LEAVES
+    async with no_turn_for_large(hub):
+        large = asyncio.ensure_future(ring(hub, "h"))
+        await asyncio.wait([large], timeout=0.5)
+        assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+        assert not large.done()
+    assert len(await large) == LEAVES
+
+
+@pytest.mark.parametrize("most", [LEAVES - 1, LEAVES])
+@pytest.mark.parametrize("direction", [None, "out", "in"])
+async def test_edges_are_counted_in_the_direction_that_is_followed(
+    hub: Neo4jBackend, monkeypatch: pytest.MonkeyPatch, most: int, direction: Any
+) -> None:
+    monkeypatch.setattr(queries, "FEW_EDGES", most)
+    edges = 0 if direction == "in" else LEAVES
+    async with no_turn_for_large(hub):
+        reading = asyncio.ensure_future(hub.edges_batch(["h"], direction=direction))
+        await asyncio.wait([reading], timeout=2)
+        assert reading.done() is (edges <= most)
+    assert len(await reading) == edges
+
+
+async def test_whatever_reads_an_edge_may_need_a_connection_before_it_goes_on(
+    loaded: Neo4jSettings,
+) -> None:
+    """As many streams as there are connections would wait for each other."""
+    backend = await Neo4jBackend.open(loaded.model_copy(update={"pool_size": 2}))
+
+    async def read(entity_id: str) -> int:
+        edges = 0
+        async for rows in backend.edges_stream([entity_id]):
+            edges += len(rows)
+            assert await backend.get_node("a")
+        return edges
+
+    try:
+        assert await asyncio.gather(*map(read, "hhhaaa")) == [LEAVES] * 3 + [1] * 3
+    finally:
+        await backend.close()
 
 
 async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(

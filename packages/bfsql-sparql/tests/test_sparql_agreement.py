@@ -110,6 +110,12 @@ async def test_values_that_stores_confuse_come_back_as_they_were(name: str, plac
     await agree(emptied(place(name)), [*iris, *nodes, *edges])
 
 
+async def test_the_entity_with_the_empty_id_may_be_a_document(place) -> None:
+    items = [{"document_id": ""}, {"document_id": "b"}]
+    nodes = [NodeRecord(id_, "T") for id_ in ("", "a", "b", "c")]
+    await agree(place("files"), [*nodes, EdgeRecord("a", "p", "c", {"provenance": items})])
+
+
 @pytest.mark.parametrize(
     ("name", "form"),
     [("oxigraph", "rdf-1.2"), ("fuseki", "rdf-1.2"), ("files", "rdf-1.2"), ("rdf4j", "rdf-star")],

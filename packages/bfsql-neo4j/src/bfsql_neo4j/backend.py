@@ -216,7 +216,8 @@ class Neo4jBackend(BatchGraphDb):
         kept = node_filter(schema, conditions, self._shown)
         text, parameters = queries.nodes_that_meet(schema, types, kept, wanted)
         known: set[str] | None = set() if schema.without_id is None else None
-        async with aclosing(self._reader.stream(text, **parameters)) as records:
+        stream = self._reader.stream(text, **parameters)
+        async with self._reader.lists.turn(), aclosing(stream) as records:
             async for labels, ids, properties in records:
                 if not schema.rank.keys() >= set(labels):
                     schema = await self._monitor.refresh(schema)

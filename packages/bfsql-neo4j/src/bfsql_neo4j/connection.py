@@ -128,8 +128,10 @@ class Reader:
         StoreError: The address is malformed, or the certificates cannot be used.
 
     Attributes:
-        large: Turns of clients with large statements, which occupy the server's cores: an eighth of
-            the connections.
+        large: Turns of clients with statements about many nodes or edges, which occupy the server's
+            cores: an eighth of the connections.
+        lists: Turns of clients with lists of nodes: half of the connections, since the reader of a
+            list may need another connection before it goes on.
     """
 
     def __init__(self, settings: Neo4jSettings, **options: Any) -> None:
@@ -138,8 +140,9 @@ class Reader:
         self._driver = open_driver(settings, **options)
         self._settings = settings
         self._closed = False
-        large = max(1, settings.pool_size // 8)
+        large, lists = (max(1, settings.pool_size // share) for share in (8, 2))
         self.large = Places(lambda: (large, large))
+        self.lists = Places(lambda: (lists, lists))
 
     async def close(self) -> None:
         """Close all connections; closing twice does nothing."""

@@ -30,7 +30,9 @@ from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import DOCUMENTS, can_name
 
 CHUNK = 5_000
-"""Most keys in one statement, and number of edges from which one about few nodes is large."""
+"""Most keys in one statement."""
+FEW_EDGES = 5_000
+"""Most edges that a statement may have which is read at once, and without a turn."""
 PART = 1_000
 """Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50
@@ -131,6 +133,17 @@ def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | Non
     return f"[(n){left}[r{followed}]{right}(m){kept} | [type(r), m]]"
 
 
+def _degree(
+    schema: GraphSchema, types: Sequence[str] | None, direction: EdgeDirection | None
+) -> str:
+    """The number of a node's relationships, which the server stores; at least those of `_ends`."""
+    if schema.followed == ():
+        return "0"
+    left, right = "<-" if direction == "in" else "-", "->" if direction == "out" else "-"
+    followed = followed_types(schema) if types is None else f":{any_of(types)}"
+    return schema.dialect.count(f"(n){left}[{followed}]{right}()")
+
+
 def _part_of(schema: GraphSchema, ends: str) -> str:
     """Two lists, from `start`: the types of relationships, and `[id, labels]` of the other ends."""
     part = f"{ends}[start..start + {PART}]"
@@ -143,11 +156,14 @@ def ring(
     ids: Collection[str],
     types: Sequence[str] | None = None,
     direction: EdgeDirection | None = None,
+    *,
+    most: int | None = None,
 ) -> Statement:
     """The edges of the nodes that exist, in records of a list of parts.
 
     With `types`, of which at least one is followed, only their edges are read; with a
-    direction, only edges that leave or that enter the nodes.
+    direction, only edges that leave or that enter the nodes. If there may be more edges than
+    `most`, none is read, and the only record is an empty list.
 
     A part is `[id, labels, bearer, types, leaving, types, entering]`, where leaving and entering
     are lists of `[other end, its labels]`. A node has one part with all its edges and null as the
@@ -160,10 +176,14 @@ def ring(
     leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types)
     entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types)
     scope, given = ("(some)", "") if schema.dialect.scoped else ("", "WITH some ")
+    counted, firsts = "", f"range(0, size(found) - 1, {GROUP})"
+    if most is not None:
+        counted = f", sum({_degree(schema, types, direction)}) AS edges"
+        firsts = f"CASE WHEN edges > {most} THEN [null] ELSE {firsts} END"
     return about(
         schema,
         ids,
-        f"WITH collect(n) AS found UNWIND range(0, size(found) - 1, {GROUP}) AS first "
+        f"WITH collect(n) AS found{counted} UNWIND {firsts} AS first "
         f"WITH found[first..first + {GROUP}] AS some "
         f"CALL {scope} {{ {given}UNWIND some AS n "
         f"WITH n, {leaving} AS leaving, {entering} AS entering "
@@ -172,7 +192,7 @@ def ring(
         f"RETURN collect([{id_of(schema, 'n')}, labels(n), "
         f"CASE WHEN longer >= {PART} THEN {element_of(schema, 'n')} END, "
         "leaving, entering, longer]) AS nodes, max(longer) AS longest } "
-        f"UNWIND range(0, coalesce(longest, -1), {PART}) AS start "
+        f"UNWIND range(0, coalesce(longest, 0), {PART}) AS start "
         "RETURN [node IN nodes WHERE node[5] >= start | [node[0], node[1], node[2], "
         f"{_part_of(schema, 'node[3]')}, {_part_of(schema, 'node[4]')}]]",
     )

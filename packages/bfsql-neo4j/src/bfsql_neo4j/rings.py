@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from itertools import count
 from typing import Any
 
@@ -61,9 +61,8 @@ async def ring_batches(
     if followed == ():
         return
     for chunk in chunks:
-        text, parameters = queries.ring(schema, chunk, followed, direction)
         asked, bearers, number = set(chunk), dict[str, Any](), count()
-        found = _parts(reader, text, parameters, large=len(asked) > workers.SMALL)
+        found = _parts(reader, schema, chunk, followed, direction)
         async with aclosing(found) as records:
             async for parts in records:
                 for entity_id, labels, bearer, *ends in parts:
@@ -82,23 +81,28 @@ async def ring_batches(
 
 
 async def _parts(
-    reader: Reader, text: str, parameters: dict[str, Any], *, large: bool
+    reader: Reader,
+    schema: GraphSchema,
+    ids: Sequence[str],
+    types: Sequence[str] | None,
+    direction: EdgeDirection | None,
 ) -> AsyncGenerator[Sequence[Any]]:
-    """The parts of each record; a large statement is read when it is the client's turn.
+    """The parts of each record; those of many nodes or edges are read when it is the client's turn.
 
-    A statement becomes large once more than `CHUNK` edges have been read. The server then waits,
-    too, since no more is read of what it sends.
+    While they are handled, only a stream with a turn has a connection. So other statements of its
+    call, and those of other calls, have one too.
     """
-    read = 0
-    async with AsyncExitStack() as turn, aclosing(reader.stream(text, **parameters)) as records:
-        if large:
-            await turn.enter_async_context(reader.large.turn())
-        async for (parts,) in records:
+    if len(ids) <= workers.SMALL:
+        text, parameters = queries.ring(schema, ids, types, direction, most=queries.FEW_EDGES)
+        records = [parts for (parts,) in await reader.records(text, **parameters)]
+        if records != [[]]:
+            for parts in records:
+                yield parts
+            return
+    text, parameters = queries.ring(schema, ids, types, direction)
+    async with reader.large.turn(), aclosing(reader.stream(text, **parameters)) as stream:
+        async for (parts,) in stream:
             yield parts
-            read += sum(len(leaving) + len(entering) for *_, leaving, _, entering in parts)
-            if read > queries.CHUNK and not large:
-                large = True
-                await turn.enter_async_context(reader.large.turn())
             await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
 
 

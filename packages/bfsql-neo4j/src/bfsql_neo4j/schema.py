@@ -34,6 +34,10 @@ class Dialect:
         """An element id given as text, as the function `element` returns it: `id` uses numbers."""
         return text if self.element == "elementId" else f"toInteger({text})"
 
+    def count(self, pattern: str) -> str:
+        """The number of matches of a pattern; of relationships, Neo4j reads it in one step."""
+        return f"COUNT {{ {pattern} }}" if self.procedures else f"size([{pattern} | 1])"
+
     @classmethod
     def of(cls, agent: str) -> Dialect:
         """The dialect of a server, by its name and version."""

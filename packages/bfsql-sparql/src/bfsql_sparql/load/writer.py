@@ -142,7 +142,7 @@ def _documents(provenance: Any) -> Iterable[str]:
     """Ids of the documents that evidence is from, each once."""
     items = provenance if isinstance(provenance, list) else []
     found = (item.get("document_id") for item in items if isinstance(item, dict))
-    return dict.fromkeys(one for one in found if isinstance(one, str) and one)
+    return dict.fromkeys(one for one in found if isinstance(one, str))
 
 
 # --- values -----------------------------------------------------------------
