@@ -211,7 +211,7 @@ async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(
 async def test_edges_are_counted_in_the_direction_that_is_followed(
     hub: Neo4jBackend, monkeypatch: pytest.MonkeyPatch, most: int, direction: Any
 ) -> None:
-    monkeypatch.setattr(queries, "FEW_EDGES", most)
+    monkeypatch.setattr(queries, "CHUNK", most)
     edges = 0 if direction == "in" else LEAVES
     async with no_turn_for_large(hub):
         reading = asyncio.ensure_future(hub.edges_batch(["h"], direction=direction))

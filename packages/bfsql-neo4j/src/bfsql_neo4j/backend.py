@@ -216,7 +216,7 @@ class Neo4jBackend(BatchGraphDb):
         kept = node_filter(schema, conditions, self._shown)
         text, parameters = queries.nodes_that_meet(schema, types, kept, wanted)
         known: set[str] | None = set() if schema.without_id is None else None
-        stream = self._reader.stream(text, **parameters)
+        stream = self._reader.long_stream(text, **parameters)
         async with self._reader.lists.turn(), aclosing(stream) as records:
             async for labels, ids, properties in records:
                 if not schema.rank.keys() >= set(labels):
@@ -232,7 +232,6 @@ class Neo4jBackend(BatchGraphDb):
                     met = _unshared(met, known, entity_type)
                 new = tuple.__new__
                 yield [new(Node, (i, entity_type, NO_METADATA)) for i in met]
-                await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: what the server cannot decide, the backend compares."""

@@ -212,6 +212,16 @@ class Reader:
         except DRIVER_ERRORS as error:
             raise self._translated(error) from error
 
+    async def long_stream(self, text: str, **parameters: Any) -> AsyncGenerator[Record]:
+        """The same, for records of many values: other tasks run after each.
+
+        Buffered records would otherwise arrive, and be decoded, without a turn of the event loop.
+        """
+        async with aclosing(self.stream(text, **parameters)) as records:
+            async for record in records:
+                yield record
+                await asyncio.sleep(0)
+
     async def _sent(
         self, text: str, parameters: dict[str, Any], ends: float
     ) -> AsyncGenerator[Record]:

@@ -30,9 +30,7 @@ from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import DOCUMENTS, can_name
 
 CHUNK = 5_000
-"""Most keys in one statement."""
-FEW_EDGES = 5_000
-"""Most edges that a statement may have which is read at once, and without a turn."""
+"""Most keys in one statement, and most edges of one that is read at once."""
 PART = 1_000
 """Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -13,6 +13,7 @@ from bfsql.models.parts import TypedTriple
 from bfsql.models.records import EdgeDirection, Omission
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.cypher import Statement
 from bfsql_neo4j.schema import GraphSchema
 
 SHARED_ID = "another node has the same id"
@@ -62,7 +63,8 @@ async def ring_batches(
         return
     for chunk in chunks:
         asked, bearers, number = set(chunk), dict[str, Any](), count()
-        found = _parts(reader, schema, chunk, followed, direction)
+        statement = partial(queries.ring, schema, chunk, followed, direction)
+        found = _parts(reader, statement, few=len(asked) <= workers.SMALL)
         async with aclosing(found) as records:
             async for parts in records:
                 for entity_id, labels, bearer, *ends in parts:
@@ -81,29 +83,24 @@ async def ring_batches(
 
 
 async def _parts(
-    reader: Reader,
-    schema: GraphSchema,
-    ids: Sequence[str],
-    types: Sequence[str] | None,
-    direction: EdgeDirection | None,
+    reader: Reader, statement: Callable[..., Statement], *, few: bool
 ) -> AsyncGenerator[Sequence[Any]]:
     """The parts of each record; those of many nodes or edges are read when it is the client's turn.
 
-    While they are handled, only a stream with a turn has a connection. So other statements of its
-    call, and those of other calls, have one too.
+    Meanwhile only a stream with a turn has a connection, so that the reader can have another one.
     """
-    if len(ids) <= workers.SMALL:
-        text, parameters = queries.ring(schema, ids, types, direction, most=queries.FEW_EDGES)
-        records = [parts for (parts,) in await reader.records(text, **parameters)]
+    if few:
+        text, parameters = statement(most=queries.CHUNK)
+        async with aclosing(reader.long_stream(text, **parameters)) as stream:
+            records = [parts async for (parts,) in stream]
         if records != [[]]:
             for parts in records:
                 yield parts
             return
-    text, parameters = queries.ring(schema, ids, types, direction)
-    async with reader.large.turn(), aclosing(reader.stream(text, **parameters)) as stream:
+    text, parameters = statement()
+    async with reader.large.turn(), aclosing(reader.long_stream(text, **parameters)) as stream:
         async for (parts,) in stream:
             yield parts
-            await asyncio.sleep(0)  # a buffered record arrives without a turn of the loop
 
 
 async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) -> None:
