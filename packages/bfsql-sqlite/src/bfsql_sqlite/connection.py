@@ -310,12 +310,15 @@ class Pool:
         if self._closed.is_set():
             return
         self._closed.set()
+        await asyncio.to_thread(self._end)  # which a cancelled call does not interrupt
+
+    def _end(self) -> None:
         # Calls that wait for a thread still run, and raise: cancelling their futures would look to
         # their callers like a cancellation of the callers themselves.
-        await asyncio.to_thread(self._threads.shutdown)
+        self._threads.shutdown()
         # The threads of all graphs may still use a connection for a call that was cancelled, and
         # SQLite crashes if it is closed meanwhile.
-        connections = await asyncio.to_thread(lambda: [self._idle.get() for _ in self._all[1:]])
+        connections = [self._idle.get() for _ in self._all[1:]]
         _close(self._all)
         for connection in connections:
             self._idle.put(connection)  # for work that begins later, and raises
