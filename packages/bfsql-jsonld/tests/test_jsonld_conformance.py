@@ -92,7 +92,6 @@ class TestOverMemory(Chained):
     """The API over the reference, which has no columns, unlike the embedded store."""
 
     keeps = EVERYTHING - {Kind.BINARY}
-    optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED}
     store = staticmethod(in_memory)
 
 
