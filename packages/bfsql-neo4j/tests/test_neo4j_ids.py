@@ -15,7 +15,6 @@ from bfsql.plugins import Proposal
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.id_templates import IdTemplate, id_template
 from bfsql_neo4j.proposal import propose, with_proposal
-from bfsql_test_support.depth import THOROUGH
 
 TEXT = st.text(st.sampled_from("aB1%/: 25F"), min_size=1, max_size=4)
 NUMBER = st.integers(-3, 30)
@@ -68,9 +67,7 @@ async def constrained(cypher: Any, emptied: None) -> None:
 
 
 @given(GRAPHS)
-@examples(
-    max_examples=100 if THOROUGH else 3, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@examples(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 async def test_ids_are_different_reversible_and_stable(
     cypher: Any, settings: Neo4jSettings, constrained: None, graph: Any
 ) -> None:
