@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bfsql import call, open_graph
@@ -154,6 +154,19 @@ async def test_an_older_file_is_served_and_appended_to_and_its_command_is_named(
 
 
 @given(RECORDS, RECORDS)
+@example(  # the values of a list that are met in another order
+    [
+        NodeRecord("n0", "Trial", {"": 0}),
+        NodeRecord("n5", "Paper", {}),
+        NodeRecord("n5", "Trial", {"year": 1, "Ä": 0}),
+        NodeRecord("n1", "Paper", {"year": 1}),
+    ],
+    [
+        NodeRecord("n0", "Trial", {"id": 0}),
+        NodeRecord("n0", "Paper", {"year": 0, "name": 0, "Ä": None}),
+        NodeRecord("n5", "Trial", {"year": 0.0, "": 0, "name": 0, "id": 0}),
+    ],
+)
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 async def test_appending_makes_the_columns_of_one_load(
     first: list[NodeRecord], more: list[NodeRecord]

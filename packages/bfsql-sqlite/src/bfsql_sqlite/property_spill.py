@@ -132,7 +132,7 @@ class _Column(dict[Any, int]):
             len(values) >= VECTOR and all(one.__class__ is float for one in values)
         ):
             return (UNREAD,)
-        return sorted(self[_key(one)] for one in values) or (NO_SCALAR,)
+        return [self[_key(one)] for one in values] or (NO_SCALAR,)
 
 
 def _key(value: Scalar) -> Any:
@@ -288,10 +288,14 @@ class PropertySpill:
             yield Values(kinds, texts, folded, *_orders(kinds, texts, folded))
 
     def _pairs(self, column: _Column, codes: IntArray) -> Iterator[Pairs]:
+        """The pairs of nodes and codes, by node and code."""
         for place, pairs in column.parts:
             size = pairs * CODE.itemsize
             data = np.frombuffer(self._file.read(place, 2 * size), CODE)
-            yield Pairs(data[:pairs], codes[data[pairs:]])
+            nodes, of_nodes = data[:pairs], codes[data[pairs:]]
+            if (nodes[1:] == nodes[:-1]).any():
+                of_nodes = of_nodes[np.lexsort((of_nodes, nodes))]
+            yield Pairs(nodes, of_nodes)
 
 
 def _orders(
