@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
+from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, ToolError, call, open_graph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory, TypedStream
@@ -165,6 +165,24 @@ async def test_it_says_whether_the_other_direction_would_have_found_something():
     ]
     assert "notes" in await asked("<-studies- Trial")
     assert len((await asked("<-studies- Trial"))["notes"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "step"),
+    [(["-p->"], "Step 1 (-p->)"), (["-->", "<--"], "Step 2 (<--)"), (["-p->", "-q->"], "Step 1")],
+)
+async def test_a_dead_end_is_that_of_existing_nodes_whatever_the_store_has_of_others(path, step):
+    records = [NodeRecord("a", "T"), EdgeRecord("a", "r", "a")]
+    records += [EdgeRecord("a", predicate, "gone") for predicate in "pq"]
+    memory, notes = MemoryBackend(records), []
+    for backend in (memory, ColumnsOverMemory(records, 3), CachedGraphDb(memory)):
+        served = Graph(backend, "", NO_BUDGET, None)
+        answer = await tool_calls.read(served, "bfs_query", seeds=["a"], path=path)
+        assert not answer["nodes"]
+        notes.append(answer["notes"])
+    assert notes[0] == notes[1] == notes[2]
+    [said] = [note for note in notes[0] if "found nothing from 1 node." in note]
+    assert said.startswith(step)
 
 
 async def test_the_other_direction_is_looked_at_where_walks_have_to_end():

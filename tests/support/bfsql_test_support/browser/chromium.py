@@ -130,8 +130,7 @@ class Visit:
         for _ in range(MOST_TABS):
             await self.page.keyboard.press("Tab")
             if await target.evaluate("element => element === document.activeElement"):
-                outline = await target.evaluate("element => getComputedStyle(element).outlineStyle")
-                assert outline != "none", "whoever uses the keyboard sees where it is"
+                await expect(target).not_to_have_css("outline-style", "none")
                 return
         raise AssertionError(f"Tab never reaches {target}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -141,8 +141,8 @@ async def _result(
     start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
     walks = await off_loop(size, lambda: Walks(*start))
     nodes = await off_loop(size, lambda: walks.nodes)
-    some = bool(len(nodes))
-    if query.comparisons and some:
+    complete = bool(len(nodes))
+    if query.comparisons and complete:
         walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
         nodes = await off_loop(size, lambda: walks.nodes)
     types = await types_of(columns, nodes)
@@ -152,12 +152,10 @@ async def _result(
         types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
     facts = replace(facts, conditions=conditions.facts)
     dead_end = None
-    if not len(walks.nodes):
-        no_walk = DeadEnd(walks.steps, "", 0, compared=True)
-        dead_end = no_walk if some and query.comparisons else await _dead_end(walked)
-        if not some and await _turns_back(reader(turning=True), walked):
-            apart = DeadEnd(walks.steps, "", 0, apart=True)
-            dead_end = replace(dead_end or apart, turned_back=True)
+    if complete and not len(nodes):
+        dead_end = DeadEnd(walks.steps, "", 0, compared=True)
+    elif not len(walks.nodes):
+        dead_end = await _dead_end(reader, walked, missing=bool(missing))
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
@@ -183,7 +181,28 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
     )
 
 
-async def _dead_end(walked: Walked) -> DeadEnd | None:
+async def _dead_end(
+    reader: Callable[..., PathReader], walked: Walked, *, missing: bool
+) -> DeadEnd | None:
+    """The end of the longest walks over existing nodes; None if those of both sides do not meet.
+
+    A store may have edges of an id without a node, or not.
+    """
+    if not missing:
+        nodes = distinct_numbers(np.concatenate([one.nodes for one in walked.frontiers]))
+        missing = bool((await types_of(walked.columns, nodes) == NO_NODE).any())
+    if missing:
+        with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+            walked = await reader(existing=True).read()
+    found = await _longest(walked)
+    if await _turns_back(reader(turning=True, existing=missing), walked):
+        return replace(
+            found or DeadEnd(len(walked.path.steps), "", 0, apart=True), turned_back=True
+        )
+    return found
+
+
+async def _longest(walked: Walked) -> DeadEnd | None:
     """The end of the longest walks; None if the walks from both sides do not meet."""
     if not len(walked.starts):
         return DeadEnd(0, "", len(walked.seeds), removed=walked.starts_removed)
@@ -205,24 +224,12 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
         other = replace(step, direction=FLIPPED[step.direction])
         if await _finds(walked, layer, other):
             turned = other.text
-    return DeadEnd(
-        number + 1,
-        step.text,
-        len(nodes),
-        removed=removed,
-        turned=turned,
-        backwards=backwards,
-        astray=astray,
-    )
+    end = DeadEnd(number + 1, step.text, len(nodes), removed=removed, turned=turned)
+    return replace(end, backwards=backwards, astray=astray)
 
 
 async def _turns_back(reader: PathReader, walked: Walked) -> bool:
-    """Whether there would be walks if two consecutive edges could be the same.
-
-    Args:
-        reader: Reads the path without this rule.
-        walked: What was read with it.
-    """
+    """Whether there would be walks if two consecutive edges could be the same, as for `reader`."""
     steps = walked.path.steps
     following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
     named = ([one.predicates for one in pair] for pair in following)

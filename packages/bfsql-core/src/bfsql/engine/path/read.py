@@ -128,6 +128,7 @@ class PathReader:
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
         turning: Whether two consecutive edges may be the same.
+        existing: Whether walks end at ids without a node.
     """
 
     def __init__(
@@ -140,9 +141,10 @@ class PathReader:
         conditions: Conditions,
         bounds: Bounds,
         turning: bool = False,
+        existing: bool = False,
     ) -> None:
         self._columns, self._path, self._conditions = columns, path, conditions
-        self._bounds, self._turning = bounds, turning
+        self._bounds, self._turning, self._existing = bounds, turning, existing
         self._room = bounds.edges
         self._nodes = Handles(columns.size)
         self._node_count = 0
@@ -322,7 +324,7 @@ class PathReader:
         if not len(nodes):
             return nodes
         types = np.zeros(len(nodes), np.int32)
-        if wanted is not None or conditions.reads_types:
+        if wanted is not None or conditions.reads_types or self._existing:
             types = await columns.types(nodes)
             kept = types != NO_NODE
             if wanted is not None:
