@@ -17,7 +17,8 @@ import pytest
 
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
-from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph
+from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph, loader
+from bfsql_sqlite.graph_file import make_file
 from bfsql_sqlite.plugin import plugin
 from bfsql_test_support.suites.loading import ReadMetadata, SqlLoaderSuite
 from bfsql_testing.loader_suite import OLD, Contents, many
@@ -217,3 +218,26 @@ async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file
         assert (len({tuple(ring) for ring in seen}), counts[0]) == (1, counts[1])
         await backend.close()
     await work
+
+
+async def test_a_load_that_is_cancelled_too_late_says_that_its_graph_is_in_place(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, goes_on = threading.Event(), threading.Event()
+
+    def make(*arguments: Any) -> Any:
+        report = make_file(*arguments)
+        made.set()
+        goes_on.wait(60)
+        return report
+
+    monkeypatch.setattr(loader, "make_file", make)
+    load = asyncio.create_task(load_graph(SqliteSettings(path=file), [NodeRecord("a", "T")]))
+    await asyncio.to_thread(made.wait)
+    load.cancel()
+    await asyncio.sleep(0)
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await load
+    assert cancelled.value.__notes__ == ["The new graph is in place."]
+    assert file.exists()

@@ -39,11 +39,11 @@ def toy_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "arguments",
     [
         ("toy.json",),
-        ("toy.json", "--port", "1"),
-        ("--port", "1", "toy.json"),
+        ("toy.json", "--deadline", "9"),
+        ("--deadline", "9", "toy.json"),
         ("--stateless", "toy.json"),
-        ("--no-stateless", "toy.json", "--port", "1"),
-        ("--port=1", "toy.json"),
+        ("--no-stateless", "toy.json", "--deadline", "9"),
+        ("--deadline=9", "toy.json"),
         ("--backend", "toy", "toy.json"),
         ("--path", "toy.json"),
         ("--path=toy.json",),
@@ -122,3 +122,10 @@ def test_a_tool_without_a_graph_says_what_to_give(
     refused = run("bfs-query", *arguments)
     assert refused.exit_code == 2
     assert sentence in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["describe-entity", "search-entities", "bfs-query"])
+def test_a_graph_that_is_misspelt_is_no_name(loaded: Run, command: str) -> None:
+    refused = loaded(command, "tyo.json", "Ada")
+    assert refused.exit_code == 2
+    assert "There is no file tyo.json." in refused.output

@@ -87,8 +87,11 @@ def test_an_entry_comes_and_goes(run: Run, home: Path, folder: Path, client: str
     assert is_ours(entry)
     assert Path(f"{path}{BACKUP}").read_bytes() == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    same = run("install", client, "--path", "my graph.json", "--name", "films")
+    assert "replaces" not in same.output
     again = run("install", client, "--path", "other.json", "--name", "films")
     assert again.exit_code == 0, again.output
+    assert "It replaces another entry of that name; --name adds a second graph." in again.output
     removed = run("install", client, "--remove", "--name", "films")
     assert removed.exit_code == 0, removed.output
     assert path.read_bytes() == before
@@ -319,6 +322,13 @@ def test_a_client_without_remote_servers_says_where_they_are(run: Run, home: Pat
     refused = run("install", "claude-desktop", "--url", URL)
     assert refused.exit_code == 2
     assert "connectors" in refused.output
+
+
+def test_an_address_has_to_be_one_of_http(run: Run, home: Path) -> None:
+    refused = run("install", "cursor", "--url", "localhost:8000/mcp")
+    assert refused.exit_code == 2
+    assert "begins with http:// or https://" in refused.output
+    assert not place(home, "cursor").exists()
 
 
 def test_another_server_of_the_same_name_stays(run: Run, home: Path) -> None:

@@ -75,6 +75,10 @@ def test_its_token_comes_from_a_file(graph: Path, programs: Path) -> None:
         (["--rest", "--instructions", "Be kind."], "leave out --rest"),
         (["--cors-origins", "*"], "Option --cors-origins is for the web API only"),
         (["--max-age", "5"], "add --rest"),
+        (
+            ["--port", "8123"],
+            "Option --port is for HTTP only. Leave it out, or add --transport http",
+        ),
         (["--rest", "--host", "0.0.0.0"], "allowed_hosts is empty"),
         (["--rest", "--max-age", "-1"], "at least 0"),
         (["--rest", "--cors-origins", "app.example.org"], "https://app.example.org"),

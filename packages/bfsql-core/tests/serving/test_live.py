@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -49,6 +51,22 @@ async def until(graph: live.LiveGraph, wanted: str) -> None:
     async with asyncio.timeout(30):
         while await type_of(graph) != wanted:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.01)
+
+
+async def test_a_cancelled_opening_reports_nothing() -> None:
+    reports: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+    store = Store()
+    store.version = 1
+    opening = asyncio.ensure_future(live.open_live(store.open, ServeSettings()).__aenter__())
+    while not store.opening:  # noqa: ASYNC110 - there is no event
+        await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.wait([opening])
+    assert opening.cancelled()
+    del opening
+    gc.collect()
+    assert not reports
 
 
 async def test_calls_wait_for_a_slow_store_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from bfsql.loading.intake import Worker
@@ -17,7 +18,8 @@ async def load_graph(
     """Make a file from records, or from the existing graph and records.
 
     The work runs in a thread; cancelling the call stops the thread, removes
-    its files and leaves the old file unchanged.
+    its files and leaves the old file unchanged. If the new file was already
+    in its place, the cancellation has a note that says so.
 
     Args:
         settings: `path` is the file to make. An existing file that is not a graph is never
@@ -41,5 +43,14 @@ async def load_graph(
 
         return write_graph(records, making, worker.stopped, options)
 
-    path = settings.path.expanduser()
-    return await worker.run(lambda: make_file(path, options, fill, worker.stopped))
+    def make() -> None:
+        done.append(make_file(settings.path.expanduser(), options, fill, worker.stopped))
+
+    done: list[LoadReport] = []
+    try:
+        await worker.run(make)
+    except asyncio.CancelledError as cancelled:
+        if done:  # too late to stop it
+            cancelled.add_note("The new graph is in place.")
+        raise
+    return done[0]

@@ -168,7 +168,13 @@ class ConfiguredCommand(click.Command):
         if self._takes_names:
             at = next(self._without_option(ctx, args), len(args))
             other = _early(args, _PATH) or _early(args, "--backend")
-            if other is not None or not (at < len(args) and Path(args[at]).is_file()):
+            if other is not None or at == len(args) or not Path(args[at]).is_file():
+                is_graph = at < len(args) and backend_of(Path(args[at]), "")
+                if other is None and is_graph and not ctx.resilient_parsing:
+                    raise ConfigurationError(
+                        f"There is no file {args[at]}. Check the path. If it is a name, give the "
+                        f"graph with {_PATH}."
+                    )
                 return args, None
         if len(args) > at and not args[at].startswith("-"):
             return [*args[:at], *args[at + 1 :]], args[at]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
+_OF_HTTP = ("host", "port", "admin_port")
 
 
 @click.command(
@@ -146,15 +147,15 @@ def check_options(server: Resolved[ServeSettings]) -> None:
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
             f"{origins['transport']}. Leave out one of the two."
         )
-    for field in _OF_MCP if settings.rest else _OF_REST:
+    unfit = dict.fromkeys(_OF_REST, ("the web API", "add --rest"))
+    if settings.rest:
+        unfit = dict.fromkeys(_OF_MCP, ("MCP", "leave out --rest"))
+    if not settings.serves_http:
+        unfit |= dict.fromkeys(_OF_HTTP, ("HTTP", "add --transport http"))
+    for field, (kind, cure) in unfit.items():
         if origins[field].startswith("option"):
-            kind, cure = (
-                ("MCP only", "leave out --rest")
-                if settings.rest
-                else ("the web API only", "add --rest")
-            )
             raise ConfigurationError(
-                f"{origins[field].capitalize()} is for {kind}. Leave it out, or {cure}."
+                f"{origins[field].capitalize()} is for {kind} only. Leave it out, or {cure}."
             )
 
 

@@ -276,9 +276,10 @@ async def _opened(factory: GraphFactory) -> _Opened:
         except BaseException as error:
             if ready.done():
                 raise
-            ready.set_exception(error)
             if isinstance(error, asyncio.CancelledError):
+                ready.cancel()
                 raise
+            ready.set_exception(error)
 
     holder = asyncio.get_running_loop().create_task(hold(), context=Context())
     try:

@@ -115,7 +115,8 @@ def escaped(text: str) -> str:
     """A text in which control characters, line breaks and lone surrogates are escaped."""
     if text.isprintable():
         return text
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    # Not by a codec: its first use is an import, and a log line may be written during one.
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class _Lines(logging.Formatter):

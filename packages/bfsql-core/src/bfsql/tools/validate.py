@@ -57,6 +57,22 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
     return {name: _value(tool, p, given.get(name)) for name, p in parameters.items()}
 
 
+_OTHER_NAMES = {
+    "seeds": "nodes entities entity ids id start from",
+    "max_hops": "depth max_depth hops k",
+    "k": "depth max_depth hops max_hops",
+    "node_types": "types labels",
+    "predicates": "edge_types relations relationship_types",
+    "query": "name text q search",
+    "id": "name entity node entity_id",
+    "ids": "names entities nodes",
+    "to": "target end",
+    "where": "filter filters conditions",
+    "offset": "page skip",
+}
+"""By argument, names that other tools and query languages have for it."""
+
+
 def missing(tool: str, argument: str) -> ToolError:
     """Create the error of a call that lacks a required argument."""
     [description] = [p.description for p in PARAMETERS[tool] if p.name == argument]
@@ -82,7 +98,8 @@ def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mappin
 
 
 def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
-    hint = did_you_mean(name.lower(), known)
+    meant = [one for one in known if name.lower() in _OTHER_NAMES.get(one, "").split()]
+    hint = f" Did you mean {meant[0]}?" if meant else did_you_mean(name.lower(), known)
     have = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
     return ToolError(
         f"{tool} has no argument {excerpt(name)}.{hint} {have}",
