@@ -45,7 +45,7 @@ def evidence(start: str) -> str:
 
 
 def test_the_readme_has_the_figures_of_other_peoples_questions() -> None:
-    for store in ("sqlite", "neo4j"):
+    for store in ("sqlite", "postgres", "neo4j"):
         found = row("outside", set="zograscope", every=1, store=store, format="json")
         assert found["calls"] == found["asked"]
         text = f"{found['right']:,} of {found['asked']:,} right"
