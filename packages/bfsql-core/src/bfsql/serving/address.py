@@ -52,7 +52,7 @@ def check_exposure(settings: ServeSettings) -> None:
     if not settings.allowed_hosts:
         raise ConfigurationError(
             f"The host {host!r} is reachable from other machines, and allowed_hosts is empty. "
-            "Set allowed_hosts to the names that clients call this server by, for instance "
+            "Set it (--allowed-hosts) to the names that clients call this server by, for instance "
             "graph.example.org (or * for any name), or listen on 127.0.0.1."
         )
     if settings.bearer_token is not None or settings.bearer_tokens is not None:
