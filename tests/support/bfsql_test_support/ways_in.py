@@ -174,7 +174,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a star alone": ({"seeds": ["*"]}, "seeds", 'All entities are "*:*"'),
     "a name with a star": ({"seeds": ["Aspirin*"]}, "seeds", "c:1 (Aspirin, Compound)"),
     "an unclosed bracket": ({"seeds": ["Trial[phase=3"]}, "seeds", 'Close it with "]"'),
-    "a bracket too many": ({"seeds": ["Trial[phase=3]]"]}, "seeds", "nothing behind them"),
+    "a bracket too many": ({"seeds": ["Trial[phase=3]]"]}, "seeds", "nothing after them"),
     "a path in seeds": ({"seeds": ["Trial[phase=3] -tests->"]}, "seeds", "belong in path"),
     "an empty bracket": ({"seeds": ["Trial[]"]}, "seeds", '"" is empty'),
     "four brackets deep": (

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -192,6 +192,15 @@ class Scope:
         """Record an omission."""
         self._omissions.update(dict.fromkeys(omissions))
 
+    @contextmanager
+    def own_omissions(self) -> Iterator[Collection[Omission]]:
+        """The omissions inside the block, also those that were reported before it."""
+        before, self._omissions = self._omissions, {}
+        try:
+            yield self._omissions
+        finally:
+            self._omissions = before | self._omissions
+
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that runs alongside the call, until the call ends at the latest."""
         task = start_optional(work)
@@ -271,7 +280,7 @@ def current_trace() -> Trace | None:
 
 
 def current_usage() -> Usage:
-    """What the current call has used; outside of a call, that of nobody."""
+    """What the current call has used; outside of a call, a new one."""
     under_way = _current.get()
     return Usage() if under_way is None else under_way.usage
 

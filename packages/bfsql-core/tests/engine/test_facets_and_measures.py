@@ -284,7 +284,7 @@ async def answered(limits=WHOLE, **arguments):
         ({**TO_TRIALS, "measure": "sum 1.status"}, 'there is only text, such as "Completed"'),
         ({**TO_TRIALS, "measure": "max 1.studies.created_at"}, "describe_entity shows it"),
         ({**TO_TRIALS, "measure": ["count 0"] * 6}, "at most 5 are taken"),
-        ({**TO_TRIALS, "sort_by": "measure"}, "needs measure, which this call has not"),
+        ({**TO_TRIALS, "sort_by": "measure"}, "needs measure, which this call does not have"),
         ({"max_hops": 1, "facets": ["studies.created_at"]}, "describe_entity shows it"),
         ({"max_hops": 1, "facets": ["1.year"]}, "this call has no path"),
         ({**TO_TRIALS, "facets": ["2.year"]}, "its steps are 1 to 1"),

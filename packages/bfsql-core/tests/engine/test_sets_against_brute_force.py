@@ -275,6 +275,16 @@ async def test_what_the_store_leaves_out_makes_nodes_undecided_and_counts_bounds
     assert {node["id"]: node.get("undecided") for node in answer["nodes"]} == {"a": None, "b": True}
 
 
+async def test_what_an_earlier_step_of_the_call_left_out_is_left_out_for_conditions_too():
+    records = [NodeRecord(i, "A", {}) for i in "bc"] + [EdgeRecord("b", "to", "c")]
+    where = ["-to-> >= 1", "-to-> >= 1"]
+    for conditions in (where[:1], where):
+        answer = await tool_calls.read(
+            over(Forgetful(records)), "bfs_query", seeds=["b"], max_hops=1, where=conditions
+        )
+        assert [(node["id"], node.get("undecided")) for node in answer["nodes"]] == [("b", True)]
+
+
 async def test_presence_is_a_condition_of_where_with_a_type_or_a_step():
     records = [
         NodeRecord("a", "A", {"year": 1}),

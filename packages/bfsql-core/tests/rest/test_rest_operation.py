@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import httpx2
@@ -53,6 +53,30 @@ async def test_requests_of_every_kind_are_observed_with_their_arguments(served: 
     assert arguments[0] == {"id": "film:1", "keys": ["name", "year"]}
     assert arguments[1].items() >= {"id": "film:1", "limit": 2}.items()
     assert arguments[4]["id"] == "film:9"
+
+
+async def test_a_list_counts_what_it_reads_and_is_within_the_bound_of_memory(
+    served: Served, records: list[GraphRecord]
+) -> None:
+    seen: list[ObservedCall] = []
+    accounts: list[object] = []
+
+    class Seen(Observer):
+        def call_ended(self, ended: ObservedCall) -> None:
+            seen.append(ended)
+
+    class Accounted(MemoryBackend):
+        async def nodes_stream(self, **arguments: Any) -> AsyncGenerator[list[Node]]:
+            scope = call.current()
+            accounts.append(scope and scope.memory)
+            async for nodes in super().nodes_stream(**arguments):
+                yield nodes
+
+    web = await served(Accounted(records), observers=[Seen()])
+    assert (await web.get("/entities?type=Film&where=year>=1")).status_code == 200
+    assert seen[0].nodes > 0
+    assert accounts
+    assert None not in accounts
 
 
 async def test_the_deadline_of_a_call_holds(served: Served, records: list[GraphRecord]) -> None:

@@ -69,6 +69,17 @@ async def test_a_cancelled_opening_reports_nothing() -> None:
     assert not reports
 
 
+async def test_the_end_does_not_wait_for_a_graph_that_is_being_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "FOLLOW_SECONDS", 0.1)
+    store = Store()
+    async with asyncio.timeout(30), live.open_live(store.open, ServeSettings()) as graph:
+        store.version = 1
+        assert await type_of(graph) == "Type0"
+        assert store.opening == 1
+
+
 async def test_calls_wait_for_a_slow_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "FOLLOW_SECONDS", 0.5)
     time, store = asyncio.get_running_loop().time, Store()

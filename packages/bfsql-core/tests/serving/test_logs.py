@@ -217,3 +217,15 @@ def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(ImportError):
         exposition(Metrics(), [], "")
+
+
+def test_libraries_log_all_they_have_after_a_reload_to_debug() -> None:
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    library = logging.getLogger("uvicorn")
+    try:
+        for level, shown in (("info", False), ("debug", True), ("info", False)):
+            logs.log_to_stderr(ServeSettings(log_level=level))
+            assert library.isEnabledFor(logging.INFO) is shown
+    finally:
+        logging.getLogger().handlers[:], level = before
+        logging.getLogger().setLevel(level)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bfsql.errors import ToolError
+from bfsql.serving.calls import Calls
 from bfsql.serving.requests import Requests
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -93,3 +95,24 @@ async def test_a_request_leaves_no_reference_cycle() -> None:
     await Requests(application)(exchange.scope, exchange.receive, exchange.send)
     assert exchange.status == 200
     assert set(exchange.scope) == {"type", "method", "headers"}
+
+
+async def test_a_call_that_is_being_ended_is_ended_once() -> None:
+    calls, ending, unwound = Calls(), asyncio.Event(), asyncio.Event()
+
+    async def slow_to_end() -> None:
+        async with calls.call():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ending.set()
+                await unwound.wait()
+
+    call = asyncio.ensure_future(slow_to_end())
+    await asyncio.sleep(0)
+    calls.end()
+    await ending.wait()
+    calls.end()
+    unwound.set()
+    with pytest.raises(ToolError):
+        await call

@@ -160,6 +160,8 @@ class Reader:
         try:
             async with asyncio.timeout(self._seconds()), self._session() as session:
                 summary = await (await session.run("RETURN 1")).consume()
+        except TimeoutError:
+            raise
         except DRIVER_ERRORS as error:
             raise self._translated(error) from error
         return str(summary.server.agent)
@@ -209,6 +211,8 @@ class Reader:
                         raise
                 else:
                     return
+        except TimeoutError:
+            raise
         except DRIVER_ERRORS as error:
             raise self._translated(error) from error
 
@@ -251,8 +255,6 @@ class Reader:
         return call.seconds_left(self._settings.query_timeout)
 
     def _translated(self, error: Exception) -> Exception:
-        if isinstance(error, TimeoutError):
-            return error
         if isinstance(error, Neo4jError) and _TIMED_OUT in (error.code or ""):
             return TimeoutError(f"{place(self._settings)} stopped a query that took too long.")
         return self._was_closed() if self._closed else translate_error(error, self._settings)
@@ -358,7 +360,7 @@ def _not_trusted(error: ssl.SSLError, settings: Neo4jSettings) -> StoreError:
         )
     whom = "this computer does not trust"
     if settings.ca_file is not None:
-        whom = f"{settings.ca_file} does not vouch for"
+        whom = f"{settings.ca_file} does not confirm"
     return StoreError(
         f"{where} presents a certificate that {whom}: {_brief(error.verify_message)}. Name a file "
         "with the certificates to trust with --ca-file, and address the server by a name in its "

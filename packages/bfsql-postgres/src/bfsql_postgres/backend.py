@@ -140,9 +140,11 @@ class PostgresBackend(BatchGraphDb):
 
     async def close(self) -> None:
         """Close all connections; running statements stop."""
-        await self._pool.close()
-        if self._embedder is not None:
-            await self._embedder.close()
+        try:
+            await self._pool.close()
+        finally:
+            if self._embedder is not None:
+                await self._embedder.close()
 
     # --- search and vocabulary ----------------------------------------------
 

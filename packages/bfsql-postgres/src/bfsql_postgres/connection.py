@@ -186,20 +186,22 @@ class Pool:
         if self._closed:
             return
         self._closed = True
-        if self._returning:
-            # A connection terminated earlier leaves the server at work.
-            await asyncio.wait(self._returning, timeout=1.0)
-        idle = [connection for connection, _ in self._idle]
-        for connection in self._connections.difference(idle):
-            connection.terminate()
-        if self._returning:
-            await asyncio.gather(*self._returning, return_exceptions=True)
-        closing = (connection.close(timeout=_RELEASE) for connection in idle)
-        await asyncio.gather(*closing, return_exceptions=True)
-        for connection in self._connections:
-            connection.terminate()  # does nothing if it is closed
-        for _, expiry in self._idle:
-            expiry.cancel()
+        try:
+            if self._returning:
+                # A connection terminated earlier leaves the server at work.
+                await asyncio.wait(self._returning, timeout=1.0)
+            idle = [connection for connection, _ in self._idle]
+            for connection in self._connections.difference(idle):
+                connection.terminate()
+            if self._returning:
+                await asyncio.gather(*self._returning, return_exceptions=True)
+            closing = (connection.close(timeout=_RELEASE) for connection in idle)
+            await asyncio.gather(*closing, return_exceptions=True)
+        finally:
+            for connection in self._connections:
+                connection.terminate()  # does nothing if it is closed
+            for _, expiry in self._idle:
+                expiry.cancel()
         await asyncio.sleep(0)  # a terminated connection closes its socket in the next turn
 
     @asynccontextmanager
@@ -255,22 +257,7 @@ class Pool:
             if not connection.is_closed():
                 return connection
             self._connections.discard(connection)
-        try:
-            async with asyncio.timeout(self._settings.connect_timeout):
-                return await self._opened()
-        except (ValueError, OverflowError):  # its message may repeat parts of the URL
-            raise ConfigurationError(UNREADABLE) from None
-        except FAULTS as error:
-            raise not_connected(error, self._where, self._settings) from error
-
-    async def _opened(self) -> asyncpg.Connection:
-        connection = await asyncpg.connect(self._url, **_options(self._settings))
-        if not self._settings.transaction_pooling:
-            try:
-                await watch_client(connection)
-            except BaseException:
-                connection.terminate()
-                raise
+        connection = await connect(self._url, self._settings, **_options(self._settings))
         self._connections.add(connection)
         return connection
 
@@ -345,6 +332,37 @@ def _checking(connection: Any) -> dict[str, str]:
     """Settings with which the server notices, during a statement, that this process has ended."""
     able = connection.get_server_version().major >= _CHECKS_SINCE
     return {"client_connection_check_interval": _CHECK_INTERVAL} if able else {}
+
+
+async def connect(
+    url: str | None, settings: PostgresSettings, **options: Any
+) -> asyncpg.Connection:
+    """Open a connection whose statements end with this process.
+
+    Args:
+        url: The database; None for that of the driver's own variables.
+        settings: The time limit, and whether a pooler is in between.
+        **options: Those of the driver.
+
+    Raises:
+        ConfigurationError: The URL cannot be read.
+        StoreError: The server refuses.
+        StoreUnavailable: The server does not answer in time.
+    """
+    try:
+        async with asyncio.timeout(settings.connect_timeout):
+            connection = await asyncpg.connect(url, **options)
+            if not settings.transaction_pooling:
+                try:
+                    await watch_client(connection)
+                except BaseException:
+                    connection.terminate()
+                    raise
+            return connection
+    except (ValueError, OverflowError):  # its message may repeat parts of the URL
+        raise ConfigurationError(UNREADABLE) from None
+    except FAULTS as error:
+        raise not_connected(error, place(url), settings) from error
 
 
 async def watch_client(connection: Any) -> None:

@@ -81,8 +81,10 @@ class TemporaryGraph(SqliteBackend):
 
     async def close(self) -> None:
         """Close the graph and remove its file."""
-        await super().close()
-        self._folder.close()
+        try:
+            await super().close()
+        finally:
+            self._folder.close()
 
 
 def _log(source: Path, report: LoadReport) -> None:

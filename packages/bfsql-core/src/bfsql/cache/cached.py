@@ -290,8 +290,10 @@ class CachedGraphDb(NormalizedBackend):
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
-        await self.release()
-        await super().close()
+        try:
+            await self.release()
+        finally:
+            await super().close()
 
     # --- batches of the backend's own -------------------------------------------
 

@@ -78,7 +78,7 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
         raise _wrong(text, "names no property")
     if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
         needs = "path" if key == PATHS or PATHS not in counted else "measure"
-        raise _wrong(text, f"needs {needs}, which this call has not")
+        raise _wrong(text, f"needs {needs}, which this call does not have")
     return SortBy(key, descending)
 
 

@@ -134,10 +134,9 @@ class RelationReader:
         """
         if not len(nodes):
             return np.empty(0, bool)
-        with call.joined() as under_way:
-            before = set(under_way.omissions)
+        with call.joined() as under_way, under_way.own_omissions() as gaps:
             counts = await self._counts(nodes, types, one)
-            partial = {gap.id for gap in under_way.omissions if gap not in before}
+            partial = {gap.id for gap in gaps}
         met: BoolArray = COMPARE[one.comparison](counts, one.number)
         if partial:
             settled = counts >= one.number if one.comparison in ("<", ">=") else counts > one.number

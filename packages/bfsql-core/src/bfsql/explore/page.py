@@ -117,7 +117,7 @@ class Page:
         if request.method not in {"GET", "HEAD"}:
             return Problem(
                 HTTPStatus.METHOD_NOT_ALLOWED,
-                f"{request.method[:200]} is not for this path, which takes GET and HEAD.",
+                f"{request.method[:200]} is not allowed for this path, which accepts GET and HEAD.",
                 {"Allow": "GET, HEAD"},
             ).response()
         file = self._files[path]

@@ -331,7 +331,7 @@ def _step(
     if steps is None:
         raise wrong("names the step of a path, and this call has no path")
     if number > steps:
-        raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
+        raise wrong(f"names a step that the path does not have: its steps are 1 to {steps}")
     return number, text[found.end() :]
 
 

@@ -24,7 +24,7 @@ Value: TypeAlias = int | float | Decimal | str | None
 VALUES, LEAST_VALUES, MOST_VALUES = 20, 5, 1_000
 """Values of a facet: as many as are shown, as a budget leaves, and as a call may request."""
 EXACT = Context(prec=3_000)
-"""Adds numbers exactly: they have at most 1,233 digits before the point and 1,100 behind it."""
+"""Adds numbers exactly: they have at most 1,233 digits before the point and 1,100 after it."""
 MEAN = Context(prec=15)
 """Rounds a mean to 15 significant digits."""
 
@@ -106,7 +106,7 @@ def measure(text: str, names: Names, steps: int) -> Measure:
         if not re.fullmatch(r"[0-9]{1,9}", rest):
             raise wrong("counts nodes, and needs the number of a step alone")
         if int(rest) > steps:
-            raise wrong(f"names a step that the path has not: its steps are 1 to {steps}")
+            raise wrong(f"names a step that the path does not have: its steps are 1 to {steps}")
         return Measure(text, function, int(rest))
     of = scoped_property(rest, names, steps, wrong)
     if of.step is None:

@@ -71,7 +71,7 @@ class SearchQuery(StrictModel):
         description="Of a list: conditions that all hold, such as year>=2010, repeated.",
     )
     after: str | SkipJsonSchema[None] = optional(
-        "Of a list: the id behind which the page begins, which need not exist; lists are in the "
+        "Of a list: the id after which the page begins, which need not exist; lists are in the "
         "order of ids, by code point. `next` of the previous page has it."
     )
     limit: Annotated[int, Field(ge=1, le=10_000), _WHOLE] = Field(20, description=_MAXIMUM)

@@ -82,7 +82,7 @@ class Health:
     stale_seconds = 30.0
     """Seconds after which the result of a probe is no longer valid."""
     hung_seconds = 60.0
-    """Seconds after which an event loop that does not run is taken for dead."""
+    """Seconds after which an event loop that does not run is considered dead."""
 
     def __init__(self, live: LiveGraph) -> None:
         self._live = live
@@ -137,7 +137,7 @@ class Health:
 
     async def _probe(self) -> str | None:
         try:
-            async with asyncio.timeout(self.probe_seconds), self._live.graph() as graph:
+            async with self._live.graph() as graph, asyncio.timeout(self.probe_seconds):
                 await graph.reach()
         except TimeoutError:
             return f"The store did not answer within {self.probe_seconds:g} s."

@@ -114,4 +114,5 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
 
 def expire(limit: asyncio.Timeout) -> None:
     """Let a timeout expire now."""
-    limit.reschedule(asyncio.get_running_loop().time())
+    if not limit.expired():  # nor about to be
+        limit.reschedule(asyncio.get_running_loop().time())

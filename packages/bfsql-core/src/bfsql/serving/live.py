@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -131,8 +131,11 @@ class LiveGraph:
         if self.admission is None or caller is None:
             yield
             return
-        seconds = self._opened.graph.limits.deadline
-        with call.scope(seconds=seconds, caller=caller, part=True):
+        scope = call.current()
+        with ExitStack() as stack:
+            if scope is None or scope.memory is None:  # then it is not that of a graph's call
+                seconds = self._opened.graph.limits.deadline
+                stack.enter_context(call.scope(seconds=seconds, caller=caller, part=True))
             async with self.admission.admitted(caller.key):
                 yield
 
@@ -233,11 +236,10 @@ class LiveGraph:
             closing.add_done_callback(self._closing.discard)
 
     async def _end(self) -> None:
-        for task in self._reloading:
+        opening = [*self._reloading, *([self._following] if self._following else [])]
+        for task in opening:
             task.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
-        if self._following is not None:
-            await asyncio.wait({self._following})
+        await asyncio.gather(*opening, return_exceptions=True)
         await asyncio.gather(_close(self._opened), *self._closing)
 
 

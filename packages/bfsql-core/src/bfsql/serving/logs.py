@@ -78,9 +78,10 @@ def log_to_stderr(settings: ServeSettings) -> None:
     handler.addFilter(without_tracebacks_of_clients)
     handler.setFormatter((JsonLines if settings.log_format == "json" else TextLines)(secrets))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
-    if logging.getLogger().level > logging.DEBUG:
-        for name in _LIBRARY_LOGGERS:
-            logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+    level = logging.getLogger().level
+    for name in _LIBRARY_LOGGERS:
+        quiet = max(logging.WARNING, level) if level > logging.DEBUG else logging.NOTSET
+        logging.getLogger(name).setLevel(quiet)
 
 
 def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:

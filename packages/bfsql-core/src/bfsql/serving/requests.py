@@ -244,7 +244,7 @@ def with_one_length(app: ASGIApp) -> ASGIApp:
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:
-    """The application with the headers of every answer: the request's id, and what browsers obey.
+    """The application with the headers of every answer: the request's id, and security headers.
 
     The id is the request's header `X-Request-Id` if that has 1 to 128 printable ASCII characters
     without a space; otherwise a new one. Refused requests are logged.

@@ -330,7 +330,7 @@ class EndResolver:
                 )
         raise bad_value(
             f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type, or * for "
-            'any, with conditions in brackets and nothing behind them: "Trial[phase=3][year>=2010]"'
+            'any, with conditions in brackets and nothing after them: "Trial[phase=3][year>=2010]"'
             ', "*[phase=3]". All entities are "*:*"; relations that lead on belong in path.',
             argument,
         )

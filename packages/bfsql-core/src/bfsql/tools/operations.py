@@ -173,9 +173,10 @@ class Operations:
         watching = Observers([_WatchingHooks(hooks)] if hooks.watches else [])
         with watching.observed("bfs_query", arguments, scope) as seen:
             seen.arguments = values = checked("bfs_query", arguments)
-            if refusal := await hooks.refusal("bfs_query", values):
-                raise ToolError(refusal, kind="refused")
-            page = await traversal.entity_page(types, conditions, after, limit)
+            with translate_errors(self._limits, "bfs_query"):
+                if refusal := await hooks.refusal("bfs_query", values):
+                    raise ToolError(refusal, kind="refused")
+                page = await traversal.entity_page(types, conditions, after, limit)
             seen.rows = {"nodes": len(page.nodes)}
             return page
 

@@ -100,7 +100,7 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
             raise wrong_step(one.text, "compares a step with itself")
     for text, number in [*steps, *((one.text, one.step or 0) for one in relations)]:
         if number > last:
-            raise wrong_step(text, f"names a step that the path has not: it has 0 to {last}")
+            raise wrong_step(text, f"names a step that the path does not have: it has 0 to {last}")
     shared = set.intersection(*({one.step, one.other} for one in comparisons)) if comparisons else 1
     if not shared:
         raise wrong_step(

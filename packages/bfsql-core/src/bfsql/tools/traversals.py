@@ -168,7 +168,7 @@ class Traversal:
         Args:
             types: The types; all if there are none.
             conditions: Conditions, written as in the brackets of a pattern.
-            after: The id behind which the page begins, which need not exist; None for the first.
+            after: The id after which the page begins, which need not exist; None for the first.
             limit: The most entities of the page.
 
         Raises:

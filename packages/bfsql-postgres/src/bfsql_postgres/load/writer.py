@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import asyncpg
 
-from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_postgres.address import UNREADABLE, address, place
-from bfsql_postgres.connection import watch_client
-from bfsql_postgres.failures import FAULTS, LOST, message_of, not_connected, not_written
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_postgres.address import address
+from bfsql_postgres.connection import connect
+from bfsql_postgres.failures import FAULTS, LOST, message_of, not_written
 from bfsql_postgres.settings import PostgresSettings
 
 UNCHANGED = "The previous content is unchanged."
@@ -61,22 +60,14 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
     if not settings.transaction_pooling:
         # No timeout, because the work is slow, and no functions but the server's own.
         server |= {"statement_timeout": "0", "search_path": "pg_catalog"}
-    try:
-        async with asyncio.timeout(settings.connect_timeout):
-            connection = await asyncpg.connect(
-                url,
-                timeout=settings.connect_timeout,
-                # A pooler runs the next transaction on a server that knows none of the statements.
-                statement_cache_size=0,
-                server_settings=server,
-            )
-            if not settings.transaction_pooling:
-                await watch_client(connection)
-            return connection
-    except ValueError:  # its message may repeat parts of the URL
-        raise ConfigurationError(UNREADABLE) from None
-    except FAULTS as error:
-        raise not_connected(error, place(url), settings) from error
+    return await connect(
+        url,
+        settings,
+        timeout=settings.connect_timeout,
+        # A pooler runs the next transaction on a server that knows none of the statements.
+        statement_cache_size=0,
+        server_settings=server,
+    )
 
 
 async def _close(connection: asyncpg.Connection) -> None:
