@@ -134,7 +134,7 @@ async def test_what_is_no_file_of_the_page_gets_a_sentence(
 async def test_files_are_fetched_and_not_written(web: httpx2.AsyncClient) -> None:
     answer = await web.post("/", content=b"{}")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
-    assert "takes GET and HEAD" in answer.json()["detail"]
+    assert "accepts GET and HEAD" in answer.json()["detail"]
 
 
 async def test_the_page_needs_no_token_and_its_data_does(start: Start, tmp_path: Path) -> None:

@@ -166,14 +166,15 @@ class ConfiguredCommand(click.Command):
             return args, None
         at = self.leading
         if self._takes_names:
-            at = next(self._without_option(ctx, args), len(args))
-            other = _early(args, _PATH) or _early(args, "--backend")
-            if other is not None or at == len(args) or not Path(args[at]).is_file():
-                is_graph = at < len(args) and backend_of(Path(args[at]), "")
-                if other is None and is_graph and not ctx.resilient_parsing:
+            names = [*self._without_option(ctx, args)]
+            at = names[0] if names else len(args)
+            if _early(args, _PATH) or _early(args, "--backend") or not names:
+                return args, None
+            if not Path(args[at]).is_file():
+                if len(names) > 1 and backend_of(Path(args[at]), "") and not ctx.resilient_parsing:
                     raise ConfigurationError(
-                        f"There is no file {args[at]}. Check the path. If it is a name, give the "
-                        f"graph with {_PATH}."
+                        f"There is no file {args[at]}. Check the path. If it is a name, name the "
+                        f"graph with {_PATH} or --backend."
                     )
                 return args, None
         if len(args) > at and not args[at].startswith("-"):

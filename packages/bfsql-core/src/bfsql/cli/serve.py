@@ -52,9 +52,14 @@ def serve(configuration: Configuration) -> None:
     settings = configuration.server.settings
     check_options(configuration.server)
     _fill_closed_streams()
-    if not settings.serves_http and sys.stdin is not None and sys.stdin.isatty():
-        check_graph(configuration)
-        click.echo(waiting(sys.argv[1:]), err=True)
+    if not settings.serves_http:
+        for field in _OF_HTTP:
+            if (origin := configuration.server.origins[field]).startswith("option"):
+                why = f"{origin.capitalize()} has no effect over stdio. Add --transport http."
+                click.echo(why, err=True)
+        if sys.stdin is not None and sys.stdin.isatty():
+            check_graph(configuration)
+            click.echo(waiting(sys.argv[1:]), err=True)
     read = reader()
 
     def again() -> Configuration:
@@ -150,8 +155,6 @@ def check_options(server: Resolved[ServeSettings]) -> None:
     unfit = dict.fromkeys(_OF_REST, ("the web API", "add --rest"))
     if settings.rest:
         unfit = dict.fromkeys(_OF_MCP, ("MCP", "leave out --rest"))
-    if not settings.serves_http:
-        unfit |= dict.fromkeys(_OF_HTTP, ("HTTP", "add --transport http"))
     for field, (kind, cure) in unfit.items():
         if origins[field].startswith("option"):
             raise ConfigurationError(
