@@ -217,7 +217,7 @@ class Reader:
             raise self._translated(error) from error
 
     async def long_stream(self, text: str, **parameters: Any) -> AsyncGenerator[Record]:
-        """The same, for records of many values: other tasks run after each.
+        """The records as from `stream`; other tasks run after each, which may have many values.
 
         Buffered records would otherwise arrive, and be decoded, without a turn of the event loop.
         """
@@ -358,11 +358,11 @@ def _not_trusted(error: ssl.SSLError, settings: Neo4jSettings) -> StoreError:
             "server.bolt.tls_level and dbms.ssl.policy.bolt in its neo4j.conf, or remove +s from "
             "NEO4J_URI."
         )
-    whom = "this computer does not trust"
+    fault = "this computer does not trust"
     if settings.ca_file is not None:
-        whom = f"{settings.ca_file} does not confirm"
+        fault = f"cannot be verified with {settings.ca_file}"
     return StoreError(
-        f"{where} presents a certificate that {whom}: {_brief(error.verify_message)}. Name a file "
+        f"{where} presents a certificate that {fault}: {_brief(error.verify_message)}. Name a file "
         "with the certificates to trust with --ca-file, and address the server by a name in its "
         "certificate."
     )

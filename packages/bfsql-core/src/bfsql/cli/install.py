@@ -123,8 +123,8 @@ def install(
 def _remote(configuration: Configuration, url: str) -> Remote:
     if not url.startswith(("http://", "https://")):
         raise ConfigurationError(
-            f"--url {url!r} is no address of a server. It begins with http:// or https://, as in "
-            "http://127.0.0.1:8000/mcp."
+            f"--url {url!r} is not the address of a server, which begins with http:// or https://, "
+            "as in http://127.0.0.1:8000/mcp."
         )
     token = configuration.server.settings.bearer_token
     return Remote(url, None if token is None else token.get_secret_value())
@@ -226,8 +226,8 @@ def _add(
             _write(Path(f"{place}{BACKUP}"), before, folder, like=place)
         _write(place, changed, folder, like=place)
     replaced = present is not None and present != client.servers(changed)[name]
-    was = " It replaces another entry of that name; --name adds a second graph." * replaced
-    click.echo(f"{name!r} is in {place}.{was}")
+    note = " It replaces another entry of that name; --name adds a second graph."
+    click.echo(f"{name!r} is in {place}.{note if replaced else ''}")
 
 
 def _remove(client: Client, place: Path, name: str, url: str | None) -> None:

@@ -21,13 +21,13 @@ from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bfsql.serving.live import Configured, GraphFactory
 
-_OF_MCP = ("instructions", "stateless", "structured_content")
-_OF_REST = ("cors_origins", "max_age")
-_OF_HTTP = ("host", "port", "admin_port")
+_OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content")
+_OF_REST: Sequence[str] = ("cors_origins", "max_age")
+_OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
 
 
 @click.command(
@@ -53,10 +53,8 @@ def serve(configuration: Configuration) -> None:
     check_options(configuration.server)
     _fill_closed_streams()
     if not settings.serves_http:
-        for field in _OF_HTTP:
-            if (origin := configuration.server.origins[field]).startswith("option"):
-                why = f"{origin.capitalize()} has no effect over stdio. Add --transport http."
-                click.echo(why, err=True)
+        for option in _options(configuration.server, _OF_HTTP):
+            click.echo(f"{option} has no effect over stdio. Add --transport http.", err=True)
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
@@ -152,14 +150,17 @@ def check_options(server: Resolved[ServeSettings]) -> None:
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
             f"{origins['transport']}. Leave out one of the two."
         )
-    unfit = dict.fromkeys(_OF_REST, ("the web API", "add --rest"))
+    fields, kind, cure = _OF_REST, "the web API", "add --rest"
     if settings.rest:
-        unfit = dict.fromkeys(_OF_MCP, ("MCP", "leave out --rest"))
-    for field, (kind, cure) in unfit.items():
-        if origins[field].startswith("option"):
-            raise ConfigurationError(
-                f"{origins[field].capitalize()} is for {kind} only. Leave it out, or {cure}."
-            )
+        fields, kind, cure = _OF_MCP, "MCP", "leave out --rest"
+    for option in _options(server, fields):
+        raise ConfigurationError(f"{option} is for {kind} only. Leave it out, or {cure}.")
+
+
+def _options(server: Resolved[ServeSettings], fields: Sequence[str]) -> list[str]:
+    """Which of these settings are options on the command line, as in `Option --port`."""
+    origins = [server.origins[field] for field in fields]
+    return [origin.capitalize() for origin in origins if origin.startswith("option")]
 
 
 def _fill_closed_streams() -> None:

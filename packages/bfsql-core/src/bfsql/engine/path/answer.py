@@ -188,17 +188,16 @@ async def _dead_end(
 
     A store may have edges of an id without a node, or not.
     """
-    if not missing:
-        nodes = distinct_numbers(np.concatenate([one.nodes for one in walked.frontiers]))
-        missing = bool((await types_of(walked.columns, nodes) == NO_NODE).any())
-    if missing:
-        with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+    with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+        if not missing:
+            nodes = distinct_numbers(np.concatenate([one.nodes for one in walked.frontiers]))
+            missing = bool((await types_of(walked.columns, nodes) == NO_NODE).any())
+        if missing:
             walked = await reader(existing=True).read()
     found = await _longest(walked)
     if await _turns_back(reader(turning=True, existing=missing), walked):
-        return replace(
-            found or DeadEnd(len(walked.path.steps), "", 0, apart=True), turned_back=True
-        )
+        apart = DeadEnd(len(walked.path.steps), "", 0, apart=True)
+        return replace(found or apart, turned_back=True)
     return found
 
 
@@ -224,12 +223,24 @@ async def _longest(walked: Walked) -> DeadEnd | None:
         other = replace(step, direction=FLIPPED[step.direction])
         if await _finds(walked, layer, other):
             turned = other.text
-    end = DeadEnd(number + 1, step.text, len(nodes), removed=removed, turned=turned)
-    return replace(end, backwards=backwards, astray=astray)
+    return DeadEnd(
+        number + 1,
+        step.text,
+        len(nodes),
+        removed=removed,
+        turned=turned,
+        backwards=backwards,
+        astray=astray,
+    )
 
 
 async def _turns_back(reader: PathReader, walked: Walked) -> bool:
-    """Whether there would be walks if two consecutive edges could be the same, as for `reader`."""
+    """Whether there would be walks if two consecutive edges could be the same.
+
+    Args:
+        reader: Reads the path without this rule.
+        walked: What was read with it.
+    """
     steps = walked.path.steps
     following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
     named = ([one.predicates for one in pair] for pair in following)
