@@ -86,12 +86,13 @@ def folded_text(text: TextValue) -> str:
 def number(text: TextValue) -> str:
     """The number that a text represents; above `NUMBERS` for a date, NaN for a candidate."""
     value, plain = text.value, f"({text.value} {IN_C})"
+    # Most values pass these two tests, which take less time than the others.
+    word = f"{plain} >= ':' AND {plain} < '[' OR {plain} >= ']' AND {plain} < '~'"
+    digits = f"{plain} ~ '^[0-9]+[.]?[0-9]*$'"
     short = f"octet_length({value}) < {_NUMBER_CHARACTERS}"
-    # A regular expression takes longer.
-    digits = f"translate({value}, '0123456789', '') = ANY (ARRAY['', '.']) AND {plain} > '.'"
     year = f'"left"({value}, 4)::double precision'
     return (
-        f"(CASE {text.when_unreadable(_NAN)}"
+        f"(CASE {text.when_unreadable(_NAN)}WHEN {word} THEN NULL::double precision "
         f"WHEN {short} AND ({digits} OR {plain} ~ '{_NUMBER}') THEN {value}::double precision "
         f"WHEN {plain} ~ '{_DATE}' THEN ({year} + 1::double precision) * {_YEARS} "
         f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN {_NAN} "
