@@ -236,6 +236,17 @@ async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
     await assert_same_answers(graphs[:-1], "intersect_subgraphs", seeds=seeds, k=depth)
 
 
+async def test_more_seeds_than_the_bound_on_nodes_are_refused_in_every_way() -> None:
+    ids = ["a", "b", "c"]
+    records: list[GraphRecord] = [NodeRecord(one, "Drug") for one in ids]
+    records += [EdgeRecord(one, "TREATS", one) for one in ids]
+    backend = TypedStream(records, 1)
+    async with open_graph(backend, limits=Limits(max_nodes=2)) as cached:
+        for graph in (cached, Graph(backend, "", Limits(max_nodes=2), None)):
+            with pytest.raises(ToolError, match="bound of 2 nodes"):
+                await tool_calls.asked(graph, "bfs_query", seeds=ids, max_hops=1)
+
+
 # With a store that returns a batch every 50 ms. At most this many pauses fit into the deadline;
 # on a busy machine, fewer do.
 

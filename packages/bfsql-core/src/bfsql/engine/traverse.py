@@ -303,7 +303,7 @@ class _Search:
         # An edge that is followed in both directions is in the rings of both its ends.
         self._repeats = columns.repeats or followed is not None
         self._bounds = bounds
-        self._room = max(0, bounds.nodes - len(seeds))
+        self._room = bounds.nodes - len(seeds)
         size = columns.size
         self._seen, self._expanded = Handles(size, seeds), Handles(size)
 
@@ -320,6 +320,8 @@ class _Search:
             BoundMet: The ring exceeds a bound. The search ends with the edges read before.
         """
         columns, followed = self._columns, self._followed
+        if self._room < 0:  # as a cache that counts the ends of a ring finds
+            raise BoundMet("nodes", self._bounds.nodes)
         # An id that is no node has no ring that contained its edges, and no step starts at it.
         if not columns.repeats or followed is not None:
             frontier = frontier[await columns.types(frontier) != NO_NODE]
