@@ -5,7 +5,8 @@
         ...
 
 No client blocks others, however many places it asks for: free places are given to the waiting
-clients in turn, and a quarter of them is reserved for clients that have none yet.
+clients in turn. As soon as there is a second client, a quarter of the places is reserved for
+clients that have none.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Places:
         self.taken = self.waiting = 0
         self._bounds = bounds
         self._own: dict[str, int] = {}
+        self._first: str | None = None
+        self._are_shared = False
         # The client whose turn is next comes first.
         self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
@@ -43,7 +46,7 @@ class Places:
         """Whether a client can have a place immediately."""
         total, each = self._bounds()
         own = self._own.get(client, 0)
-        reserved = total // 4 if own else 0
+        reserved = total // 4 if own and self._are_shared else 0
         return self.taken < total - reserved and own < each
 
     @asynccontextmanager
@@ -59,6 +62,8 @@ class Places:
 
     async def enter(self, client: str) -> None:
         """Take a place, when it is the client's turn."""
+        self._first = client if self._first is None else self._first
+        self._are_shared |= client != self._first
         if self.is_free(client):
             self._take(client)
             return

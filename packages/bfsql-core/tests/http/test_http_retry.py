@@ -105,8 +105,8 @@ async def test_requests_are_bounded_in_number_and_start_a_delay_apart() -> None:
 
     async def request() -> None:
         nonlocal busy
-        async with limiter:
-            await limiter.turn(soon())
+        async with limiter.turn():
+            await limiter.pause(soon())
             starts.append(time.monotonic())
             busy += 1
             assert busy <= 2
@@ -117,11 +117,24 @@ async def test_requests_are_bounded_in_number_and_start_a_delay_apart() -> None:
     assert all(later - earlier > 0.04 for earlier, later in pairwise(starts))
 
 
+async def test_requests_of_clients_take_turns() -> None:
+    limiter, starts = RateLimiter(1), list[str]()
+
+    async def request(client: str) -> None:
+        with call.entered(call.Scope(usage=call.Usage(client))):
+            async with limiter.turn():
+                starts.append(client)
+                await asyncio.sleep(0)
+
+    await asyncio.gather(*(request(client) for client in "aaaaab"))
+    assert "".join(starts) == "aabaaa"
+
+
 async def test_no_turn_comes_while_the_server_wants_to_be_left_alone() -> None:
     limiter = RateLimiter(1)
     limiter.hold(60)
     with pytest.raises(RateLimited) as caught:
-        await limiter.turn(soon())
+        await limiter.pause(soon())
     assert 59 < caught.value.seconds <= 60
 
 

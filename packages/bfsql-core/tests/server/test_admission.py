@@ -122,15 +122,31 @@ async def test_places_go_round_among_the_clients_that_wait():
 
 async def test_a_quarter_of_the_places_is_for_clients_without_a_call():
     calls = Calls(admitting(max_calls=8, max_calls_per_client=8))
-    for client in "aaaaaaaabbb":
+    for client in "baaaaaaaabb":
         await calls.begin(client)
-    assert "".join(calls.started) == "aaaaaab", "the second call of b waits, like those of a"
+    assert "".join(calls.started) == "baaaaa", "the second call of b waits, like those of a"
     await calls.begin("c")
     await calls.begin("d")
-    assert "".join(calls.started) == "aaaaaabc", "all places are taken"
+    assert "".join(calls.started) == "baaaaacd", "all places are taken"
     while calls.running:
         await calls.end(calls.running[0][0])
     assert Counter(calls.started) == Counter("aaaaaaaabbbcd")
+
+
+async def test_a_client_that_nobody_shares_with_has_all_places():
+    calls = Calls(admitting(max_calls=8, max_calls_per_client=8))
+    for client in "aaaaaaaaa":
+        await calls.begin(client)
+    assert "".join(calls.started) == "aaaaaaaa"
+    await calls.begin("b")
+    for _ in range(3):
+        await calls.end("a")
+    assert "".join(calls.started) == "aaaaaaaab", "two places are for others now"
+    await calls.begin("c")
+    assert "".join(calls.started) == "aaaaaaaabc"
+    while calls.running:
+        await calls.end(calls.running[0][0])
+    assert Counter(calls.started) == Counter("aaaaaaaaabc")
 
 
 async def test_a_client_that_fills_the_queue_makes_room_for_others():

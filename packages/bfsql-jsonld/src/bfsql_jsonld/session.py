@@ -79,7 +79,7 @@ class Session:
         ends = time.monotonic() + seconds
         attempts = count(1)
         try:
-            async with asyncio.timeout(seconds), self._limiter:
+            async with asyncio.timeout(seconds), self._limiter.turn():
                 reply = await http.retry(
                     lambda: self._attempted(request, next(attempts)),
                     retries=self._settings.retries,

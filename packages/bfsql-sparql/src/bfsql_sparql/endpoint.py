@@ -111,7 +111,7 @@ class Endpoint(Dataset):
         most = self._settings.query_timeout
         limit = most if seconds is None else min(seconds, most)
         try:
-            async with asyncio.timeout(call.remaining()), self._limiter:
+            async with asyncio.timeout(call.remaining()), self._limiter.turn():
                 return await self._within(query, limit)
         except TimeoutError:
             raise TimeoutError(
@@ -122,8 +122,8 @@ class Endpoint(Dataset):
         """See `Dataset`. Requested once: a description is optional, and most have none."""
         began = time.monotonic()
         try:
-            async with asyncio.timeout(seconds), self._limiter:
-                await self._limiter.turn(began + seconds)
+            async with asyncio.timeout(seconds), self._limiter.turn():
+                await self._limiter.pause(began + seconds)
                 request = description_request(self._settings, self._url)
                 reply = (await self._send(request, seconds)).reply
         except (TimeoutError, RateLimited, StoreError):
@@ -172,7 +172,7 @@ class Endpoint(Dataset):
             raise self._failures.timed_out(limit) from None
 
     async def _ask(self, query: str, ends: float) -> Reply:
-        await self._turn(ends)
+        await self._pause(ends)
         limit = max(0.001, ends - time.monotonic())
         request = query_request(query, self._settings, self._url, limit)
         timed = await self._send(request, limit)
@@ -181,9 +181,9 @@ class Endpoint(Dataset):
             raise failure
         return _reply(query, timed.reply)
 
-    async def _turn(self, ends: float) -> None:
+    async def _pause(self, ends: float) -> None:
         try:
-            await self._limiter.turn(ends)
+            await self._limiter.pause(ends)
         except RateLimited as limited:
             raise self._failures.rate_limited(limited.seconds) from None
 
@@ -272,7 +272,7 @@ class UpdateEndpoint(Endpoint):
         """
         request = update_request(text, self._settings, self._url)
         try:
-            async with asyncio.timeout(seconds), self._limiter:
+            async with asyncio.timeout(seconds), self._limiter.turn():
                 ends = time.monotonic() + seconds
                 await retry(
                     lambda: self._update(request, ends),
@@ -285,7 +285,7 @@ class UpdateEndpoint(Endpoint):
 
     async def _update(self, request: HttpRequest, ends: float) -> None:
         """Raises `Retryable` only if nothing can have been done yet."""
-        await self._turn(ends)
+        await self._pause(ends)
         status = None
         try:
             timed = await self._send(request, ends - time.monotonic())

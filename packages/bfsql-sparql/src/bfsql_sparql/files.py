@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
+from bfsql.places import Places
 from bfsql.sources.files import stamp
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
 from bfsql_sparql.processes import REFUSED, TOO_LARGE, GraphProcesses, QueryProcess
@@ -53,7 +54,7 @@ class Files(Dataset):
         self._paths = [Path(name).expanduser() for name in settings.data]
         self._state = self._now()  # before they are read, so that no change is missed
         self._seconds = settings.query_timeout
-        self._turns = asyncio.Semaphore(settings.max_concurrent)
+        self._places = Places(lambda: (settings.max_concurrent, settings.max_concurrent))
         self._idle: list[QueryProcess] = []
         self._busy: set[QueryProcess] = set()
         self._is_closed = False
@@ -114,8 +115,9 @@ class Files(Dataset):
             )
         limit = self._seconds if seconds is None else seconds
         left = call.remaining()
+        most = limit if left is None else min(limit, left)
         try:
-            async with asyncio.timeout(limit if left is None else min(limit, left)), self._turns:
+            async with asyncio.timeout(most), self._places.turn():
                 return Reply(await self._answer(query))
         except TimeoutError:
             if left is not None and left <= limit:

@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from bfsql.errors import StoreUnavailable
+from bfsql.places import Places
 
 T = TypeVar("T")
 
@@ -116,21 +117,21 @@ class RateLimited(Exception):
     """Seconds until the next request is allowed."""
 
 
-class RateLimiter(asyncio.Semaphore):
-    """Limits the requests to one server: `async with limiter: await limiter.turn(ends)`.
+class RateLimiter(Places):
+    """Limits the requests to one server: `async with limiter.turn(): await limiter.pause(ends)`.
 
     Args:
-        max_concurrent: Maximum number of concurrent requests; further ones wait at `async with`.
-        delay: Seconds between the starts of two requests, enforced by `turn`.
+        max_concurrent: Maximum number of concurrent requests; further ones wait for a turn.
+        delay: Seconds between the starts of two requests, enforced by `pause`.
     """
 
     def __init__(self, max_concurrent: int, delay: float = 0.0) -> None:
-        super().__init__(max_concurrent)
+        super().__init__(lambda: (max_concurrent, max_concurrent))
         self._line = asyncio.Lock()
         self._delay = delay
         self._free = -math.inf
 
-    async def turn(self, ends: float) -> None:
+    async def pause(self, ends: float) -> None:
         """Wait until the next request may start.
 
         Args:
