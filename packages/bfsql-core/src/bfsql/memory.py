@@ -88,7 +88,7 @@ class MemoryBackend(GraphDbInterface):
         is_exact = any(match.kind in EXACT for match in found.values())
         if not is_exact and len(found) < 5:  # more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
-        if not found and wanted.telling_words:
+        if not found and wanted.significant_words:
             shared = {i: wanted.shared_words(*self._labels(i)) for i in among}
             found = wanted.sharing({i: words for i, words in shared.items() if words})
         names = {i: name_of(self._node_metadata[i]) for i in found}

@@ -189,8 +189,8 @@ async def test_the_other_direction_is_looked_at_where_walks_have_to_end():
     turned = "The other direction would have found something: -studies->."
     wrong = await asked("<-studies-", to=["d:1"])
     assert wrong["notes"] == ["Step 1 (<-studies-) found nothing from 1 node.", turned]
-    astray = await asked("<-studies-", seeds=["d:1"], to=["t:3"])
-    assert astray["notes"] == ["Step 1 (<-studies-) leads from 1 node to none of to."]
+    off_target = await asked("<-studies-", seeds=["d:1"], to=["t:3"])
+    assert off_target["notes"] == ["Step 1 (<-studies-) leads from 1 node to none of to."]
     seeds = ["t:1", "t:2", "t:3"]
     back = await asked("<-studies-", seeds=seeds, to=["d:1"])
     assert back["notes"][1:] == [turned]

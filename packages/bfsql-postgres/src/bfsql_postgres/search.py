@@ -109,7 +109,7 @@ class Search:
     async def _sharing(self, text: str, types: Sequence[str] | None) -> list[EntityStub]:
         """Nodes that share a rare word with the text."""
         wanted, found = NameQuery(text), dict[str, Any]()
-        for word in sorted(wanted.telling_words):
+        for word in sorted(wanted.significant_words):
             statement, values = by_name(self.layout, word, [], types)
             rows = await self.pool.fetch(statement, *values)
             if MOST_SHARING < len(rows) < 2 * LIMIT:  # many have it as a part of a word

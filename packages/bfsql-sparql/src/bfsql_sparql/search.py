@@ -168,7 +168,7 @@ class EntitySearch:
     async def _with_rare_word(self) -> None:
         """Search names with one of several words of the text, if few contain it."""
         wanted = NameQuery(self._text)
-        words = sorted(wanted.telling_words)
+        words = sorted(wanted.significant_words)
         if not words:
             return
         rows = await self._rows(texts.with_words(words, self._types, self._mapping, LIMIT))

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from bfsql.errors import SourceError
-from bfsql.loading import KEPT
+from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models.json_values import is_text
 from bfsql.models.records import Refusal
 from bfsql.sources.fields import Unusable
@@ -89,7 +89,7 @@ class NormalisedCsv:
     def refuse(self, line: int, reason: str) -> None:
         """Count a line that is left out."""
         self.refused += 1
-        if len(self.refusals) < KEPT:
+        if len(self.refusals) < MAX_REFUSALS:
             self.refusals.append(Refusal(self.table.path, line, reason))
 
 

@@ -159,7 +159,7 @@ class _Looks:
         """Entries that share a rare word with the text, those that share the most first."""
         wanted = NameQuery(self._query)
         shared: dict[int, set[str]] = defaultdict(set)
-        for word in wanted.telling_words:
+        for word in wanted.significant_words:
             having = self._index.having([[terms.NAME_WORD + word, terms.OTHER_WORD + word]])
             for n in having if len(having) <= MOST_SHARING else ():
                 shared[n].add(word)

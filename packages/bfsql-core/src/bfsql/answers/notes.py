@@ -188,14 +188,14 @@ def connection_notes(
 
 
 def relation_notes(
-    barren: Mapping[RelationCondition, DeadEnd | None],
+    unmatched: Mapping[RelationCondition, DeadEnd | None],
     idle: Collection[ScopedRelation],
     undecided: int,
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
     Args:
-        barren: The conditions at whose end nothing was found, with the step that found nothing.
+        unmatched: The conditions at whose end nothing was found, with the step that found nothing.
         idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
     """
@@ -206,7 +206,7 @@ def relation_notes(
             "could change whether a relation condition holds. They are in the answer, so its "
             "counts are upper bounds."
         )
-    for one, end in barren.items():
+    for one, end in unmatched.items():
         turned = end.turned if end is not None else None
         other = (
             f" The other direction would have found something: {plain(turned)}." if turned else ""

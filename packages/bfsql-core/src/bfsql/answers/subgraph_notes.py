@@ -132,7 +132,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
             f"Step {end.step} ({plain(end.text)}) leads to none of the "
             f"{counted(end.nodes, 'node')} that it would have to reach for a walk to end in to."
         )
-    elif end.astray:
+    elif end.misses_targets:
         yield (
             f"Step {end.step} ({plain(end.text)}) leads from {counted(end.nodes, 'node')} to none "
             "of to."

@@ -213,7 +213,7 @@ class CachedGraphDb(NormalizedBackend):
             and type(columns).node_metadata is IntegerGraph.node_metadata
         ):
             columns = ObservedIntegerGraph(columns, self._observers)
-        columns.kept = self._answers
+        columns.answer_cache = self._answers
         return columns
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:

@@ -152,14 +152,14 @@ class HeldAnswers:
         self._ttl = ttl
         self._clock = clock
 
-    def find(self, asked: Hashable) -> Any:
+    def find(self, request: Hashable) -> Any:
         """The result of this request; None if it is not held."""
-        found = self._held.find([asked], self._clock())
-        return found[asked][0] if found else None
+        found = self._held.find([request], self._clock())
+        return found[request][0] if found else None
 
-    def keep(self, asked: Hashable, found: Any, records: int) -> None:
+    def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
-        self._held.put({asked: (found, records)}, self._clock() + self._ttl, {})
+        self._held.put({request: (answer, records)}, self._clock() + self._ttl, {})
 
 
 def _records(held: Collection[tuple[Any, int]]) -> int:

@@ -45,7 +45,7 @@ from bfsql.models.merge import (
 )
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
-KEPT_IDS = 500_000
+IDS_IN_MEMORY = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
 FOLDERS = "bfsql-load-"
 """How the names of the folders of `staged` begin."""
@@ -147,7 +147,7 @@ class Staging:
         worker: Runs the steps, and stops them.
         check: As for `staged`.
         codec: How metadata is written.
-        kept_ids: Ids whose numbers are kept in memory.
+        ids_in_memory: Ids whose numbers are kept in memory.
         options: How the graph is to be loaded.
     """
 
@@ -158,7 +158,7 @@ class Staging:
         *,
         check: Callable[[GraphRecord], None] | None = None,
         codec: Codec = JSON,
-        kept_ids: int = KEPT_IDS,
+        ids_in_memory: int = IDS_IN_MEMORY,
         options: LoadOptions = DEFAULTS,
     ) -> None:
         self.report = LoadReport()
@@ -175,8 +175,8 @@ class Staging:
         self.connection.executescript(sql.PRAGMAS + sql.TABLES)
         # After each 100,000 steps of SQLite's machine.
         self.connection.set_progress_handler(worker.stopped, 100_000)
-        self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
-        self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
+        self._ids = Numbers(self.connection, "node", "n", "id", ids_in_memory)
+        self._predicates = Numbers(self.connection, "predicate", "p", "name", ids_in_memory)
         self._described: list[tuple[Any, ...]] = []
         self._edges: list[tuple[Any, ...]] = []
         self._evidence: list[tuple[Any, ...]] = []

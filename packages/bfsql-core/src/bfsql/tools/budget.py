@@ -59,7 +59,7 @@ class Budget:
     estimator: Estimator
     most_bytes: int = 0
     """Number of bytes; 0 for no bound."""
-    asked: int | None = None
+    requested: int | None = None
     """The tokens requested by the call, if they exceed what the server grants."""
     bound: SizeBound = TOKEN_BUDGET
     """The bound that cuts an answer that is too large, for sentences."""
@@ -72,13 +72,14 @@ class Budget:
             limits: The limits of the server; ceilings also apply to requested budgets.
             max_tokens: The requested budget, 0 for none; None if the call requests nothing.
         """
-        asked = limits.max_tokens if max_tokens is None else max_tokens
+        requested = limits.max_tokens if max_tokens is None else max_tokens
         most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
-        if not limits.ceilings or not most or 0 < asked < most:
-            bound = _first_bound(asked, most_bytes, TOKEN_BUDGET)
-            return cls(asked, limits.estimator, most_bytes, bound=bound)
-        more, bound = None if asked == most else asked, _first_bound(most, most_bytes, _CEILING)
-        return cls(most, limits.estimator, most_bytes, more, bound)
+        if not limits.ceilings or not most or 0 < requested < most:
+            bound = _first_bound(requested, most_bytes, TOKEN_BUDGET)
+            return cls(requested, limits.estimator, most_bytes, bound=bound)
+        larger = None if requested == most else requested
+        bound = _first_bound(most, most_bytes, _CEILING)
+        return cls(most, limits.estimator, most_bytes, larger, bound)
 
     @classmethod
     def for_records(cls, limits: Limits) -> Budget:
@@ -91,10 +92,10 @@ class Budget:
     def clamped(self, *, paged: bool) -> str:
         """A note that the call requested more than the server grants."""
         pages = "ask in pages (limit, offset), or " if paged else "ask "
-        no_bound = "" if self.asked else " (no bound)"
+        no_bound = "" if self.requested else " (no bound)"
         return (
             f"max_tokens: took {self.tokens}, the most that this server gives, for "
-            f"{self.asked}{no_bound}. To see more, {pages}for less of each record (fields, "
+            f"{self.requested}{no_bound}. To see more, {pages}for less of each record (fields, "
             "topology_only)."
         )
 

@@ -135,7 +135,7 @@ def _sharing(
     wanted: NameQuery, stubs: Sequence[EntityStub], called: Mapping[str, Metadata]
 ) -> list[Hit]:
     """The candidates that share a rare word with the text, at most `MOST_SHARING`."""
-    if not wanted.telling_words:
+    if not wanted.significant_words:
         return []
     found = {}
     for stub in stubs:

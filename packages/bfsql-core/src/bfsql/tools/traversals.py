@@ -182,7 +182,7 @@ class Traversal:
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
         undecided = len(self._relations.undecided)
-        own = relation_notes(self._relations.barren, (), undecided)
+        own = relation_notes(self._relations.unmatched, (), undecided)
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
 
@@ -316,7 +316,7 @@ class Traversal:
 
     def _note_ceiling(self, *, paged: bool) -> None:
         """Note that the call requested more than the server grants, if it did."""
-        if self._budget.asked is not None:
+        if self._budget.requested is not None:
             self._notes.append(self._budget.clamped(paged=paged))
 
     async def _subgraph(self, query: BfsQuery | IntersectionQuery, selection: Selection) -> Answer:
@@ -336,7 +336,7 @@ class Traversal:
         relations = self._relations
         handles = np.array(sorted(relations.undecided), np.int32)
         undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
-        own = relation_notes(relations.barren, relations.idle, len(undecided))
+        own = relation_notes(relations.unmatched, relations.idle, len(undecided))
         notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound

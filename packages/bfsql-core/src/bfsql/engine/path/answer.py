@@ -115,7 +115,7 @@ async def follow(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
-    cache = None if conditions or query.comparisons else columns.kept
+    cache = None if conditions or query.comparisons else columns.answer_cache
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     request = (query.path, *ends, query.ordered_step, query.counted_steps, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
@@ -210,9 +210,9 @@ async def _longest(walked: Walked) -> DeadEnd | None:
         return DeadEnd(
             len(steps), steps[-1].text, 0, removed=walked.targets_removed, backwards=True
         )
-    layer, astray = walked.dead_end, False
+    layer, misses_targets = walked.dead_end, False
     if layer is None:
-        layer, astray = len(walked.layers) - 1, True
+        layer, misses_targets = len(walked.layers) - 1, True
         if walked.frontiers[layer].backwards:
             return None
     nodes, backwards, removed = walked.frontiers[layer]
@@ -230,7 +230,7 @@ async def _longest(walked: Walked) -> DeadEnd | None:
         removed=removed,
         turned=turned,
         backwards=backwards,
-        astray=astray,
+        misses_targets=misses_targets,
     )
 
 
