@@ -282,16 +282,16 @@ async def open_graph(
             await db.close()
 
 
-async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
+async def _open(backend: Backend, options: dict[str, Any]) -> GraphDbInterface:
     if isinstance(backend, GraphDbInterface):
         return backend
     if isinstance(backend, str):
         plugin = plugins.load(backend)
-        resolved = settings.resolve(plugin.settings, options=given, environment=os.environ)
+        resolved = settings.resolve(plugin.settings, options=options, environment=os.environ)
         return await plugin.open(resolved.settings)
     create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
     name = getattr(backend, "__name__", "backend")
-    return await created(name, "the caller", create, **given)
+    return await created(name, "the caller", create, **options)
 
 
 @asynccontextmanager

@@ -96,12 +96,12 @@ class MemoryBackend(GraphDbInterface):
         return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
 
     def _matching(
-        self, wanted: NameQuery, among: Iterable[str], *, errors: bool
+        self, query: NameQuery, among: Iterable[str], *, errors: bool
     ) -> dict[str, Match]:
         """The matches by id."""
         found = {}
         for entity_id in among:
-            if match := wanted.match(*self._labels(entity_id), errors=errors):
+            if match := query.match(*self._labels(entity_id), errors=errors):
                 found[entity_id] = match
         return found
 

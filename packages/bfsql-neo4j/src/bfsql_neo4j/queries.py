@@ -48,7 +48,7 @@ def nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def nodes_that_meet(
-    schema: GraphSchema, types: Collection[str] | None, kept: NodeFilter, wanted: Collection[str]
+    schema: GraphSchema, types: Collection[str] | None, test: NodeFilter, wanted: Collection[str]
 ) -> Statement:
     """`labels, ids, properties` of the nodes of some types, `PART` nodes of equal labels a record.
 
@@ -58,7 +58,7 @@ def nodes_that_meet(
     Args:
         schema: The schema of the graph.
         types: The types, of which the nodes may have another one; None for all.
-        kept: The condition on the nodes.
+        test: The condition on the nodes.
         wanted: Properties that decide the condition.
     """
     names = [name for name in types or () if can_name(name)]
@@ -68,7 +68,7 @@ def nodes_that_meet(
     above = list(takewhile(lambda label: label not in names, schema.labels)) if names else []
     text = (
         f"MATCH (n) WHERE {' AND '.join([*tests, is_node(schema, 'n')])} "
-        f"{kept.clauses}WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
+        f"{test.clauses}WITH n, {test.verdict} AS met WHERE coalesce(met, true) "
         "WITH labels(n) AS labels, met, collect(n) AS found "
         "WHERE none(label IN labels WHERE label IN $above) "
         f"UNWIND range(0, size(found) - 1, {PART}) AS start "
@@ -77,7 +77,7 @@ def nodes_that_meet(
         f"THEN [n IN part | {properties_of('n', wanted, as_text=False)}] END"
     )
     given = {"above": above} | _wanted_names(wanted) | schema.parameters
-    return text, given | dict(kept.parameters)
+    return text, given | dict(test.parameters)
 
 
 def stubs(schema: GraphSchema, ids: Collection[str]) -> Statement:

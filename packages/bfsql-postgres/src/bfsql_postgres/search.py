@@ -227,13 +227,13 @@ def _source(layout: Layout, nodes: Nodes) -> str:
     return f"(SELECT {readable} FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
 
 
-def _exact(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:
+def _exact(nodes: Nodes, ids: Sequence[str], query: str, types: str | None) -> list[str]:
     """Selects of the nodes of a large table by id, and by the exact name."""
-    found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", kept)] if ids else []
+    found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", types)] if ids else []
     if nodes.name is not None and (
         nodes.relation.leads(nodes.name.name) or nodes.relation.rows <= 100 * SCANNED
     ):
-        found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", kept))
+        found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", types))
     return found
 
 
@@ -338,13 +338,13 @@ _STUB = "id, type, name"
 
 
 def _stubs(
-    nodes: Nodes, measure: str, condition: str, kept: str | None, source: str | None = None
+    nodes: Nodes, measure: str, condition: str, types: str | None, source: str | None = None
 ) -> str:
     kind = text("n", nodes.type)
     name = text("n", nodes.name) if nodes.name is not None else "NULL::text"
     typed = ""
-    if kept is not None:
-        typed = f" AND coalesce(nullif({kind}, ''), {literal(UNTYPED)}) = ANY ({kept})"
+    if types is not None:
+        typed = f" AND coalesce(nullif({kind}, ''), {literal(UNTYPED)}) = ANY ({types})"
     return (
         f"SELECT {text('n', nodes.id)} AS id, {kind} AS type, {name} AS name, {measure}\n"
         f"FROM {source or relation_name(nodes.relation)} AS n\n"

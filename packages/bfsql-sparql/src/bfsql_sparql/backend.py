@@ -340,8 +340,8 @@ def _explicit_settings(
     return given if prefixes is None else {**given, "prefix": prefixes}
 
 
-def _resolved(given: dict[str, Any]) -> SparqlSettings:
-    return resolve(SparqlSettings, options=given, environment=os.environ).settings
+def _resolved(options: dict[str, Any]) -> SparqlSettings:
+    return resolve(SparqlSettings, options=options, environment=os.environ).settings
 
 
 async def _opened(settings: SparqlSettings) -> Store:

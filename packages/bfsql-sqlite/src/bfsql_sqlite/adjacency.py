@@ -265,24 +265,24 @@ class Adjacency:
         if part.predicates is not None:
             ranges = self._narrowed(connection, ranges, part.predicates.tolist())
         asked = Handles(self.nodes, nodes) if part.direction is None else None
-        read = partial(self.ring, asked=asked, wanted=part.predicates)
+        read = partial(self.ring, requested=asked, wanted=part.predicates)
         if asked is not None and ranges.total > self.edges:
             ranges = self.leaving(connection)
-            read = partial(self._touching, asked=asked, wanted=part.predicates)
+            read = partial(self._touching, requested=asked, wanted=part.predicates)
         return [partial(read, ranges=one) for one in cut(ranges, BATCH_EDGES)]
 
     def _narrowed(
-        self, connection: sqlite3.Connection, ranges: Ranges, wanted: Sequence[int]
+        self, connection: sqlite3.Connection, ranges: Ranges, predicates: Sequence[int]
     ) -> Ranges:
         """Ranges without the entries of other predicates in long lists."""
-        long = ranges.lengths > LONG_LIST * max(1, len(wanted))
+        long = ranges.lengths > LONG_LIST * max(1, len(predicates))
         if not long.any():
             return ranges
         whole: tuple[Positions, ...] = (ranges.lists.astype(np.int64), *ranges[1:])
         found = [
             (number, first, last - first)
             for number, start, length in zip(*(c[long].tolist() for c in whole), strict=True)
-            for first, last in self._places_with(connection, start, start + length, wanted)
+            for first, last in self._places_with(connection, start, start + length, predicates)
         ]
         parts = np.array(found, np.int64).reshape(-1, 3).T
         columns = [np.concatenate([c[~long], more]) for c, more in zip(whole, parts, strict=True)]
@@ -291,12 +291,12 @@ class Adjacency:
         return Ranges(lists.astype(np.int32), starts, lengths)
 
     def _places_with(
-        self, connection: sqlite3.Connection, start: int, stop: int, wanted: Sequence[int]
+        self, connection: sqlite3.Connection, start: int, stop: int, predicates: Sequence[int]
     ) -> list[tuple[int, int]]:
         """The ranges of a list whose entries have certain predicates."""
         places = [
             tuple(self.lower(connection, start, stop, (p + more, 0)) for more in (0, 1))
-            for p in wanted
+            for p in predicates
         ]
         return [(first, last) for first, last in places if first < last]
 
@@ -304,12 +304,12 @@ class Adjacency:
         self,
         connection: sqlite3.Connection,
         ranges: Ranges,
-        asked: Handles | None = None,
+        requested: Handles | None = None,
         wanted: IntArray | None = None,
     ) -> Ring:
         """The edges of a batch.
 
-        Entering edges that come from a node in `asked` are left out, because they are read as
+        Entering edges that come from a node in `requested` are left out, because they are read as
         leaving edges as well; and so are those whose predicate is not `wanted`.
         """
         predicates, ends = self.read(connection, ranges)
@@ -324,8 +324,8 @@ class Adjacency:
         if cut == len(owners):
             return Ring(owners, predicates, ends)
         owners[cut:] -= self.entering
-        if asked is not None:
-            kept = ~asked.has(ends)
+        if requested is not None:
+            kept = ~requested.has(ends)
             kept[:cut] = True
             owners, predicates, ends = marked(Ring(owners, predicates, ends), kept)
         if not cut:
@@ -337,12 +337,12 @@ class Adjacency:
         self,
         connection: sqlite3.Connection,
         ranges: Ranges,
-        asked: Handles,
+        requested: Handles,
         wanted: IntArray | None,
     ) -> Ring:
         """The edges of a batch of leaving edges that have a requested node at either end."""
         ring = self.ring(connection, ranges, wanted=wanted)
-        return marked(ring, asked.has(ring.subjects) | asked.has(ring.objects))
+        return marked(ring, requested.has(ring.subjects) | requested.has(ring.objects))
 
     def numbers(
         self, connection: sqlite3.Connection, triples: Collection[Numbers]

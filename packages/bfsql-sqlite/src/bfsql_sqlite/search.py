@@ -216,12 +216,12 @@ class _Index:
                     return found[:WANTED]
         return found
 
-    def sharing(self, wanted: Collection[str]) -> list[int]:
+    def sharing(self, grams: Collection[str]) -> list[int]:
         """The `COMPARED` entries that have the most of the terms, in the order of the index."""
         best: list[tuple[int, int, int, int]] = []  # negated count, block, place, node
         for b, size in self._blocks():
-            have = self._postings(b, [*wanted, *self._types])
-            shared = _counted([have[term] for term in wanted if term in have], size)
+            have = self._postings(b, [*grams, *self._types])
+            shared = _counted([have[term] for term in grams if term in have], size)
             if self._types:
                 shared *= _mask([have[term] for term in self._types if term in have], size)
             least = -best[-1][0] if len(best) == COMPARED else 0
@@ -270,8 +270,8 @@ class _Index:
             found = found[_mask(some, size)[found]]
         return found
 
-    def _postings(self, b: int, wanted: Sequence[str]) -> dict[str, Places]:
-        rows = queries.rows_for(self._connection, queries.postings, wanted, b)
+    def _postings(self, b: int, keys: Sequence[str]) -> dict[str, Places]:
+        rows = queries.rows_for(self._connection, queries.postings, keys, b)
         return {term: np.frombuffer(places, PLACES) for term, places in rows}
 
 

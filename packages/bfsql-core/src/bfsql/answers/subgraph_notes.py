@@ -207,7 +207,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     scope = None if one.scope is None else plain(one.scope)
     if one.scope is not None and one.scope != one.written_scope:
         yield f"where: took {quoted(one.scope)} for {quoted(one.written_scope or '')}."
-    if not facts.judged:
+    if not facts.applied:
         thing = "node" if one.predicate is None else "edge"
         of = "" if scope is None else f" of {scope}"
         yield f"where: {one.excerpt} removed nothing, since no {thing}{of} was reached."
@@ -218,7 +218,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         )
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
-        result = "removed nothing" if facts.kept or facts.met else "removed them all"
+        result = "removed nothing" if facts.keeps_absent or facts.met else "removed them all"
         hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."

@@ -61,7 +61,7 @@ class Breaker:
         self.last_error: StoreUnavailable | None = None
         self._ping = ping
         self._max_pause = max_pause
-        self._heard = self._opened = time.monotonic()
+        self._last_answer = self._opened = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -114,7 +114,7 @@ class Breaker:
 
     def answered(self) -> None:
         """Record that the store has responded."""
-        self._heard = time.monotonic()
+        self._last_answer = time.monotonic()
         if self.state != "closed":
             self._end_probes()
             self._close()
@@ -133,7 +133,7 @@ class Breaker:
 
     def _suspect(self, error: StoreUnavailable, began: float) -> None:
         """Probe the store, unless it has responded since the call began."""
-        if self._stopped or (self._heard > began and error.retry_after is None):
+        if self._stopped or (self._last_answer > began and error.retry_after is None):
             return
         self.failures, self.last_error = self.failures + 1, error
         if self._watch is None:
@@ -170,7 +170,7 @@ class Breaker:
                 return None
             else:
                 return None
-        if self._heard > began:
+        if self._last_answer > began:
             return None
         self.failures, self.last_error = self.failures + 1, failed
         return failed

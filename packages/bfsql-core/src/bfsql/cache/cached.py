@@ -304,7 +304,7 @@ class CachedGraphDb(NormalizedBackend):
     async def _metadata(
         self,
         cache: CachedParts[K],
-        asked: Sequence[K],
+        records: Sequence[K],
         keys: Collection[str] | None,
         ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
     ) -> dict[K, Metadata]:
@@ -317,13 +317,13 @@ class CachedGraphDb(NormalizedBackend):
             return dict(await ask(missing, None))
 
         if keys is None or cache.method not in self._by_key:
-            return only(await cache.whole.many(asked, fetch), keys)
+            return only(await cache.whole.many(records, fetch), keys)
         wanted = frozenset(keys)
 
         async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
             return only(await ask(missing, wanted), wanted)
 
-        held, read = await cache.part(asked, wanted, fetch_part)
+        held, read = await cache.part(records, wanted, fetch_part)
         return only(held, wanted) | read
 
 

@@ -119,16 +119,16 @@ def read(file: Path) -> dict[str, Any]:
 def _call(line: bytes) -> dict[str, Any] | None:
     """The call of a line; None where it has none."""
     try:
-        given = from_json(line, allow_inf_nan=False)
+        fields = from_json(line, allow_inf_nan=False)
     except ValueError:
         return None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         return None
-    tool, arguments = given.get("tool"), given.get("arguments")
+    tool, arguments = fields.get("tool"), fields.get("arguments")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
-    caller = given.get("caller")
-    known = {**_audited(given, caller if isinstance(caller, dict) else {}), **given}
+    caller = fields.get("caller")
+    known = {**_audited(fields, caller if isinstance(caller, dict) else {}), **fields}
     texts = {name: _of(str, known, name) for name in ("time", "request_id", "session", "client")}
     return {
         **texts,
@@ -142,9 +142,9 @@ def _call(line: bytes) -> dict[str, Any] | None:
     }
 
 
-def _audited(given: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
+def _audited(line: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
     """What a line of the audit hook has under other names."""
-    outcome, seconds = given.get("outcome"), given.get("seconds")
+    outcome, seconds = line.get("outcome"), line.get("seconds")
     return {
         "session": caller.get("session") or caller.get("subject") or caller.get("address"),
         "client": caller.get("client"),

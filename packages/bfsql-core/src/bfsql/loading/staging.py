@@ -381,19 +381,19 @@ class Staging:
 
 
 class Numbers(dict[str, int]):
-    """Numbers of the names in a table, in the order of their first use; `kept` are in memory.
+    """Numbers of the names in a table, in order of first use, of which `in_memory` are in memory.
 
     A name that is not text raises a `UnicodeEncodeError`.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, table: str, number: str, name: str, kept: int
+        self, connection: sqlite3.Connection, table: str, number: str, name: str, in_memory: int
     ) -> None:
         super().__init__()
         self._connection = connection
         self._find = f"SELECT {number} FROM {table} WHERE {name} = ?"
         self._insert = f"INSERT INTO {table} ({number}, {name}) VALUES (?, ?)"
-        self._kept = kept
+        self._in_memory = in_memory
         self._forgot = False
         self._last = 0
 
@@ -405,7 +405,7 @@ class Numbers(dict[str, int]):
             number = self._last + 1
             self._connection.execute(self._insert, (number, name))
             self._last = number
-        if len(self) >= self._kept:
+        if len(self) >= self._in_memory:
             self.clear()
             self._forgot = True
         self[name] = number

@@ -166,13 +166,13 @@ class ConditionTally:
     condition: Condition
     hidden: bool
     """Whether traversals leave its key out of edges, so that the key counts as absent there."""
-    judged: int
+    applied: int
     """Number of nodes and edges to which it applied."""
     had: int
     """Number of these that have the property."""
     met: int
     """Number of these that meet the condition."""
-    kept: bool
+    keeps_absent: bool
     """Whether records without the property remained in the answer."""
     unlike: int
     """Number of those not meeting it whose value cannot be compared with the written ones.

@@ -173,14 +173,14 @@ async def _listed(request: ApiRequest, query: SearchQuery) -> Reply:
     return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
 
 
-async def _types(api: Api, given: Sequence[str]) -> list[str]:
+async def _types(api: Api, values: Sequence[str]) -> list[str]:
     """The types of a search; a text that is not a type of the graph is split at its commas."""
-    if not any("," in value for value in given):
-        return [value for value in given if value]
+    if not any("," in value for value in values):
+        return [value for value in values if value]
     known = frozenset((await api.vocabulary())[0])
     parts = [
         part.strip()
-        for value in given
+        for value in values
         for part in ([value] if value in known else value.split(","))
     ]
     return [part for part in dict.fromkeys(parts) if part]

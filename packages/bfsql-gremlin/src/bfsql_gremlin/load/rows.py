@@ -218,8 +218,10 @@ class GraphRows:
         pairs = [self._written.popleft() for _ in range(len(self._written))]
         self._staging.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
 
-    def _properties(self, metadata: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
-        found = to_properties(metadata, self._is_kept, self.names.can_name, taken)
+    def _properties(
+        self, metadata: dict[str, Any], reserved: Collection[str] = ()
+    ) -> dict[str, Any]:
+        found = to_properties(metadata, self._is_kept, self.names.can_name, reserved)
         return {key: long(v) if type(v) is int else v for key, v in found.items()}
 
     def _is_kept(self, key: str, value: Any) -> bool:

@@ -57,13 +57,13 @@ def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limi
     )
 
 
-def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
+def containing(query: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the best nodes whose label or alias contains a text in lower case."""
     lower = "LCASE(STR(?label))"
-    begins = f"STRSTARTS({lower}, {text(wanted)})"
+    begins = f"STRSTARTS({lower}, {text(query)})"
     # A label that begins with the text comes before all others.
     return _best(
-        f"{_called(mapping)} FILTER(CONTAINS({lower}, {text(wanted)}))",
+        f"{_called(mapping)} FILTER(CONTAINS({lower}, {text(query)}))",
         f"IF({begins}, 0, 1000000) + STRLEN(STR(?label))",
         types,
         mapping,
