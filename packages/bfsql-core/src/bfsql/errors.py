@@ -10,6 +10,7 @@ do next (`protocol.md` 12).
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -27,6 +28,12 @@ def system_reason(error: Exception) -> str:
         error: An `OSError`, or the `ValueError` of a path that contains NUL.
     """
     return str(getattr(error, "strerror", None) or error)
+
+
+def network_reason(error: OSError | None) -> str:
+    """Why a server is unreachable; asyncio's own text would repeat the address."""
+    number = (error and error.errno) or 0
+    return os.strerror(number) if number > 0 else (error and error.strerror) or ""
 
 
 def listing(names: Sequence[str], most: int, separator: str = ", ", noun: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bfsql import call
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import allowed_errors
 from bfsql.models.merge import fold
 from bfsql.models.records import EntityStub, Omission
@@ -64,7 +64,7 @@ async def _with_id(
     reader: Reader, schema: GraphSchema, query: str, types: Sequence[str] | None
 ) -> list[EntityStub]:
     """The nodes whose id is the query."""
-    ids = [text for text in dict.fromkeys((query, query.strip())) if is_text(text)]
+    ids = distinct_texts((query, query.strip()))
     statement, parameters = queries.stubs(schema, ids)
     rows = await reader.one(statement, **parameters)
     stubs = [_stub(schema, row) for row in rows if row[0] in ids]

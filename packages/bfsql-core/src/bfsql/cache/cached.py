@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from typing import Any, TypeVar
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
+from bfsql.abc.delegating import edges_up_to
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
@@ -218,7 +219,7 @@ class CachedGraphDb(NormalizedBackend):
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself."""
-        ring = self._up_to(most, ForwardingBackend.edges_stream(self, ids))
+        ring = edges_up_to(most, ForwardingBackend.edges_stream(self, ids))
         return await self._observers.store_call("edges_stream", ring)
 
     def numbered(self) -> HeldRings | None:

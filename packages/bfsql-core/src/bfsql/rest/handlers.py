@@ -12,12 +12,12 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.abc.delegating import edges_up_to
 from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text, excerpt
 from bfsql.call import MAX_EDGES, within
@@ -286,12 +286,9 @@ async def _edges(
     """
     part: dict[str, Any] = {"predicates": predicates, "direction": DIRECTIONS[direction]}
     most = api.graph.limits.max_edges or MAX_EDGES
-    edges: set[Triple] = set()
-    async with aclosing(api.db.edges_stream(ids, **part)) as batches:
-        async for rows in batches:
-            edges.update((row[0], row[1], row[2]) for row in rows)
-            if len(edges) > most:
-                raise BoundMet("edges", most)
+    edges = await edges_up_to(most, api.db.edges_stream(ids, **part))
+    if edges is None:
+        raise BoundMet("edges", most)
     return sorted(edges)
 
 

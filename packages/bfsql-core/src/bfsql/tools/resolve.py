@@ -21,7 +21,7 @@ from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import MatchClass
 from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
@@ -117,7 +117,7 @@ class NameResolver:
 
         A value that is no valid text is in no store and is not looked up.
         """
-        asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
+        asked = distinct_texts(values)
         found = await _looked_up(asked, lookup)
         names = {v: UnresolvedName(v) for v in dict.fromkeys(values) if found.get(v) is None}
         if names:

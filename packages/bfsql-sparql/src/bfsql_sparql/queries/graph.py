@@ -152,6 +152,11 @@ def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapp
     return f"VALUES ?{by} {{ {iris(properties)} }} {triple}"
 
 
+def labelled(mapping: RdfMapping) -> str:
+    """The names of the nodes `?s`, in `?label`."""
+    return of_any("s", mapping.names, "label", mapping)
+
+
 def begins(variable: str, namespaces: Iterable[str]) -> str:
     """The condition that an IRI has one of some prefixes; empty for no condition."""
     parts = [f"STRSTARTS(STR(?{variable}), {text(namespace)})" for namespace in namespaces]
