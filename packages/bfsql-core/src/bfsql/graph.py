@@ -40,7 +40,7 @@ Backend: TypeAlias = (
 )
 """A plugin's name, an open backend, or a function or class that opens one."""
 
-NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
+NO_DESCRIPTION = "A knowledge graph. Its operator has not described it."
 
 
 class Graph:

@@ -355,7 +355,8 @@ class Numbering(dict[str, int]):
             return numbered
         types = _Types(self)
         for place in range(TRIPLE, ROW):
-            numbered[:, place] = types.of(map(itemgetter(place), rows), count)
+            numbers = (types[row[place]] for row in rows)
+            numbered[:, place] = np.fromiter(numbers, np.int32, count)
         return numbered
 
 
@@ -369,9 +370,6 @@ class _Types(dict[str | None, int]):
     def __missing__(self, name: str) -> int:
         self[name] = number = self._numbering[name]
         return number
-
-    def of(self, names: Iterable[Any], count: int) -> IntArray:
-        return np.fromiter(map(self.__getitem__, names), np.int32, count)
 
 
 class AnswerCache(Protocol):

@@ -105,7 +105,7 @@ class CallMemory:
             raise CallMemoryMet(self._most)
         if not self._all.add(size):
             self.account.add(-size)
-            raise Busy("The calls in progress use the memory of this server.", _RETRY_SECONDS)
+            raise Busy("The calls in progress use all memory of this server.", _RETRY_SECONDS)
 
     def room(self) -> int | None:
         """Bytes that the call may still hold; None for any number."""

@@ -451,7 +451,7 @@ def _handshake(
     if error.status >= _SERVER_ERROR:
         return Lost(f"it answered with the HTTP status {error.status}")
     return StoreError(
-        f"{place(settings)} is no Gremlin server: {uri} answered with the HTTP status "
+        f"{place(settings)} is not a Gremlin server: {uri} answered with the HTTP status "
         f"{error.status} instead of opening a WebSocket. Correct GREMLIN_URI; its path is usually "
         "/gremlin."
     )

@@ -229,7 +229,7 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     def _by_profile(cls, data: Any) -> Any:
         if isinstance(data, dict):
             profile = data.get("profile", "default")
-            values = PROFILES[profile] if profile in [*PROFILES] else {}  # a list is no key
+            values = PROFILES[profile] if profile in [*PROFILES] else {}  # a list is not a key
             return {**values, **data}
         return data
 

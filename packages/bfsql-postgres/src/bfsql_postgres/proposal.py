@@ -171,7 +171,7 @@ class _Mapping:
         )
 
     def _end_columns(self, path: Path, reference: Reference) -> list[str]:
-        """The columns of an edge's end, empty if it is no key of a table of nodes."""
+        """The columns of an edge's end, empty if it is not a key of a table of nodes."""
         columns = reference.in_order(self.keys.get(reference.target, ()))
         return columns if self._has(path, columns) else []
 
@@ -202,7 +202,7 @@ class _Mapping:
             self._empty += [] if rows else [(schema, name)]
 
     def _texts(self, path: Path) -> list[str]:
-        """The columns of text that are no keys."""
+        """The columns of text that are not keys."""
         keys = {name for one in self._tables[path].references for name in one.columns}
         keys.update(self.keys[path])
         columns = self._columns[path].values()

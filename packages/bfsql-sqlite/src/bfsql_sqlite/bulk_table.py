@@ -268,5 +268,5 @@ def _literal(text: str) -> str:
         NeedsRecordReader: SQL cannot express it.
     """
     if "\0" in text or not is_text(text):
-        raise NeedsRecordReader("its header contains characters that are no text")
+        raise NeedsRecordReader("its header contains characters that are not text")
     return "'" + text.replace("'", "''") + "'"

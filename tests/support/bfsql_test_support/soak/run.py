@@ -72,7 +72,7 @@ OUTAGE = re.compile(
 )
 """Matches the error of a call that failed because of a failing store or a full server."""
 CUT = re.compile(
-    r"time for this call was up|search was not finished|store left out|counted in time"
+    r"call reached its time limit|search did not finish|store left out|counted in time"
 )
 """Matches the notes of an answer that an outage has truncated."""
 

@@ -209,7 +209,7 @@ class Provenance(StrictModel):
     """The evidence of an entity (`protocol.md` 16)."""
 
     total: Count | None
-    """Null where not all edges were looked at."""
+    """Null if not all edges were examined."""
     items: Annotated[list[EvidenceItem], Field(max_length=20)]
 
 

@@ -214,7 +214,7 @@ class CircuitBreakerBackend(PassThroughBackend):
         with self.breaker.watching():
             return await super()._ask(method, *args, **named)
 
-    async def edges_stream(
+    def edges_stream(
         self,
         ids: Sequence[str],
         *,
@@ -223,11 +223,9 @@ class CircuitBreakerBackend(PassThroughBackend):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches; each batch counts as a response of the store."""
         ring = super().edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(self._watched(ring)) as batches:
-            async for rows in batches:
-                yield rows
+        return self._watched(ring)
 
-    async def nodes_stream(
+    def nodes_stream(
         self,
         *,
         entity_types: Collection[str] | None = None,
@@ -235,9 +233,7 @@ class CircuitBreakerBackend(PassThroughBackend):
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types in batches; each batch counts as a response of the store."""
         nodes = super().nodes_stream(entity_types=entity_types, conditions=conditions)
-        async with aclosing(self._watched(nodes)) as batches:
-            async for batch in batches:
-                yield batch
+        return self._watched(nodes)
 
     async def _watched(self, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
         await self.breaker.admit()

@@ -317,5 +317,5 @@ def _named(names: Sequence[str], numbers: IntArray) -> list[str]:
 def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
     value = metadata.get(MENTIONS)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return value if value == value else otherwise  # noqa: PLR0124 - NaN is no number
+        return value if value == value else otherwise  # noqa: PLR0124 - NaN is not a number
     return otherwise  # "a value that is no number counts as absent"

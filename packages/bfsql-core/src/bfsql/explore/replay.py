@@ -32,11 +32,11 @@ class RecordedCall(BaseModel):
     time: str | None = Field(description="When it began, ISO 8601.")
     request_id: str | None
     session: str | None = Field(description="Calls of one client that belong together.")
-    client: str | None = Field(description="What the client called itself.")
+    client: str | None = Field(description="The name that the client gave.")
     tool: str
     arguments: dict[str, Any] = Field(description="As the client sent them.")
     answer: str | None = Field(
-        description="The text that the client got; of an error, its sentence."
+        description="The text that the client received; of an error, its message."
     )
     content: dict[str, Any] | None = Field(
         description="The answer as structured content, if the text is not JSON."
@@ -52,7 +52,7 @@ class Recording(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     calls: list[RecordedCall]
-    broken_lines: int = Field(description="Lines that are no recorded call.")
+    broken_lines: int = Field(description="Lines that are not recorded calls.")
     note: str | None = Field(default=None, description="What is missing; absent where nothing is.")
 
 
@@ -85,7 +85,7 @@ def route(file: Path) -> ApiRoute:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """The recorded calls in a file, and how many of its lines are no recorded call.
+    """The recorded calls in a file, and how many of its lines are not recorded calls.
 
     Args:
         file: Written by a `Recorder`, or by the audit hook of the examples with its values.

@@ -200,9 +200,9 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
             elif origin is None and ANY not in names.origins and _embedded_elsewhere(scope):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests that a page of another site causes "
-                    "without the header Origin. Open the address itself, or have the page use "
-                    "fetch(), and the operator add its origin to cors_origins.",
+                    "This server does not accept requests from pages of other sites without the "
+                    "header Origin. Open the address directly; or let the page use fetch(), and "
+                    "its operator add the page's origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 

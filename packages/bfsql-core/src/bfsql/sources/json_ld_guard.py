@@ -50,7 +50,7 @@ def check_json_ld(name: object, document: Any) -> None:
         value, most = waiting.pop()
         if isinstance(value, str) and len(value) > most:
             raise SourceError(
-                name, f"has a text of {len(value):,} characters where at most {most:,} are read"
+                name, f"has a text of {len(value):,} characters; the limit is {most:,}"
             )
         if isinstance(value, list):
             waiting.extend((item, most) for item in value)

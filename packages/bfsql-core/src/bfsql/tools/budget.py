@@ -94,7 +94,7 @@ class Budget:
         pages = "ask in pages (limit, offset), or " if paged else "ask "
         no_bound = "" if self.requested else " (no bound)"
         return (
-            f"max_tokens: took {self.tokens}, the most that this server gives, for "
+            f"max_tokens: reduced to {self.tokens}, the maximum of this server, from "
             f"{self.requested}{no_bound}. To see more, {pages}for less of each record (fields, "
             "topology_only)."
         )
@@ -147,7 +147,7 @@ def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBoun
     """The bound that is met first, assuming three bytes per token."""
     if not most_bytes or 0 < 3 * tokens <= most_bytes:
         return by_tokens
-    return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
+    return SizeBound(f"this server's limit of {most_bytes:,} bytes", cure="")
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:

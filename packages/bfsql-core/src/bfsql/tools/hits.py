@@ -66,7 +66,7 @@ class Hits:
             notes.append(f"{last} found by text that only the store looks at (match: other).")
         if self.late:
             notes.append(
-                "The names of some hits are missing, because the time for this call was up. Ask "
+                "The names of some hits are missing, because this call reached its time limit. Ask "
                 "again, or use describe_entities for them."
             )
         return notes

@@ -315,7 +315,7 @@ def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[Note]) -> An
 def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
     total, read = evidence.get("total"), evidence.get("edges_read")
     if read is not None:
-        return [f"provenance: only the first {read} edges were looked at."]
+        return [f"provenance: only the first {read} edges were examined."]
     if isinstance(total, int) and total > count:
         return [f"provenance: the first {count} of {total} items."]
     return []
@@ -338,20 +338,20 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         raise
     except BoundMet as full:
         raise ToolError(
-            f"{what} would have to read more than this server's bound of {full.most:,} "
+            f"{what} would have to read more than this server's limit of {full.most:,} "
             f"{full.bound}. Ask bfs_query with topology_only=true, or for a neighbour with fewer "
             "edges.",
             kind="too_large",
         ) from full
     except TimeoutError as late:
         within = in_time(limits.deadline)
-        message = f"The call was not finished {within}. Try again, or ask for less."
+        message = f"The call did not finish {within}. Try again, or ask for less."
         raise ToolError(message, kind="deadline") from late
     except CircuitOpen as gone:  # the breaker logs when it opens, not for each call
         raise ToolError(
             "The graph's store does not answer, and this call did not wait for it. It is tried "
-            f"again in {max(1, math.ceil(gone.seconds))} s; try again then. What was answered "
-            "before may still be answered.",
+            f"again in {max(1, math.ceil(gone.seconds))} s; try again then. Cached answers "
+            "are still available.",
             kind="store",
         ) from gone
     except StoreUnavailable as gone:
@@ -375,7 +375,7 @@ def _incident(message: str, kind: str, cause: Exception) -> ToolError:
     else:
         log.error("incident %s: %s", incident, message, exc_info=cause)
     return ToolError(
-        f"{message} The arguments are not the reason; tell the operator incident {incident}.",
+        f"{message} The arguments are not the cause; report to the operator: incident {incident}.",
         kind=kind,
     )
 

@@ -2,7 +2,7 @@
 
 Wherever an id is expected, a name or an alias that belongs to a single entity is accepted, and the
 IRI of a short id, or the reverse. Ids come first and are looked up in one batch; only values that
-are no ids are searched for, at most `MOST_NAMES` of them per call.
+are not ids are searched for, at most `MOST_NAMES` of them per call.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NameResolver:
     ) -> tuple[list[N], list[UnresolvedName]]:
         """The entities found for some values, each once, in order, and the unresolved values.
 
-        A value that is no valid text is in no store and is not looked up.
+        A value that is not valid text is in no store and is not looked up.
         """
         asked = distinct_texts(values)
         found = await _looked_up(asked, lookup)

@@ -77,7 +77,7 @@ class Names:
         self.settings = settings
         self.janusgraph = janusgraph
         self.labels: set[str] = set(janusgraph.labels) if janusgraph else set()
-        """Labels of edges, which in JanusGraph are no names of properties."""
+        """Labels of edges, which in JanusGraph are not names of properties."""
         self.types: set[str] = set()
         self._reserved = {settings.id_property, *settings.name_property, *settings.alias_property}
         self._reserved |= set(janusgraph.keys) if janusgraph else set()

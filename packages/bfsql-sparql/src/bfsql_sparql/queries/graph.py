@@ -250,7 +250,7 @@ def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: i
 
 
 def degree(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
-    """Number of edges of one node, or of its triples that are no edges because of a blank node."""
+    """Number of edges of one node, or of its triples that are not edges because of a blank node."""
     edges = _edges_of(node, side, mapping, blank=blank)
     return number_of(f"SELECT DISTINCT ?p ?end WHERE {{ {edges} }}")
 
