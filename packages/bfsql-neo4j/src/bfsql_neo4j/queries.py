@@ -35,7 +35,7 @@ PART = 1_000
 """Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50
 """Nodes whose edges are in the server's memory at the same time."""
-FOUND = 60
+HIT_LIMIT = 60
 """Most hits that search ranks itself."""
 
 
@@ -276,7 +276,7 @@ def search_by_indexes(schema: GraphSchema, spellings: Sequence[str]) -> Statemen
     """Candidates whose name is a text, or begins with it, in one of its spellings."""
     branches = [
         f"UNWIND $spellings AS text MATCH (n:{any_of(labels)}) "
-        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {FOUND * 10} RETURN n"
+        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {HIT_LIMIT * 10} RETURN n"
         for name, labels in (schema.name_indexes or {}).items()
     ]
     scope = "()" if schema.dialect.scoped else ""
@@ -291,7 +291,7 @@ def nearest(schema: GraphSchema) -> str:
     return (
         "CALL db.index.vector.queryNodes($index, $most, $vector) YIELD node AS n, score "
         f"WITH n, score {_of_types(schema)} "
-        f"WITH n, score ORDER BY score DESC LIMIT {FOUND} "
+        f"WITH n, score ORDER BY score DESC LIMIT {HIT_LIMIT} "
         f"RETURN collect({_candidate(schema, 'score')})"
     )
 
@@ -301,7 +301,7 @@ def _best_candidates(schema: GraphSchema) -> str:
     return (
         f"WITH n, score, {text}({name_of(schema)}) AS name "
         "ORDER BY coalesce(toLower(name) = $called, false) DESC, score DESC, "
-        f"size(name), {id_of(schema, 'n')} LIMIT {FOUND} "
+        f"size(name), {id_of(schema, 'n')} LIMIT {HIT_LIMIT} "
         f"RETURN collect({_candidate(schema, 'score')})"
     )
 

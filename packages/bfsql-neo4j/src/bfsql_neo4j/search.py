@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
 _OUTER = re.compile(r"^\W+|\W+$")
 
-Ranked = tuple[tuple[Any, ...], EntityStub]
+RankedStub = tuple[tuple[Any, ...], EntityStub]
 """A candidate preceded by its rank."""
 
 
@@ -74,7 +74,7 @@ async def _with_id(
 
 async def _with_words(
     reader: Reader, schema: GraphSchema, text: str, types: Sequence[str] | None
-) -> list[Ranked]:
+) -> list[RankedStub]:
     """The nodes with all of the words, or with some of them if none has all, by rank.
 
     If none has any, two words run together are looked for.

@@ -14,7 +14,7 @@ from bfsql_postgres.sql import identifier, relation_name
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """Exceptions of the driver. A TimeoutError is an OSError, and is caught earlier."""
 
-LOST = (
+CONNECTION_ERRORS = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -121,7 +121,7 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             not settings.transaction_pooling
         ):
             return StoreError(f"{here} lost a prepared statement: {message}. {_POOLING}")
-    if closed or isinstance(error, (*LOST, OSError)):
+    if closed or isinstance(error, (*CONNECTION_ERRORS, OSError)):
         return StoreUnavailable(
             f"The connection to {where} was lost during a statement. The next call connects again."
         )

@@ -22,7 +22,7 @@ from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
 from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
-SAMPLED = 500
+SAMPLE_ROWS = 500
 """First rows of a table by which the column of names is chosen."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
@@ -189,8 +189,8 @@ class _Mapping:
             arms.append(
                 f"SELECT {literal(path[0])}, {literal(path[1])}, count(*), "
                 f"ARRAY[{counts}]::bigint[] FROM (SELECT {', '.join(texts)} FROM "
-                f"{qualified(*path)} ORDER BY {', '.join(map(identifier, key))} LIMIT {SAMPLED}) "
-                "AS x"
+                f"{qualified(*path)} ORDER BY {', '.join(map(identifier, key))} LIMIT {SAMPLE_ROWS}"
+                ") AS x"
             )
         return union(arms)
 

@@ -29,11 +29,11 @@ from bfsql_sqlite.packed_arrays import (
     unpacked,
 )
 
-Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+PackedIntegers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers in the narrow type that the file uses."""
 Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
-Read: TypeAlias = Callable[[sqlite3.Connection], Ring]
+RingReader: TypeAlias = Callable[[sqlite3.Connection], Ring]
 """Reads a batch of a ring."""
 
 FEW_LISTS, SMALL = 8, 1_000
@@ -80,7 +80,7 @@ class Adjacency:
         self.edges = edges
         self.entering = rows_of(nodes, SPAN) * SPAN
         """Number of the first list of entering edges: its distance from a handle's own list."""
-        self.known_types: Packed | None = None
+        self.known_types: PackedIntegers | None = None
         """The type of every handle, once `types` has read them."""
         self._end = rows_of(edges, ENTRIES) * ENTRIES + edges
         self._type_count = types
@@ -99,7 +99,7 @@ class Adjacency:
         edges = int(bases[0]) + int(offsets[-1]) if nodes else 0
         return cls(nodes, edges, types, predicates)
 
-    def types(self, connection: sqlite3.Connection) -> Packed:
+    def types(self, connection: sqlite3.Connection) -> PackedIntegers:
         """The type of every handle, `NO_NODE` included; read once."""
         if self.known_types is None:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
@@ -254,7 +254,7 @@ class Adjacency:
 
     def plan(
         self, connection: sqlite3.Connection, nodes: IntArray, part: NumberedEdgeFilter = WHOLE
-    ) -> list[Read]:
+    ) -> list[RingReader]:
         """What to read for the ring of some handles, or for a part of it, in batches.
 
         If the lists of the handles have more entries than the graph has edges, every edge is read

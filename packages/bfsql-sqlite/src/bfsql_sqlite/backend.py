@@ -29,7 +29,7 @@ from bfsql_sqlite.settings import SqliteSettings
 
 Reader = sqlite3.Connection
 
-STREAMED = 5_000
+NODE_BATCH = 5_000
 """Nodes in a batch of `nodes_stream`."""
 
 
@@ -145,8 +145,8 @@ class SqliteBackend(BatchGraphDb):
         columns = self.columns()
         async with aclosing(columns.nodes(entity_types, conditions)) as batches:
             async for batch in batches:
-                for start in range(0, len(batch.handles), STREAMED):
-                    part = slice(start, start + STREAMED)
+                for start in range(0, len(batch.handles), NODE_BATCH):
+                    part = slice(start, start + NODE_BATCH)
                     ids = await columns.ids(batch.handles[part])
                     types = map(self._schema.types.__getitem__, batch.types[part].tolist())
                     yield list(map(Node, ids, types))

@@ -53,7 +53,7 @@ _WITHOUT_CLIENT = (
     "pip install 'bfsql-core[metrics]'\n"
 )
 
-Measured: TypeAlias = Awaitable[tuple[bytes, str]]
+MetricsText: TypeAlias = Awaitable[tuple[bytes, str]]
 """Metrics as text, and their content type."""
 
 log = logging.getLogger("bfsql")
@@ -148,7 +148,7 @@ class Health:
         return None
 
 
-def admin_application(health: Health, measure: Callable[[str], Measured]) -> ASGIApp:
+def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> ASGIApp:
     """The three paths as an ASGI application.
 
     Args:
@@ -294,7 +294,7 @@ async def serving_admin(
     async def measured(accept: str) -> tuple[bytes, str]:
         return exposition(metrics, readings(live, public), accept)
 
-    def measure(accept: str) -> Measured:
+    def measure(accept: str) -> MetricsText:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
 
     own = Connections(live.settings, of_admin_port=True)

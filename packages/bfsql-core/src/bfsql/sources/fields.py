@@ -25,7 +25,7 @@ class Unusable(ValueError):
     """The reason why a line cannot be used; readers turn it into a `Refusal`."""
 
 
-class Mended(dict[str, Any]):
+class RepairedObject(dict[str, Any]):
     """An object with an escaped lone surrogate; it is refused only if an id contains it."""
 
 
@@ -46,7 +46,7 @@ def records(
         try:
             if isinstance(item, Unusable):
                 raise item
-            if isinstance(item, Mended):
+            if isinstance(item, RepairedObject):
                 yield from map(sound_record, make(item))
             else:
                 yield from make(item)
