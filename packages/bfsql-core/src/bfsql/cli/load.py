@@ -293,14 +293,19 @@ def _reading(options: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptio
         options[field] = _for_all(field, options[field], sources, of_files)
     named = {field: value for field, value in options.items() if value not in (None, ())}
     if "prefixes" in named:
-        named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
+        right = "NAME=NAMESPACE, for instance ex=http://example.org/."
+        named["prefixes"] = _pairs("--prefix", named["prefixes"], right, namespace=True)
     if "columns" in named:
         named["columns"] = tuple(next(csv.reader([named["columns"]]), ()))
     if "edge_columns" in named:
         edges = (text.partition("=") for text in named["edge_columns"])
         named["edge_columns"] = {column: predicate for column, _, predicate in edges}
     if "id_prefixes" in named:
-        named["id_prefixes"] = dict(_id_prefix(text) for text in named["id_prefixes"])
+        right = (
+            "NAME=TEXT with the name of a column or file, for instance categoryID=category: or "
+            "products.csv=product:."
+        )
+        named["id_prefixes"] = _pairs("--id-prefix", named["id_prefixes"], right)
     return SourceOptions(**named, of_files=of_files)
 
 
@@ -322,24 +327,17 @@ def _for_all(
     return common[0] if common else None
 
 
-def _prefix(text: str) -> tuple[str, str]:
-    name, equals, namespace = text.partition("=")
-    if not equals or not namespace:
-        raise ConfigurationError(
-            f"Option --prefix is {text!r}: it has to be NAME=NAMESPACE, "
-            "for instance ex=http://example.org/."
-        )
-    return name, namespace
-
-
-def _id_prefix(text: str) -> tuple[str, str]:
-    name, equals, prefix = text.partition("=")
-    if not equals or not name:
-        raise ConfigurationError(
-            f"Option --id-prefix is {text!r}: it has to be NAME=TEXT with the name of a column or "
-            "file, for instance categoryID=category: or products.csv=product:."
-        )
-    return name, prefix
+def _pairs(
+    option: str, texts: Sequence[str], right: str, *, namespace: bool = False
+) -> dict[str, str]:
+    """The texts of an option by their names; only a namespace may have an empty name."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not (value if namespace else name):
+            raise ConfigurationError(f"Option {option} is {text!r}: it has to be {right}")
+        pairs[name] = value
+    return pairs
 
 
 # --- while it runs --------------------------------------------------------------

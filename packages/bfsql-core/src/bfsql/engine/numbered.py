@@ -98,13 +98,10 @@ class NumberedGraph(IntegerGraph):
 
     @property
     def type_names(self) -> Sequence[str]:
-        """All numbered names."""
+        """All numbered names, as for predicates."""
         return self._numbering.names
 
-    @property
-    def predicate_names(self) -> Sequence[str]:
-        """All numbered names."""
-        return self._numbering.names
+    predicate_names = type_names
 
     @property
     def repeats(self) -> bool:
