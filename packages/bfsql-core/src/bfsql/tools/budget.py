@@ -332,7 +332,7 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
     """
     if limits.max_answer_bytes is not None and size > limits.max_answer_bytes:
         raise ToolError(
-            f"{what}: the answer would have {size:,} bytes, which is more than this server's bound "
+            f"{what}: the answer would have {size:,} bytes, which is more than this server's limit "
             f"of {limits.max_answer_bytes:,}. Ask for less: fewer ids, some keys or predicates "
             "alone, or smaller pages (limit).",
             kind="too_large",
