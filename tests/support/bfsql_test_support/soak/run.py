@@ -67,7 +67,7 @@ EXPENSIVE: tuple[dict[str, Any], ...] = (
     {"seeds": ["hub"], "max_hops": 5, "sort_by": "-name", "limit": 20},
 )
 OUTAGE = re.compile(
-    r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"
+    r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time limit"
     r"|store|busy|too many|try again|Try again"
 )
 """Matches the error of a call that failed because of a failing store or a full server."""
