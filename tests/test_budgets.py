@@ -88,11 +88,11 @@ def test_a_numeric_constant_is_a_number_that_a_module_gives_a_name(text: str, na
 
 
 def test_each_product_is_within_its_lines_and_each_file_counts_to_one():
-    lines, astray = dict.fromkeys(BUDGETS["lines"]["products"], 0), {}
+    lines, misplaced = dict.fromkeys(BUDGETS["lines"]["products"], 0), {}
     for file, path in SOURCES.items():
         products = products_of(file)
         if len(products) != 1:
-            astray[file] = products
+            misplaced[file] = products
         for product in products:
             lines[product] += number_of_lines(path)
     budgets = {name: budget["most"] for name, budget in BUDGETS["lines"]["products"].items()}
@@ -100,7 +100,7 @@ def test_each_product_is_within_its_lines_and_each_file_counts_to_one():
     lines["total"] = sum(map(number_of_lines, SOURCES.values()))
     table = "\n".join(f"{name:17}{lines[name]:7,} of {budgets[name]:7,}" for name in budgets)
     show("Lines of Python", table)
-    assert not astray, "each file counts to one product: adapt the paths in pyproject.toml"
+    assert not misplaced, "each file counts to one product: adapt the paths in pyproject.toml"
     over = {name: lines[name] for name in budgets if lines[name] > budgets[name]}
     assert not over, table
 

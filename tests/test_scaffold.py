@@ -101,8 +101,8 @@ BROKEN = {
     "install --force-reinstall bfsql-torn",
     "stone": "is int 42, not a bfsql.plugins.BackendPlugin",
     "twin": "is claimed by bfsql-twin-one and bfsql-twin-two",
-    "morrow": "speaks contract 99, which is newer than the 1.3 of this bfsql-core. Upgrade core: "
-    "pip install --upgrade bfsql-core",
+    "morrow": "implements contract 99, which is newer than the 1.3 of this bfsql-core. Upgrade "
+    "core: pip install --upgrade bfsql-core",
 }
 
 

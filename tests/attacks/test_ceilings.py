@@ -82,7 +82,7 @@ async def test_attack_2_a_caller_cannot_lift_the_bound_of_tokens(bounded, mode, 
     assert len(text.encode()) <= 3 * TOKENS
     assert answer["node_count"] == LEAVES + 1, "the counts are those of the whole answer"
     [note] = [note for note in answer["notes"] if note.startswith("max_tokens:")]
-    assert f"took {TOKENS}, the most that this server gives, for {asked}" in note
+    assert f"reduced to {TOKENS}, the maximum of this server, from {asked}" in note
     assert "limit, offset" in note
 
 
@@ -122,7 +122,7 @@ async def test_a_record_that_is_larger_than_the_bound_loses_its_largest_values(b
 async def test_without_a_bound_of_tokens_that_of_bytes_holds(unbudgeted, tool, arguments):
     text = await text_of(unbudgeted, tool, **arguments)
     assert MOST_BYTES / 2 < len(text.encode()) <= MOST_BYTES or "text did not fit" in text
-    assert f"this server's bound of {MOST_BYTES:,} bytes" in text
+    assert f"this server's limit of {MOST_BYTES:,} bytes" in text
 
 
 async def test_on_stdio_an_argument_replaces_the_default(hub_db):
@@ -150,7 +150,7 @@ def test_the_web_apis_tools_are_held_to_it(web_api):
     answer = httpx2.post(f"{web_api.url}/tools/bfs_query", json=query)
     assert answer.status_code == 200
     assert len(answer.content) <= 3 * TOKENS
-    assert "the most that this server gives" in answer.text
+    assert "the maximum of this server" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_web_apis_resources_are_refused_where_they_are_too_large(web_api, ro
     answer = httpx2.get(address) if body is None else httpx2.post(address, json=body)
     assert answer.status_code == 400
     assert answer.json()["kind"] == "too_large"
-    assert f"this server's bound of {MOST_BYTES:,}" in answer.json()["detail"]
+    assert f"this server's limit of {MOST_BYTES:,}" in answer.json()["detail"]
 
 
 def test_parts_of_them_are_given(web_api):

@@ -73,7 +73,7 @@ def _serving(uris: Sequence[str]) -> Any:
     return serving(*options, "--cache-ttl", "0.001", "--max-calls-per-client", "1000")
 
 
-CUT = re.compile(r"time for this call was up|could not be read|store left out|not finished")
+CUT = re.compile(r"call reached its time limit|could not be read|store left out|did not finish")
 CALLS: tuple[dict[str, Any], ...] = (
     {"max_hops": 1},
     {"max_hops": 2, "limit": 20},

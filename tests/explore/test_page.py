@@ -113,7 +113,7 @@ async def test_keys_pressed_before_a_search_finds_nothing_open_the_page_of_hits(
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile(r"view=search.*q=zzzqqq"))
-    await expect(page.get_by_text("No entity is called that.")).to_be_visible()
+    await expect(page.get_by_text("No entity has this name.")).to_be_visible()
 
 
 async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(

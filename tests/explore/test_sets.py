@@ -206,5 +206,7 @@ async def test_along_follows_its_relations_to_a_pattern(tab: Visit, films: Serve
     await field(page, "Step 1").fill("-ACTED_IN->")
     tab.expect_incident(REFUSED)
     await page.keyboard.press("Enter")
-    await expect(page.locator(".problem:visible")).to_contain_text("along goes without path")
+    await expect(page.locator(".problem:visible")).to_contain_text(
+        "along cannot be combined with path"
+    )
     await expect(field(page, "Relation 1")).to_have_attribute("aria-invalid", "true")

@@ -73,7 +73,7 @@ async def test_within_its_bound_a_call_is_answered_and_leaves_nothing(bounded, a
 async def test_a_traversal_stops_after_the_last_ring_that_fits(bounded):
     graph, seeds = bounded(4_000), ["r0n0000"]
     answer = await tool_calls.read(graph, "bfs_query", seeds=seeds, max_hops=4, limit=0)
-    (note,) = [n for n in answer["notes"] if "bound on memory" in n]
+    (note,) = [n for n in answer["notes"] if "limit on memory" in n]
     depth = int(note.split("max_hops=")[1].split()[0])
     assert 0 < depth < 4
     exact = await tool_calls.read(bounded(None), "bfs_query", seeds=seeds, max_hops=depth, limit=0)

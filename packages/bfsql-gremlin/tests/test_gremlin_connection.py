@@ -313,7 +313,7 @@ async def test_a_server_that_stays_silent_is_given_up(silent: int) -> None:
 
 
 async def test_what_is_no_gremlin_server_is_said(bad_endpoint: Any) -> None:
-    with pytest.raises(StoreError, match=r"is no Gremlin server: .* HTTP status \d+ .*/gremlin"):
+    with pytest.raises(StoreError, match=r"is not a Gremlin server: .* HTTP status \d+ .*/gremlin"):
         await GremlinBackend.create(bad_endpoint.url.replace("http://", "ws://"))
 
 

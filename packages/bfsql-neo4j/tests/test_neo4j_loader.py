@@ -439,8 +439,8 @@ async def test_a_wrong_password_is_reported_and_not_shown(guarded_neo4j) -> None
 # --- bounds -------------------------------------------------------------------
 
 
-def staging_of(folder: Path, records: Iterator[GraphRecord], kept_ids: int = BATCH) -> Staging:
-    staging = Staging(folder, Worker(), check=check, codec=PLAIN, kept_ids=kept_ids)
+def staging_of(folder: Path, records: Iterator[GraphRecord], ids_in_memory: int = BATCH) -> Staging:
+    staging = Staging(folder, Worker(), check=check, codec=PLAIN, ids_in_memory=ids_in_memory)
     staging.take(records)
     staging.merge_nodes()
     staging.find_passages()
@@ -458,7 +458,7 @@ def test_memory_does_not_grow_with_the_records(
         folder = tmp_path / str(number)
         folder.mkdir()
         with traced_memory() as most:
-            with closing(staging_of(folder, many(number), kept_ids=small)) as staging:
+            with closing(staging_of(folder, many(number), ids_in_memory=small)) as staging:
                 rows = GraphRows(staging)
                 for batch in rows.nodes(lambda _: "entity_id"):
                     rows.note_written([(row[0], str(row[0])) for row in batch.rows])

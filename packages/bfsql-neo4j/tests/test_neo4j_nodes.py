@@ -256,7 +256,7 @@ class TestOtherDialects:
 async def test_nodes_with_one_id_are_reported_where_they_are_not_counted(
     cypher: Any, emptied: None, open_graph: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery, "COUNTED", 1)
+    monkeypatch.setattr(discovery, "SCAN_LIMIT", 1)
     await cypher("UNWIND ['a', 'b', 'a'] AS i CREATE (:T {entity_id: i})")
     db = await open_graph(search="contains")
     with scope() as here:

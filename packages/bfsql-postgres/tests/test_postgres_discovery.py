@@ -272,7 +272,7 @@ async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
     kind: str,
 ) -> None:
 
-    monkeypatch.setattr(queries, "SAMPLED", 5)
+    monkeypatch.setattr(queries, "SAMPLE_IDS", 5)
     made = {
         "bigint": "n",
         "text": "'i' || lpad(n::text, 4, '0')",

@@ -203,7 +203,7 @@ async def test_an_index_on_a_property_is_proposed_used_and_leaves_nothing_out(  
     key: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(indexes, "SCANNED", 1)
+    monkeypatch.setattr(indexes, "SCAN_LIMIT", 1)
     await load_graph(settings, nasty)
     await owner.execute("ANALYZE entity")
     proposed = await prepare(settings, apply=True)
@@ -225,7 +225,7 @@ async def test_several_conditions_by_indexes_leave_nothing_out_and_repeat_nothin
     nasty: list[GraphRecord],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(indexes, "SCANNED", 1)
+    monkeypatch.setattr(indexes, "SCAN_LIMIT", 1)
     await load_graph(settings, nasty)
     await owner.execute("ANALYZE entity")
     await prepare(settings, apply=True)

@@ -276,7 +276,7 @@ async def test_a_large_partitioned_table_is_counted(
         CREATE TABLE e (subject int, object int);
         ANALYZE n;
     """)
-    monkeypatch.setattr(outline, "COUNTED", 10)
+    monkeypatch.setattr(outline, "COUNT_LIMIT", 10)
     backend = await opened(nodes="n: type=type", edges="e")
     assert (await backend.outline()).node_counts == {"few": 25, "many": 75}
 

@@ -42,8 +42,8 @@ async def large(load, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
         "AND relkind = 'r'"
     ):
         await owner.execute(f'ANALYZE "{table}"')
-    monkeypatch.setattr(outline, "COUNTED", 10)
-    monkeypatch.setattr(outline, "DRAWN", 1)
+    monkeypatch.setattr(outline, "COUNT_LIMIT", 10)
+    monkeypatch.setattr(outline, "SAMPLE_ROWS", 1)
 
 
 async def test_large_tables_are_counted_as_a_whole(large, opened):
@@ -57,7 +57,7 @@ async def test_large_tables_are_counted_as_a_whole(large, opened):
 async def test_relations_of_large_tables_that_take_too_long_are_a_sample_without_numbers(
     large, opened, pooled, monkeypatch
 ):
-    monkeypatch.setattr(outline, "DRAWN", 200_000)  # all blocks of so few rows are drawn
+    monkeypatch.setattr(outline, "SAMPLE_ROWS", 200_000)  # all blocks of so few rows are drawn
     found = await (await opened(pooled=pooled, schema_timeout=1e-6)).outline()
     wanted = await MemoryBackend(RECORDS).outline()
     assert found.relations_from == "sample"

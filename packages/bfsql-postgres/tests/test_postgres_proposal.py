@@ -344,7 +344,7 @@ async def test_a_search_of_a_large_table_without_an_index_is_bounded_and_says_so
     owner: asyncpg.Connection, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await owner.execute(BIG)
-    monkeypatch.setattr(search, "SCANNED", 1_000)
+    monkeypatch.setattr(search, "SCAN_LIMIT", 1_000)
     backend = await opened()
     for query, found in (
         ("Customer 20000", ["customers:20000"]),

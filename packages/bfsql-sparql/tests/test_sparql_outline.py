@@ -50,7 +50,7 @@ async def test_of_a_graph_too_large_to_count_the_first_triples_are_a_sample_with
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
-    monkeypatch.setattr(backend, "COUNTED", 8)
+    monkeypatch.setattr(backend, "COUNT_LIMIT", 8)
     outline = await (await serve(GRAPH)).outline()
     assert outline.relations_from == "sample"
     assert outline.node_counts == {}

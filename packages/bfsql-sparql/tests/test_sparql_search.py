@@ -289,7 +289,7 @@ async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(
         Omission("The Big Apple", "search", reason="the store took too long"),
     )
     (note,) = omissions(scope.omissions)
-    assert "not finished" in note
+    assert "did not finish" in note
     assert scope.omissions[0].passing
 
 

@@ -35,7 +35,7 @@ def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (adjacency, edge_tables):
         monkeypatch.setattr(module, "ENTRIES", 3)
         monkeypatch.setattr(module, "SPAN", 4)
-    monkeypatch.setattr(edge_tables, "TYPED", 5)
+    monkeypatch.setattr(edge_tables, "TYPE_ROW", 5)
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 7)
     monkeypatch.setattr(adjacency, "_LISTS_AT_ONCE", 4)
 

@@ -15,7 +15,7 @@ from bfsql import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql_sqlite import search_index
 from bfsql_sqlite.connection import TABLES
-from bfsql_sqlite.search import LIMIT, READ, fold, search
+from bfsql_sqlite.search import LIMIT, TEXT_BATCH, fold, search
 from bfsql_sqlite.search_index import entry, index_names
 
 
@@ -246,7 +246,7 @@ def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
     asked = Counter(statement.split(" WHERE ")[0] for statement in statements)
     blocks = asked["SELECT term, places FROM posting"] + asked["SELECT places FROM posting"]
     texts = asked["SELECT n, folded, others FROM entry"]
-    return Reading([stub.id for stub in stubs], blocks, texts * READ)
+    return Reading([stub.id for stub in stubs], blocks, texts * TEXT_BATCH)
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +290,7 @@ def test_a_word_that_many_share_costs_no_more_than_a_rare_one(
     # An alias equal to the text is always looked up in all blocks, as are terms that occur in none;
     # the other looks stop at the first block with enough results.
     assert read.blocks <= whole * NAMES // BLOCK + 5
-    assert read.texts <= 5 * READ
+    assert read.texts <= 5 * TEXT_BATCH
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types
     # Looks: prefix, alias, words of names, words of all texts, part, similarity, the same with
     # swapped letters, each rare word.
     assert read.blocks <= (7 + len(query.split())) * NAMES // BLOCK
-    assert read.texts <= 2 * NAMES // BLOCK * READ
+    assert read.texts <= 2 * NAMES // BLOCK * TEXT_BATCH
 
 
 def test_blocks_of_any_size_give_the_same(crowd) -> None:

@@ -211,7 +211,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         'does not have: "Compond". The nearest: Compound',
     ),
     "a number that is none": ({**SET, "where": ["-tests-> >= two"]}, "where", "a whole number"),
-    "no and a number": ({**SET, "where": ["no -tests-> >= 2"]}, "where", "both no and a number"),
+    "no and a number": ({**SET, "where": ["no -tests-> >= 2"]}, "where", 'both "no" and a number'),
     "steps without a path": ({**SET, "where": ["2 != 0"]}, "where", "this call has no path"),
     "a relation of a step without a path": (
         {**SET, "where": ["1 -tests->"]},
@@ -279,7 +279,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "along",
         '"-is_a->" (leaving) or "<-is_a-" (entering)',
     ),
-    "along with path": ({**SET, **STEPS, "along": ["-tests->"]}, "along", "goes without path"),
+    "along with path": (
+        {**SET, **STEPS, "along": ["-tests->"]},
+        "along",
+        "cannot be combined with",
+    ),
     "two steps in along": ({**SET, "along": ["-tests-> <-tests-"]}, "along", "more than one step"),
     "too many hops along": (
         {**SET, "along": ["-tests->"], "max_hops": "21"},
@@ -304,7 +308,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "needs the number of a step",
     ),
     "a sum of text": ({**SET, **STEPS, "measure": "sum 0.status"}, "measure", "only text, such as"),
-    "six measures": ({**SET, **STEPS, "measure": ["count 0"] * 6}, "measure", "at most 5"),
+    "six measures": ({**SET, **STEPS, "measure": ["count 0"] * 6}, "measure", "the limit is 5"),
     "an order by what is not measured": (
         {**SET, **STEPS, "sort_by": "-measure"},
         "sort_by",
@@ -320,7 +324,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a thousand facets": (
         {**SET, "facets": [f"p{n}" for n in range(1_000)]},
         "facets",
-        "at most 20 are taken",
+        "the limit is 20",
     ),
     "the plural of a type": ({"seeds": ["trials"]}, "seeds", 'are a pattern: "Trial:*"'),
     "a misspelt seed": ({"seeds": ["apsirin"]}, "seeds", "c:1 (Aspirin, Compound)"),
@@ -346,7 +350,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "an order by nothing": ({**SET, "sort_by": "-"}, "sort_by", "names no property"),
     "an order by paths of no path": ({**SET, "sort_by": "paths"}, "sort_by", "needs path"),
-    "nine steps": ({**SET, "path": ["--"] * 9}, "path", "at most 8"),
+    "nine steps": ({**SET, "path": ["--"] * 9}, "path", "the limit is 8"),
     "nine times a step": ({**SET, "path": ["--{1,9}"]}, "path", "at most 8 steps in all"),
     "no number of times": ({**SET, "path": ["--{0,2}"]}, "path", '"{1,3}" is once to three times'),
     "a step of a property path": ({**SET, "path": ["tests/studies"]}, "path", "A step is"),

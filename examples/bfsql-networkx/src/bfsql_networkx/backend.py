@@ -37,7 +37,7 @@ class NetworkxBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """The exact id, then the exact name, then what holds the query; ties by id."""
+        """The exact id, then the exact name, then other matches; ties by id."""
         wanted, ranked = query.strip().casefold(), []
         for entity_id, (entity_type, metadata) in self._nodes.items() if wanted else ():
             name = str(metadata.get("name", ""))

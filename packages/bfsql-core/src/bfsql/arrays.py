@@ -73,30 +73,30 @@ def distinct_numbers(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return in_order.compress(new)
 
 
-def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
+def places_in(ordered: IntArray, numbers: IntArray) -> IntArray:
     """The position of each wanted number in an ascending array; -1 if it does not occur."""
     if not len(ordered):
-        return np.full(len(wanted), -1, np.int32)
-    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return np.where(ordered[place] == wanted, place, -1).astype(np.int32)
+        return np.full(len(numbers), -1, np.int32)
+    place = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+    return np.where(ordered[place] == numbers, place, -1).astype(np.int32)
 
 
-def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
+def places_of(nodes: IntArray, handles: IntArray, size: int) -> IntArray:
     """The index of each wanted node in an array of nodes; -1 if it is absent.
 
     Args:
         nodes: Handles in any order, each once.
-        wanted: Handles to look up.
+        handles: Handles to look up.
         size: An upper bound that exceeds every handle.
     """
-    if is_sparse(len(nodes) + len(wanted), size):
+    if is_sparse(len(nodes) + len(handles), size):
         order = np.argsort(nodes).astype(np.int32)
-        place = places_in(nodes[order], wanted)
+        place = places_in(nodes[order], handles)
         return np.where(place < 0, np.int32(-1), order[place]) if len(nodes) else place
     # Memory for zeros is only allocated where it is written, so places are counted from 1.
     table = np.zeros(size, np.int32)
     table[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
-    return table.take(wanted) - 1
+    return table.take(handles) - 1
 
 
 def ranges(starts: LongArray, lengths: LongArray) -> tuple[LongArray, LongArray]:
@@ -113,7 +113,7 @@ def ranges(starts: LongArray, lengths: LongArray) -> tuple[LongArray, LongArray]
     return index, np.arange(len(index)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
 
 
-def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
+def are_named(numbers: IntArray, names: Sequence[str], selection: Collection[str]) -> BoolArray:
     """Which numbers have one of the given names; a negative number has no name.
 
     Only the names of the numbers that occur are examined, since the numbering of a cache also has
@@ -122,10 +122,10 @@ def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) 
     Args:
         numbers: Numbers of types or of predicates.
         names: The names, indexed by number.
-        wanted: The names to look for.
+        selection: The names to look for.
     """
     occurring = distinct_numbers(numbers[numbers >= 0]).tolist()
-    return np.isin(numbers, np.array([n for n in occurring if names[n] in wanted], np.int32))
+    return np.isin(numbers, np.array([n for n in occurring if names[n] in selection], np.int32))
 
 
 def counted_numbers(numbers: IntArray) -> dict[int, int]:
@@ -196,9 +196,9 @@ class Handles:
 # --- rings ------------------------------------------------------------------------
 
 
-def marked(ring: Ring, kept: BoolArray) -> Ring:
+def marked(ring: Ring, mask: BoolArray) -> Ring:
     """The edges of a ring that are marked."""
-    return at(ring, np.flatnonzero(kept))  # which takes a quarter of the time of `column[kept]`
+    return at(ring, np.flatnonzero(mask))  # which takes a quarter of the time of `column[mask]`
 
 
 def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:

@@ -176,7 +176,7 @@ class Scope:
     bounds_met: set[str] = field(default_factory=set)
     """Limits that made its answer incomplete: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
-    _begun: list[asyncio.Task[Any]] = field(default_factory=list)
+    _started: list[asyncio.Task[Any]] = field(default_factory=list)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -204,7 +204,7 @@ class Scope:
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that runs alongside the call, until the call ends at the latest."""
         task = start_optional(work)
-        self._begun.append(task)
+        self._started.append(task)
         return task
 
     def end(self) -> None:
@@ -212,9 +212,9 @@ class Scope:
         self.ended = True
         if self.memory is not None:
             self.memory.release_to(0)
-        for task in self._begun:
+        for task in self._started:
             task.cancel()
-        self._begun.clear()  # a task holds its context, which holds this scope
+        self._started.clear()  # a task holds its context, which holds this scope
 
 
 _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)

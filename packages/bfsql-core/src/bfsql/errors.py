@@ -10,6 +10,7 @@ do next (`protocol.md` 12).
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -27,6 +28,12 @@ def system_reason(error: Exception) -> str:
         error: An `OSError`, or the `ValueError` of a path that contains NUL.
     """
     return str(getattr(error, "strerror", None) or error)
+
+
+def network_reason(error: OSError | None) -> str:
+    """Why a server is unreachable; asyncio's own text would repeat the address."""
+    number = (error and error.errno) or 0
+    return os.strerror(number) if number > 0 else (error and error.strerror) or ""
 
 
 def listing(names: Sequence[str], most: int, separator: str = ", ", noun: str = "") -> str:
@@ -188,8 +195,7 @@ class CallMemoryMet(BoundMet, ToolError):
         self.bound, self.most = "memory", most
         ToolError.__init__(
             self,
-            f"The call leads past this server's bound of {self.phrase} ({self.setting}). "
-            f"{NARROWER}",
+            f"The call exceeds this server's limit of {self.phrase} ({self.setting}). {NARROWER}",
             kind="too_large",
         )
 
@@ -204,7 +210,7 @@ class FirstRingTooLarge(ToolError):
 
     def __init__(self, seeds: Sequence[str], met: BoundMet) -> None:
         super().__init__(
-            f"The edges of {_first(seeds)} lead past this server's bound of {met.phrase} "
+            f"The edges of {_first(seeds)} exceed this server's limit of {met.phrase} "
             f"({met.setting}). Start from a neighbour with fewer edges, or read the "
             "entity itself with describe_entity.",
             kind="too_large",
@@ -230,7 +236,7 @@ class StepUnfinished(ToolError):
         why = (
             f"could not be finished {in_time(seconds)}"
             if met is None
-            else f"leads past this server's bound of {met.phrase}"
+            else f"exceeds this server's limit of {met.phrase}"
         )
         what = "node" if nodes == 1 else "nodes"
         super().__init__(
@@ -256,7 +262,7 @@ class TooManyPairs(ToolError):
 
     def __init__(self, step: int, most: int, setting: str = "max_edges") -> None:
         super().__init__(
-            f"Comparing steps with step {step} needs more than this server's bound of {most:,} "
+            f"Comparing steps with step {step} needs more than this server's limit of {most:,} "
             f"pairs of a node of that step and an edge ({setting}). Start from fewer seeds, or "
             "name a type, a predicate or a condition in the steps.",
             kind="too_large",
@@ -303,7 +309,7 @@ class SetTooLarge(ToolError):
     def __init__(self, pattern: str, most: int, size: int | None = None) -> None:
         count = f"{size:,} nodes, more than" if size else "more nodes than"
         super().__init__(
-            f"{pattern} has {count} this server's bound of {most:,} nodes a traversal "
+            f"{pattern} has {count} this server's limit of {most:,} nodes a traversal "
             "(max_nodes). Add conditions to it; with this pattern as the only seed, limit=0 and "
             "facets its properties are counted.",
             kind="too_large",
@@ -516,17 +522,17 @@ class ContractMismatch(PluginError):
         if newer is None:
             why = (
                 f"states the contract {spoken!r}, which is not a number such as 1 or '1.1'; this "
-                f"bfsql-core speaks {expected}. Its author has to correct `contract` of its "
+                f"bfsql-core supports {expected}. Its author has to correct `contract` of its "
                 "BackendPlugin."
             )
         elif newer:
             why = (
-                f"speaks contract {spoken}, which is newer than the {expected} of this bfsql-core. "
-                "Upgrade core: pip install --upgrade bfsql-core"
+                f"implements contract {spoken}, which is newer than the {expected} of this "
+                "bfsql-core. Upgrade core: pip install --upgrade bfsql-core"
             )
         else:
             why = (
-                f"speaks contract {spoken}, whose major number is older than that of the "
+                f"implements contract {spoken}, whose major number is older than that of the "
                 f"{expected} of this bfsql-core. "
                 f"Upgrade the backend: pip install --upgrade {distribution}"
             )

@@ -40,7 +40,7 @@ Backend: TypeAlias = (
 )
 """A plugin's name, an open backend, or a function or class that opens one."""
 
-NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
+NO_DESCRIPTION = "A knowledge graph. Its operator has not described it."
 
 
 class Graph:
@@ -149,11 +149,11 @@ class Graph:
     @property
     def knows_schema(self) -> bool:
         """Whether the vocabulary of the graph has been read."""
-        return self.schema is not None or self._operations.known.latest is not None
+        return self.schema is not None or self._operations.graph_schema.latest is not None
 
     async def vocabulary(self) -> Schema:
         """The types and predicates of the graph, from the cache if it has them."""
-        return await self._operations.known.lists()
+        return await self._operations.graph_schema.lists()
 
     async def reach(self) -> None:
         """Send the store itself a small request, and request the schema if it is not known.
@@ -167,36 +167,36 @@ class Graph:
 
     def begin(self) -> None:
         """Start counting the contents of the graph in the background."""
-        self._operations.known.count()
+        self._operations.graph_schema.count()
 
     async def counted(self) -> None:
         """Wait until the contents of the graph are counted, or cannot be."""
-        await self._operations.known.outline(OUTLINE_SECONDS)
+        await self._operations.graph_schema.outline(OUTLINE_SECONDS)
 
     async def outline(self) -> tuple[Outline | None, bool]:
         """The outline of the graph after the hooks, and whether it is still being counted.
 
         A call waits for the outline at most a few seconds.
         """
-        return await self._operations.known.outline()
+        return await self._operations.graph_schema.outline()
 
     async def node_counts(self) -> Mapping[str, int]:
         """The number of nodes by type if they are counted within a few seconds; empty otherwise."""
-        outline, _ = await self._operations.known.outline()
+        outline, _ = await self._operations.graph_schema.outline()
         return outline.node_counts if outline else {}
 
     async def end(self) -> None:
         """Stop all background tasks."""
-        await self._operations.known.close()
+        await self._operations.graph_schema.close()
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six tools as a client lists them, with the graph's schema inserted if it is small."""
-        known = self._operations.known
+        known = self._operations.graph_schema
         return tools.definitions(known.latest or self.schema, known.known_outline)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""
-        await self._operations.known.outline()
+        await self._operations.graph_schema.outline()
         return self.definitions()
 
     def instructions(self, operator: str | None = None) -> str:
@@ -282,16 +282,16 @@ async def open_graph(
             await db.close()
 
 
-async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
+async def _open(backend: Backend, options: dict[str, Any]) -> GraphDbInterface:
     if isinstance(backend, GraphDbInterface):
         return backend
     if isinstance(backend, str):
         plugin = plugins.load(backend)
-        resolved = settings.resolve(plugin.settings, options=given, environment=os.environ)
+        resolved = settings.resolve(plugin.settings, options=options, environment=os.environ)
         return await plugin.open(resolved.settings)
     create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
     name = getattr(backend, "__name__", "backend")
-    return await created(name, "the caller", create, **given)
+    return await created(name, "the caller", create, **options)
 
 
 @asynccontextmanager

@@ -156,10 +156,10 @@ class IntegerGraph(ABC):
     point order, so sorting needs no strings.
 
     Attributes:
-        kept: Answers of earlier calls in integers, if a cache holds them.
+        answer_cache: Answers of earlier calls in integers, if a cache holds them.
     """
 
-    kept: KeptAnswers | None = None
+    answer_cache: AnswerCache | None = None
 
     @property
     @abstractmethod
@@ -283,7 +283,7 @@ class ForwardingIntegerGraph(IntegerGraph):
 
     def __init__(self, inner: IntegerGraph) -> None:
         self._inner = inner
-        self.kept = inner.kept
+        self.answer_cache = inner.answer_cache
 
     @property
     def size(self) -> int:
@@ -355,7 +355,8 @@ class Numbering(dict[str, int]):
             return numbered
         types = _Types(self)
         for place in range(TRIPLE, ROW):
-            numbered[:, place] = types.of(map(itemgetter(place), rows), count)
+            numbers = (types[row[place]] for row in rows)
+            numbered[:, place] = np.fromiter(numbers, np.int32, count)
         return numbered
 
 
@@ -370,17 +371,14 @@ class _Types(dict[str | None, int]):
         self[name] = number = self._numbering[name]
         return number
 
-    def of(self, names: Iterable[Any], count: int) -> IntArray:
-        return np.fromiter(map(self.__getitem__, names), np.int32, count)
 
-
-class KeptAnswers(Protocol):
+class AnswerCache(Protocol):
     """Results found in a store's own columns, by request; the values are never modified."""
 
-    def find(self, asked: Hashable) -> Any:
+    def find(self, request: Hashable) -> Any:
         """The result of this request; None if it is not held."""
 
-    def keep(self, asked: Hashable, found: Any, records: int) -> None:
+    def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
 
 

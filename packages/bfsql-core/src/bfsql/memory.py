@@ -88,7 +88,7 @@ class MemoryBackend(GraphDbInterface):
         is_exact = any(match.kind in EXACT for match in found.values())
         if not is_exact and len(found) < 5:  # more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
-        if not found and wanted.telling_words:
+        if not found and wanted.significant_words:
             shared = {i: wanted.shared_words(*self._labels(i)) for i in among}
             found = wanted.sharing({i: words for i, words in shared.items() if words})
         names = {i: name_of(self._node_metadata[i]) for i in found}
@@ -96,12 +96,12 @@ class MemoryBackend(GraphDbInterface):
         return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
 
     def _matching(
-        self, wanted: NameQuery, among: Iterable[str], *, errors: bool
+        self, query: NameQuery, among: Iterable[str], *, errors: bool
     ) -> dict[str, Match]:
         """The matches by id."""
         found = {}
         for entity_id in among:
-            if match := wanted.match(*self._labels(entity_id), errors=errors):
+            if match := query.match(*self._labels(entity_id), errors=errors):
                 found[entity_id] = match
         return found
 

@@ -105,15 +105,15 @@ class CallMemory:
             raise CallMemoryMet(self._most)
         if not self._all.add(size):
             self.account.add(-size)
-            raise Busy("The calls in progress use the memory of this server.", _RETRY_SECONDS)
+            raise Busy("The calls in progress use all memory of this server.", _RETRY_SECONDS)
 
     def room(self) -> int | None:
         """Bytes that the call may still hold; None for any number."""
         return None if self._most is None else max(0, self._most - self.account.held)
 
-    def release_to(self, held: int) -> None:
+    def release_to(self, remaining: int) -> None:
         """Release what is held beyond a number of bytes."""
-        more = self.account.held - held
+        more = self.account.held - remaining
         if more > 0:
             self.account.add(-more)
             self._all.add(-more)

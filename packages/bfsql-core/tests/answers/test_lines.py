@@ -326,7 +326,7 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
             {"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0},
             [
                 'seeds 2; hops 20; nodes 3: Film 1, Person 2; edges 2: "acted in"',
-                "note: along ended by itself: the farthest nodes are 1 edge away.",
+                "note: along was followed to its end: the farthest nodes are 1 edge away.",
                 "along: -acted in->",
             ],
         ),

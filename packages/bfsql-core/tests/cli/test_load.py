@@ -15,7 +15,8 @@ from click.testing import Result
 from bfsql.cli.account import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
-from bfsql.loading import EVERY, KEPT, RefusalFilter, load
+from bfsql.loading import EVERY, RefusalFilter, load
+from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
 from bfsql_test_support.backends import toy
@@ -232,7 +233,7 @@ def test_the_filter_keeps_a_hundred_refusals_and_tells_progress() -> None:
     kept = RefusalFilter(iter([*records, *[Refusal("f", 1, "bad")] * 150]), progress=told.append)
     assert list(kept) == records
     assert told == [EVERY, EVERY + 1]
-    assert (len(kept.refusals), kept.refused) == (KEPT, 150)
+    assert (len(kept.refusals), kept.refused) == (MAX_REFUSALS, 150)
 
 
 def test_a_strict_filter_raises_at_the_first_refusal() -> None:

@@ -177,7 +177,7 @@ def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
     ("sentence", "typed"),
     [
         ("Continue with offset=3, limit=3.", "Continue with --offset 3, --limit 3."),
-        ("where: took year for Year.", "--where: took year for Year."),
+        ("where: read Year as year.", "--where: read Year as year."),
         (
             "No node of to meets the conditions of where on step 2.",
             "No node of --to meets the conditions of --where on step 2.",

@@ -58,7 +58,7 @@ async def test_a_search_goes_by_names_says_so_and_is_asked_again(
     await backend.close()
     assert [hit["id"] for hit in json.loads(failed.text)] == ["drug:2"]
     assert len(failed.notes) == 1
-    assert "went by names alone" in failed.notes[0]
+    assert "compared only names" in failed.notes[0]
     assert service.url not in failed.notes[0]
     assert f"{service.url}/embeddings is too busy (503)" in caplog.text
     assert [hit["id"] for hit in json.loads(again.text)] == ["drug:1"]

@@ -93,7 +93,9 @@ async def test_only_these_edges_are_followed(graph, along, hops, removed, data):
         assert triples(answer) == {t for t in edges if t[0] in kept and t[2] in kept}
         assert answer["along"] == [one.text for one in along]
         ended = [
-            note for note in answer["notes"] if note.startswith(("along ended", "along found"))
+            note
+            for note in answer["notes"]
+            if note.startswith(("along was followed", "along found"))
         ]
         assert bool(ended) == (max(far.values()) < hops)
         assert any("along may lead further" in note for note in answer["notes"]) != bool(ended)
@@ -152,7 +154,9 @@ async def test_a_hierarchy_is_followed_up_to_20_edges_and_the_answer_says_where_
     async with open_graph(MemoryBackend(CHAIN)) as graph:
         up = await tool_calls.read(graph, "bfs_query", seeds=["n:12"], along=["-is_a->"])
         assert (up["max_hops"], up["node_count"], up["edge_count"]) == (20, 13, 12)
-        assert up["notes"] == ["along ended by itself: the farthest nodes are 12 edges away."]
+        assert up["notes"] == [
+            "along was followed to its end: the farthest nodes are 12 edges away."
+        ]
         cut = await tool_calls.read(graph, "bfs_query", seeds=["n:24"], along=["-is_a->"])
         assert cut["node_count"] == 21
         [note] = cut["notes"]
@@ -162,7 +166,9 @@ async def test_a_hierarchy_is_followed_up_to_20_edges_and_the_answer_says_where_
         )
         assert cut["notes"][0].endswith("at max_hops=2: raise max_hops, or start from these.")
         none = await tool_calls.read(graph, "bfs_query", seeds=["n:00"], along=["-is_a->"])
-        assert none["notes"] == ["along found nothing: none of its steps leads on from the seeds."]
+        assert none["notes"] == [
+            "along found nothing: none of its steps matches an edge of the seeds."
+        ]
 
 
 async def test_the_length_of_the_shortest_chain_is_in_the_note():
@@ -246,7 +252,7 @@ async def test_only_these_predicates_and_directions_are_asked_of_the_store(along
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"path": ["-is_a->"]}, "along goes without path"),
+        ({"path": ["-is_a->"]}, "along cannot be combined with path"),
         ({"max_hops": 21}, "a whole number from 1 to 20"),
         ({"along": ["-is_a->{1,3}"]}, "more than one step"),
         ({"along": ["-is_a-> T -is_a->"]}, "more than one step"),

@@ -79,7 +79,7 @@ async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hop
         ring = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=1)
         dangling = "no node for" in str(ring.get("notes"))
         if ring["node_count"] > max_nodes and not dangling:
-            with pytest.raises(ToolError, match=f"bound of {max_nodes} nodes") as refused:
+            with pytest.raises(ToolError, match=f"limit of {max_nodes} nodes") as refused:
                 await tool_calls.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
             assert refused.value.kind == "too_large"
             return
@@ -90,7 +90,7 @@ async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hop
         assert answer == await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=hops)
         return
     finished = int(notes[0].removeprefix("Stopped at max_hops=").split()[0])
-    assert "bound on nodes" in notes[0]
+    assert "limit on nodes" in notes[0]
     exact = await tool_calls.read(wanted, "bfs_query", seeds=seeds, max_hops=finished)
     assert stopped(answer, "max_hops", finished, hops) == without(exact, "max_hops")
 
@@ -105,7 +105,7 @@ async def test_the_bound_on_nodes_is_not_met_by_what_lies_within_it():
         shared = await tool_calls.read(opened, "intersect_subgraphs", seeds=["n:0", "n:1"], k=5)
     assert part["node_count"] == 3
     assert any("max_hops=2 of 5" in note for note in part["notes"])
-    assert any("bound on nodes" in note for note in shared["notes"])
+    assert any("limit on nodes" in note for note in shared["notes"])
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_ring_that_hangs_is_cancelled_and_the_answer_is_that_of_the_dept
         answer = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
     assert answer["node_count"] == 3
     assert all("metadata" in node for node in answer["nodes"])
-    assert any("max_hops=2 of 5, because the time" in note for note in answer["notes"])
+    assert any("max_hops=2 of 5, because this call" in note for note in answer["notes"])
     assert await backend.cancelled() == "edges_batch"
 
 

@@ -182,7 +182,7 @@ async def test_a_bound_in_the_middle_of_a_hub_gives_the_last_whole_ring(
     limits = Limits(max_tokens=0, **{f"max_{bound}": most})  # type: ignore[arg-type]
     async with opened(way, limits) as (graph, given):
         answer = await stubs(graph, tool, **{depth: 3})
-    await same_as_at_its_depth(answer, tool, depth, f".* bound on {bound}")
+    await same_as_at_its_depth(answer, tool, depth, f".* limit on {bound}")
     assert given.under_way == 0, "the ring was left"
     assert given.rings[2] <= most + BATCH
 
@@ -243,7 +243,7 @@ async def test_more_seeds_than_the_bound_on_nodes_are_refused_in_every_way() -> 
     backend = TypedStream(records, 1)
     async with open_graph(backend, limits=Limits(max_nodes=2)) as cached:
         for graph in (cached, Graph(backend, "", Limits(max_nodes=2), None)):
-            with pytest.raises(ToolError, match="bound of 2 nodes"):
+            with pytest.raises(ToolError, match="limit of 2 nodes"):
                 await tool_calls.asked(graph, "bfs_query", seeds=ids, max_hops=1)
 
 
@@ -269,7 +269,7 @@ async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
         return answer
 
     for answer in await asyncio.gather(*map(stopped, NAMES)):  # each waits most of the time
-        await same_as_at_its_depth(answer, tool, depth, "the time for this call was up")
+        await same_as_at_its_depth(answer, tool, depth, "this call reached its time limit")
 
 
 @pytest.mark.slow
@@ -317,6 +317,6 @@ async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
     edges = [EdgeRecord("hub", "has", f"n{number}") for number in range(50)]
     backend = Default([NodeRecord("hub", "Hub"), *edges])
     async with open_graph(backend, limits=Limits(max_edges=10)) as graph:
-        with pytest.raises(ToolError, match="bound of 10 edges") as refused:
+        with pytest.raises(ToolError, match="limit of 10 edges") as refused:
             await graph.describe_entity("hub")
     assert refused.value.kind == "too_large"

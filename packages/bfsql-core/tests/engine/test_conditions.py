@@ -139,8 +139,8 @@ async def answered(*where, **arguments):
 @pytest.mark.parametrize(
     ("where", "note"),
     [
-        ("trial.status=completed", 'took "Trial" for "trial"'),
-        ("Trial.status=x", 'meets "Trial.status=x". There is: "Completed", "terminated".'),
+        ("trial.status=completed", 'read "trial" as "Trial"'),
+        ("Trial.status=x", 'meets "Trial.status=x". Values found: "Completed", "terminated".'),
         ("foo=1", 'nothing reached has the property "foo", so "foo=1" removed nothing'),
         ("Trial.foo=1", "no Trial reached has the property"),
         ("studies.created_at>2019", "describe_entity shows it"),
@@ -192,5 +192,5 @@ async def test_what_is_no_condition_is_an_error_that_shows_some(where):
 async def test_two_hundred_conditions_hold_together_and_one_more_is_refused():
     answer = await answered(*(f"year!={number}" for number in range(1900, 2099)), "name=flu")
     assert [node["id"] for node in answer["nodes"]] == ["d", "t3"]
-    with pytest.raises(ToolError, match="at most 200"):
+    with pytest.raises(ToolError, match="the limit is 200"):
         await answered(*(f"year!={number}" for number in range(201)))

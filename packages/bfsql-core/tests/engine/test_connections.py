@@ -164,7 +164,7 @@ async def test_k_left_out_is_the_smallest_with_another_node_in_common(case, remo
     [note] = [n for n in answer["notes"] if "in common" in n]
     assert note.startswith(f"k={smallest} is" if smallest else "The seeds have no other node")
     joined = any(s != o and {s, o} <= set(seeds) for s, _, o in oracle.whole)
-    assert any(n.startswith("Seeds that an edge joins") for n in answer["notes"]) == joined
+    assert any(n.startswith("Seeds connected by an edge") for n in answer["notes"]) == joined
 
 
 CHAIN = [NodeRecord(f"n:{number}", "T") for number in range(8)] + [
@@ -192,7 +192,7 @@ async def test_more_pairs_than_a_call_connects_are_refused():
     ids = [f"n:{number}" for number in range(8)]
     records = [NodeRecord(f"x:{number}", "T") for number in range(13)]
     async with open_graph(MemoryBackend([*CHAIN, *records])) as graph:
-        with pytest.raises(ToolError, match=r"104 pairs; at most 100"):
+        with pytest.raises(ToolError, match=r"104 pairs; the limit is 100"):
             await graph.bfs_query(ids, to=[record.id for record in records])
 
 

@@ -277,20 +277,20 @@ async def answered(limits=WHOLE, **arguments):
     ("arguments", "sentence"),
     [
         ({"max_hops": 1, "measure": "count 1"}, "Give path as well, or leave measure out"),
-        ({**TO_TRIALS, "measure": "max year"}, "names no step in front of its property"),
+        ({**TO_TRIALS, "measure": "max year"}, "names no step before its property"),
         ({**TO_TRIALS, "measure": "median 1.year"}, "begins with none of count, min, max"),
         ({**TO_TRIALS, "measure": "count 2"}, "its steps are 1 to 1"),
         ({**TO_TRIALS, "measure": "count 1.year"}, "needs the number of a step alone"),
         ({**TO_TRIALS, "measure": "sum 1.status"}, 'there is only text, such as "Completed"'),
         ({**TO_TRIALS, "measure": "max 1.studies.created_at"}, "describe_entity shows it"),
-        ({**TO_TRIALS, "measure": ["count 0"] * 6}, "at most 5 are taken"),
+        ({**TO_TRIALS, "measure": ["count 0"] * 6}, "the limit is 5"),
         ({**TO_TRIALS, "sort_by": "measure"}, "needs measure, which this call does not have"),
         ({"max_hops": 1, "facets": ["studies.created_at"]}, "describe_entity shows it"),
         ({"max_hops": 1, "facets": ["1.year"]}, "this call has no path"),
         ({**TO_TRIALS, "facets": ["2.year"]}, "its steps are 1 to 1"),
         ({"max_hops": 1, "facets": ["Trial."]}, "names no property"),
         ({"max_hops": 1, "facets": ["year:1001"]}, "at most 1,000 are shown"),
-        ({"max_hops": 1, "facets": [f"p{n}" for n in range(1_000)]}, "at most 20 are taken"),
+        ({"max_hops": 1, "facets": [f"p{n}" for n in range(1_000)]}, "the limit is 20"),
     ],
 )
 async def test_an_error_says_what_would_be_right(arguments, sentence):
@@ -303,17 +303,17 @@ async def test_an_error_says_what_would_be_right(arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "note"),
     [
-        ({"facets": ["yaer"]}, 'nothing of the answer has "yaer". There is: year.'),
-        ({"facets": ["studies.x"]}, 'has "studies.x". There is: studies.confidence.'),
-        ({"measure": "max 1.confidence"}, "There is: studies.confidence."),
-        ({"facets": ["confidence"]}, 'has "confidence". There is: studies.confidence.'),
+        ({"facets": ["yaer"]}, 'nothing of the answer has "yaer". Available: year.'),
+        ({"facets": ["studies.x"]}, 'has "studies.x". Available: studies.confidence.'),
+        ({"measure": "max 1.confidence"}, "Available: studies.confidence."),
+        ({"facets": ["confidence"]}, 'has "confidence". Available: studies.confidence.'),
         (
             {"facets": ["begun"]},
             'facets: "begun" is sorted as text: "24/08/2017" is neither a number',
         ),
         ({"measure": "max 1.begun"}, 'measure: "max 1.begun" is sorted as text'),
-        ({"measure": "max 1.yaer"}, 'has the property of "max 1.yaer". There is: year.'),
-        ({"measure": "mean 1.year"}, '"mean 1.year" leaves out 1 value held as text.'),
+        ({"measure": "max 1.yaer"}, 'has the property of "max 1.yaer". Available: year.'),
+        ({"measure": "mean 1.year"}, '"mean 1.year" leaves out 1 value stored as text.'),
         ({"sort_by": "begun"}, 'sort_by: "begun" is sorted as text: "24/08/2017"'),
         ({"where": ["Trial.dose<20 km"]}, 'where: "Trial.dose<20 km" is sorted as text: "20 km"'),
     ],
@@ -359,7 +359,7 @@ async def test_a_budget_cuts_values_down_to_five_before_any_node(detail):
                 values = answer.content["facets"]["x"]["values"]
                 full = sum("metadata" in node for node in answer.content["nodes"])
                 found.append((len(answer.content["nodes"]), len(values), full))
-                told = any("left fewer values" in note for note in answer.notes)
+                told = any("fewer values than requested" in note for note in answer.notes)
                 assert told == (len(values) < 150)
                 assert answer.content["facets"]["x"]["other_values"] == 200 - len(values)
     assert found == sorted(found)

@@ -126,7 +126,7 @@ async def test_named_nodes_meet_only_the_conditions_on_the_step_where_they_are_n
     none = await asked(*steps, to=["t:2"], where=["2.year>2050"])
     assert none["notes"][0] == "No node of to meets the conditions of where on step 2."
     none = await asked("-studies-> Trial", to=["d:1", "p:1"])
-    assert none["notes"][0] == "No node of to has the type behind the last step."
+    assert none["notes"][0] == "No node of to has the type after the last step."
 
 
 @pytest.mark.parametrize("seeds", [["s"], ["s", "x", "y"]], ids=["forwards", "backwards"])
@@ -161,7 +161,7 @@ async def test_it_says_whether_the_other_direction_would_have_found_something():
     answer = await asked("<-studies- Disease")
     assert answer["notes"] == [
         "Step 1 (<-studies- Disease) found nothing from 1 node.",
-        "The other direction would have found something: -studies-> Disease.",
+        "The opposite direction has matches: -studies-> Disease.",
     ]
     assert "notes" in await asked("<-studies- Trial")
     assert len((await asked("<-studies- Trial"))["notes"]) == 1
@@ -186,22 +186,24 @@ async def test_a_dead_end_is_that_of_existing_nodes_whatever_the_store_has_of_ot
 
 
 async def test_the_other_direction_is_looked_at_where_walks_have_to_end():
-    turned = "The other direction would have found something: -studies->."
+    turned = "The opposite direction has matches: -studies->."
     wrong = await asked("<-studies-", to=["d:1"])
     assert wrong["notes"] == ["Step 1 (<-studies-) found nothing from 1 node.", turned]
-    astray = await asked("<-studies-", seeds=["d:1"], to=["t:3"])
-    assert astray["notes"] == ["Step 1 (<-studies-) leads from 1 node to none of to."]
+    off_target = await asked("<-studies-", seeds=["d:1"], to=["t:3"])
+    assert off_target["notes"] == [
+        "Step 1 (<-studies-) leads from 1 node, but not to a node of to."
+    ]
     seeds = ["t:1", "t:2", "t:3"]
     back = await asked("<-studies-", seeds=seeds, to=["d:1"])
     assert back["notes"][1:] == [turned]
-    assert "leads to none of the 1 node" in back["notes"][0]
+    assert "reaches none of the 1 node" in back["notes"][0]
 
 
 async def test_an_empty_answer_between_two_sets_tells_what_was_found_from_the_seeds():
     answer = await asked("-studies-> Disease[name=Cold]", seeds=["Trial[name=One]"])
     named = await asked("-studies-> Disease[name=Cold]")
     assert answer["notes"] == named["notes"]
-    assert named["notes"][-1] == 'where: nothing reached meets "1.name=Cold". There is: "Flu".'
+    assert named["notes"][-1] == 'where: nothing reached meets "1.name=Cold". Values found: "Flu".'
 
 
 async def test_a_walk_between_two_sets_begins_at_the_smaller_one_and_judges_no_node_again():
@@ -233,7 +235,7 @@ async def test_it_says_whether_something_was_removed_or_never_ends_at_the_target
     assert apart["node_count"] == 0
     assert apart["notes"]
     none = await asked("Disease -studies->", seeds=["t:1"])
-    assert none["notes"] == ["No seed has the type in front of the first step."]
+    assert none["notes"] == ["No seed has the type before the first step."]
 
 
 async def test_a_condition_on_step_0_chooses_the_seeds():
@@ -260,7 +262,7 @@ async def test_what_the_store_left_out_is_no_proof_of_absence():
 
     graph = Graph(Omitting(TRIALS), "", NO_BUDGET, None)
     answer = await tool_calls.read(graph, "bfs_query", seeds=["d:1"], path=["-tests->"])
-    assert "The store left out edges, so this is no proof that there is nothing." in answer["notes"]
+    assert "The store left out edges, so there may be matches nevertheless." in answer["notes"]
 
 
 # --- numbers and pages ---------------------------------------------------------------------
@@ -345,7 +347,7 @@ async def test_max_tokens_counts_shown_nodes_and_the_note_continues():
         ({"path": ["-studies->"], "count_distinct": 3}, "count_distinct", "path has 1 step"),
         ({"max_hops": 1, "show": "ends"}, "show", "Give path as well"),
         ({"max_hops": 1, "count_distinct": 1}, "count_distinct", "Give path as well"),
-        ({"path": ["-studies->"] * 9}, "path", "at most 8"),
+        ({"path": ["-studies->"] * 9}, "path", "the limit is 8"),
         ({"path": ["-study->"]}, "path", "The nearest: studies"),
         ({"path": ["-studies->"], "to": ["no such"]}, "to", "no such"),
     ],
@@ -367,7 +369,7 @@ async def test_a_bound_met_is_an_error_that_names_the_step(limits):
     with pytest.raises(ToolError) as caught:
         await asked("-studies->", "<-studies-", limits=limits, seeds=["t:1"])
     assert caught.value.kind == "too_large"
-    assert str(caught.value).startswith("Step 2 (<-studies-) from 1 node leads past")
+    assert str(caught.value).startswith("Step 2 (<-studies-) from 1 node exceeds")
 
 
 async def test_a_deadline_is_an_error_that_names_the_step():

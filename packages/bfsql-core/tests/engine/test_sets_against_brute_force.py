@@ -211,7 +211,7 @@ async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
     counted = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], limit=0, facets=["key"])
     assert (counted["seed_count"], counted["node_count"], counted["nodes"]) == (30, 30, [])
     assert counted["facets"]["key"]["values"] == [["0", 10], ["1", 10], ["2", 10]]
-    message = "A:\\* has 30 nodes, more than this server's bound of 20 nodes .*limit=0 and facets"
+    message = "A:\\* has 30 nodes, more than this server's limit of 20 nodes .*limit=0 and facets"
     with pytest.raises(ToolError, match=message):
         await graph.bfs_query(seeds=["A:*"])
     with pytest.raises(ToolError, match="before its conditions on relations, has 30 nodes"):
@@ -233,7 +233,7 @@ class OutOfTime(MemoryBackend):
 async def test_a_set_that_cannot_be_counted_in_time_is_refused_without_its_size():
     records = [NodeRecord(f"n:{n:02}", "A", {"key": n % 3}) for n in range(30)]
     graph = Graph(OutOfTime(records), "", Limits(max_nodes=20), None)
-    with pytest.raises(ToolError, match=r"A:\* has more nodes than this server's bound of 20"):
+    with pytest.raises(ToolError, match=r"A:\* has more nodes than this server's limit of 20"):
         await graph.bfs_query(seeds=["A:*"])
 
 
@@ -241,7 +241,7 @@ async def test_an_answer_that_comparisons_empty_says_so():
     records = [NodeRecord(i, "A", {}) for i in "ab"] + [EdgeRecord("a", "to", "b", {})]
     answer = await same(records, seeds=["a"], path=["-to->"], where=["1 = 0"])
     assert answer["notes"] == [
-        "Walks were found, and none of them meets the comparisons of steps in where."
+        "Walks were found, but none of them meets the comparisons of steps in where."
     ]
 
 

@@ -55,7 +55,7 @@ async def test_what_may_pass_is_asked_again_and_nothing_else() -> None:
 
 async def test_the_wait_is_the_servers_or_a_pause_that_grows() -> None:
     held: list[float] = []
-    server = Server(Retryable("a", wait=0.2, asked=True), Retryable("b"))
+    server = Server(Retryable("a", wait=0.2, by_server=True), Retryable("b"))
     pause = lambda attempt: attempt * 0.1
     await retry(server, retries=2, ends=soon(), pause=pause, hold=held.append)
     assert all(later - earlier >= 0.19 for earlier, later in pairwise(server.asked))

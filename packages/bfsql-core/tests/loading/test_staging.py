@@ -189,7 +189,7 @@ async def test_a_file_that_cannot_be_written_is_a_sentence(temporary: Path) -> N
 def test_numbers_that_were_forgotten_are_found_in_the_file() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
-        number = Numbers(connection, "node", "n", "id", kept=3)
+        number = Numbers(connection, "node", "n", "id", in_memory=3)
         names = [f"id {i % 7}" for i in range(50)]
         first = {name: number[name] for name in names}
         assert [number[name] for name in names] == [first[name] for name in names]

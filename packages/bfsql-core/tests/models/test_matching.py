@@ -74,7 +74,7 @@ def test_of_several_words_rare_ones_tell():
     assert shared[8] == {"report", "vanlam"}
     found = wanted.sharing({n: words for n, words in shared.items() if words})
     assert sorted(found, key=lambda n: found[n].order) == [8, 0, 1]
-    assert not NameQuery("vanlam").telling_words
+    assert not NameQuery("vanlam").significant_words
 
 
 @pytest.mark.parametrize(

@@ -460,7 +460,7 @@ async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.A
     assert (await read(web, "/entities?limit=1"))["count"] == 5
     none = await read(web, "/entities?type=Film&where=year%3D1800")
     assert (none["count"], none["results"]) == (0, [])
-    assert none["notes"][0].startswith('Nothing is "Film[year=1800]".')
+    assert none["notes"][0].startswith('Nothing matches "Film[year=1800]".')
 
 
 @pytest.mark.parametrize(
@@ -468,7 +468,7 @@ async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.A
     [
         ("q=x&where=year%3D1", "type, where and after are for a list of entities"),
         ("type=Flim", 'this graph has no type "Flim". The nearest: Film'),
-        ("type=Film&where=year%3D", "has no value behind ="),
+        ("type=Film&where=year%3D", "has no value after ="),
         ("type=Film&limit=0", "limit must be a whole number from 1 to 10000"),
         ("type=Film&offset=1", "A search has no parameter"),
         ("type=Film&where=year%5D%20x", "is not one condition"),

@@ -113,7 +113,7 @@ async def test_what_is_no_utf_8_is_refused(web: httpx2.AsyncClient, path: str) -
         ("/entities/batch", {"ids": [1]}, "list of strings"),
         ("/entities/batch", {"ids": [], "metadata": 1}, "true or false"),
         ("/entities/batch", {"ids": [], "meta": True}, "Did you mean metadata?"),
-        ("/entities/batch", {"ids": ["x"] * 10_001}, "at most 10000"),
+        ("/entities/batch", {"ids": ["x"] * 10_001}, "the limit is 10000"),
         ("/relations/batch", {}, "either ids"),
         ("/relations/batch", {"ids": [], "relations": []}, "either ids"),
         ("/relations/batch", {"ids": [], "direction": ["in"]}, 'out, in, both, not ["in"]'),

@@ -170,7 +170,7 @@ async def test_a_client_that_fills_the_queue_makes_room_for_others():
 async def test_waiting_counts_against_the_time_of_the_call():
     admission = admitting(max_calls=1)
     async with admission.admitted("a"):
-        with call.scope(seconds=0.01), pytest.raises(Busy, match="The time for this call was up"):
+        with call.scope(seconds=0.01), pytest.raises(Busy, match="reached its time limit"):
             async with admission.admitted("b"):
                 raise AssertionError
     assert (admission.running, admission.waiting) == (0, 0)

@@ -181,7 +181,7 @@ def test_a_client_that_leaves_is_no_traceback(
     with caplog.at_level(logging.INFO):
         logged, record = filtered("mcp.server.streamable_http", "Error in SSE writer", fault)
     assert (logged, record.levelname, record.exc_info) == (True, "INFO", None)
-    assert record.getMessage() == "The client left: Error in SSE writer"
+    assert record.getMessage() == "The client disconnected: Error in SSE writer"
 
 
 @pytest.mark.parametrize(

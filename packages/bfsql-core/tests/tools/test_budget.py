@@ -194,7 +194,7 @@ async def test_a_budget_without_room_for_one_node_is_refused_with_the_way_out():
     seeds = [f"{number}:{'x' * 900}" for number in range(3)]
     records = [NodeRecord(seed, "Gene") for seed in seeds]
     async with open_graph(MemoryBackend(records)) as opened:
-        with pytest.raises(ToolError, match="max_tokens=500 has no room") as refused:
+        with pytest.raises(ToolError, match="max_tokens=500 is too small") as refused:
             await tool_calls.asked(opened, "bfs_query", seeds=seeds, max_hops=1, max_tokens=500)
     assert (refused.value.kind, refused.value.argument) == ("too_large", "max_tokens")
 

@@ -196,4 +196,4 @@ def test_the_usage_notes_say_what_removes_and_repeat_no_description_of_an_argume
 
 async def test_the_schema_of_an_operation_is_that_of_the_store():
     operations = Operations(CachedGraphDb(MemoryBackend()), "", Limits())
-    assert await operations.known.lists() == Schema((), (), comprehensive=True)
+    assert await operations.graph_schema.lists() == Schema((), (), comprehensive=True)

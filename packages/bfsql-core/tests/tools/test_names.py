@@ -138,7 +138,7 @@ async def test_where_the_search_was_full_the_note_says_that_there_may_be_others(
     records += [NodeRecord(f"n:{i}", "T", {"name": f"Paris {i}"}) for i in range(1, 30)]
     answer = await tool_calls.asked(over(MemoryBackend(records)), "describe_entities", ids="paris")
     [note] = answer.notes
-    assert "there may be others" in note
+    assert "others may have this name" in note
 
 
 async def test_no_ids_give_an_empty_list(named):

@@ -177,7 +177,7 @@ async def test_the_id_of_a_call_reaches_the_store_and_the_error() -> None:
     backend = Down()
     async with bfsql.open_graph(backend, hooks=[]) as graph:
         backend.down = True
-        with pytest.raises(ToolError, match="tell the operator incident my-id"):
+        with pytest.raises(ToolError, match="report to the operator: incident my-id"):
             await graph.call("describe_entity", {"id": "n:1"}, request_id="my-id")
         assert backend.request_id == "my-id"
         with call.scope(request_id="around"), pytest.raises(ToolError, match="incident around"):

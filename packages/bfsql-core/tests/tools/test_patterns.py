@@ -92,12 +92,12 @@ def test_other_texts_are_no_patterns(text):
     [
         ("Trial[phase=3", "seeds: the bracket before .* is not closed. Close it with"),
         ("Trial[]", 'seeds: "" is empty'),
-        ("Trial[phase=]", "has no value behind ="),
+        ("Trial[phase=]", "has no value after ="),
         ("Trial[name=~x.*]", "asks for a regular expression"),
         ("Trial[phase=1 or phase=2]", "joins several conditions"),
         ("Compound[<-test- Trial]", 'names a predicate that this graph does not have: "test"'),
         ("Compound[<-tests- Tril]", 'names a type that this graph does not have: "Tril"'),
-        ("Compound[no <-tests- Trial >= 3]", "both no and a number"),
+        ("Compound[no <-tests- Trial >= 3]", 'both "no" and a number'),
         ("Trial[-tests-> *[-tests-> *[-tests-> *[a=1]]]]", "nested more than 3 deep"),
     ],
 )
@@ -223,9 +223,9 @@ def test_a_long_text_costs_no_more_than_its_length(text):
 
 
 def test_conditions_in_brackets_are_as_many_as_where_takes():
-    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+    with pytest.raises(ToolError, match="more than 200 conditions are in brackets"):
         reader().pattern("Trial" + "[a=1]" * 201)
-    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+    with pytest.raises(ToolError, match="more than 200 conditions are in brackets"):
         reader().pattern("Trial[" + ", ".join(f"a={n}" for n in range(201)) + "]")
-    with pytest.raises(ToolError, match="more than 200 conditions stand in brackets"):
+    with pytest.raises(ToolError, match="more than 200 conditions are in brackets"):
         reader("path").path(["-tests" + "[a=1]" * 201 + "->"])

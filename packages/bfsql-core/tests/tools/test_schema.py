@@ -111,7 +111,7 @@ async def test_relations_that_were_all_counted_are_called_that():
 async def test_a_bare_predicate_has_no_direction_that_only_a_sample_suggests():
     async with open_graph(Sampling([NodeRecord("a", "T"), EdgeRecord("a", "p", "a")])) as graph:
         await graph.counted()
-        with pytest.raises(ToolError, match="both may be meant"):
+        with pytest.raises(ToolError, match="both are possible"):
             await graph.bfs_query(["a"], path=["p"])
 
 
@@ -146,7 +146,7 @@ async def test_a_store_without_an_outline_answers_as_before():
 async def test_a_known_outline_costs_a_call_no_task():
     async with open_graph(MemoryBackend(TRIALS)) as graph:
         await graph.counted()
-        known = graph._operations.known
+        known = graph._operations.graph_schema
         counting = known._counting
         await graph.bfs_query(["Trial:*"], where=["no -studies-> Disease"], limit=0)
         await graph.describe_schema()

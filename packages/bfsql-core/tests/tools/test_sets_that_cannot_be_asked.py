@@ -35,7 +35,7 @@ async def graph():
     [
         ({"seeds": ["Tril[phase=1]"]}, 'no type "Tril". The nearest: Trial'),
         ({"seeds": ["Tril:*"]}, 'no type "Tril". The nearest: Trial'),
-        ({"seeds": ["c"], "to": ["Tril:*"]}, 'to: no entity is called "Tril:*"'),
+        ({"seeds": ["c"], "to": ["Tril:*"]}, 'to: no entity is named "Tril:*"'),
         ({"seeds": ["c"], "where": ["2 != 0"]}, "path"),
         ({"seeds": ["c"], "path": ["<-tests-"], "where": ["2 != 0"]}, "it has 0 to 1"),
         (
@@ -69,7 +69,7 @@ async def test_a_set_of_nothing_is_an_answer_that_names_the_values_or_the_proper
         ({"seeds": ["Trial[no tests]"]}, 'known there; as a relation it is "-tests->".'),
         ({"seeds": ["Trial[tests]"]}, 'known there; as a relation it is "-tests->".'),
         ({"seeds": ["Trial[size>2]"]}, "it has phase, status."),
-        ({"seeds": ["Compound[name=asp]"]}, "name has many values: ~ finds a part of one"),
+        ({"seeds": ["Compound[name=asp]"]}, "name has many values: ~ matches a part of a value"),
         ({"seeds": ["Trial:*"], "where": ["no phse"]}, 'so "no phse" removed nothing.'),
         ({"seeds": ["Trial:*"], "facets": ["Compound.name"]}, 'has "Compound.name".'),
         ({"seeds": ["Trial:*"], "facets": ["tests.dose"]}, 'has "tests.dose".'),
@@ -88,7 +88,7 @@ async def test_what_begins_at_nothing_has_one_note():
         for ask in ({"path": ["-tests->"]}, {"max_hops": 2}, {"along": ["-tests-"]}):
             answer = await graph.bfs_query(seeds=["Trial[phase=7]"], **ask)
             told = [note for note in answer.notes if not note.startswith("along")]
-            assert told == ['Nothing is "Trial[phase=7]". phase is one of 0, 1, 2.']
+            assert told == ['Nothing matches "Trial[phase=7]". phase is one of 0, 1, 2.']
 
 
 async def test_tools_that_take_no_patterns_name_the_one_that_does(graph):
@@ -130,7 +130,7 @@ async def test_a_seed_that_a_relation_removes_is_noted_with_where():
     async with open_graph(MemoryBackend(RECORDS)) as graph:
         answer = await graph.bfs_query(seeds=["c"], max_hops=1, where=["no <-tests- Trial"])
     assert answer.notes[0] == (
-        "c was removed from the answer by exclude_node_types, min_mentions or where, though it "
+        "c was removed from the answer by exclude_node_types, min_mentions or where, although it "
         "started there."
     )
 
@@ -141,7 +141,7 @@ async def test_relations_past_a_bound_are_an_error_and_no_part_of_a_set():
             {"seeds": ["Compound[<-tests- Trial]"]},
             {"seeds": ["Compound:*"], "where": ["no <-tests- Trial"]},
         ):
-            with pytest.raises(ToolError, match="leads past this server's bound of 4 edges"):
+            with pytest.raises(ToolError, match="exceeds this server's limit of 4 edges"):
                 await graph.bfs_query(**arguments)
 
 

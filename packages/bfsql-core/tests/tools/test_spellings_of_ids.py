@@ -69,7 +69,7 @@ def test_parts_of_ids_are_compared_whole():
 async def test_a_type_among_other_types_is_an_error_that_gives_its_pattern(graph, arguments):
     with pytest.raises(ToolError) as error:
         await graph.call("bfs_query", arguments)
-    told = '"Vehicle" is no entity_type, only among the other_types of some entities.'
+    told = '"Vehicle" is not an entity_type, only one of the other_types of some entities.'
     assert told in str(error.value)
     assert "*[other_types=Vehicle]" in str(error.value)
     answer = await graph.call("bfs_query", {"seeds": ["*[other_types=Vehicle]"]})

@@ -118,16 +118,16 @@ def test_a_bare_predicate_has_the_direction_that_the_types_allow():
         with pytest.raises(ToolError) as caught:
             steps(name, **known)
         assert f'"-{name}->" (leaving) or "<-{name}-" (entering)' in str(caught.value)
-    with pytest.raises(ToolError, match="both may be meant"):
+    with pytest.raises(ToolError, match="both are possible"):
         steps("studies", relations=())
-    with pytest.raises(ToolError, match="both may be meant"):
+    with pytest.raises(ToolError, match="both are possible"):
         steps("studies", at="Disease", whole=False)
 
 
 def test_another_case_is_taken_with_a_note():
     path, taken, _ = read("-STUDIES-> disease")
     assert path.steps[0].text == "-studies-> Disease"
-    assert taken == ['path: took "studies" for "STUDIES".', 'path: took "Disease" for "disease".']
+    assert taken == ['path: read "STUDIES" as "studies".', 'path: read "disease" as "Disease".']
 
 
 def test_a_name_that_a_sample_lacks_is_asked_as_written():
@@ -153,11 +153,11 @@ def test_a_name_that_a_sample_lacks_is_asked_as_written():
         (["studies tests"], ['"tests"']),
         (["-is_a->{1,}"], ["{1,}", "upper bound"]),
         (["-is_a->*"], ["upper bound"]),
-        (["-is_a->{0,2}"], ["from 1 on"]),
+        (["-is_a->{0,2}"], ["at least 1"]),
         (["-is_a->{3,2}"], ["{3,2}"]),
         (["-is_a->{1,9}"], ["9 times", "at most 8"]),
-        (["-is_a->{1,5}", "-is_a->{1,5}"], ["10 steps in all", "at most 8"]),
-        (["--> " * 9], ["9 steps", "at most 8"]),
+        (["-is_a->{1,5}", "-is_a->{1,5}"], ["10 steps in all", "the limit is 8"]),
+        (["--> " * 9], ["9 steps", "the limit is 8"]),
         (["MATCH (n) RETURN n"], ["MATCH"]),
         (["'; DROP TABLE nodes; --"], ["DROP"]),
         (["(a|b)*c"], ["(a|b)*c"]),

@@ -382,10 +382,7 @@ async def test_a_value_like_nothing_in_the_graph_points_to_where_values_are_list
 
 async def test_a_unique_match_apart_from_case_is_taken_and_said(graph):
     document, notes = await notes_of(graph, node_types=["drug"], predicates=["treats"])
-    assert notes == [
-        'node_types: took "Drug" for "drug".',
-        'predicates: took "TREATS" for "treats".',
-    ]
+    assert notes == ['node_types: read "drug" as "Drug".', 'predicates: read "treats" as "TREATS".']
     assert [n["id"] for n in document["nodes"] if "metadata" in n] == ["RxNorm:3251"]
     assert all("metadata" in edge for edge in document["edges"])
 
@@ -430,7 +427,7 @@ def test_hidden_characters_in_a_value_are_shown_as_escapes():
 async def test_a_search_takes_the_graphs_spelling_and_notes_unknown_types(graph):
     answer = await graph.search_entities("Cushing", node_types=["disease", "Papers"])
     assert len(answer.content["result"]) == 2
-    assert answer.notes[0] == 'node_types: took "Disease" for "disease".'
+    assert answer.notes[0] == 'node_types: read "disease" as "Disease".'
     assert '"Papers"' in answer.notes[1]
 
 

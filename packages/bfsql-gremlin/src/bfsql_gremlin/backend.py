@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import stored_names
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.merge import evidence_items, merged_from
 from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
@@ -26,8 +26,6 @@ from bfsql_gremlin.rings import ring_batches
 from bfsql_gremlin.search import search
 from bfsql_gremlin.settings import GremlinSettings
 from bfsql_gremlin.values import SUPPLIED, edge_metadata, node_metadata, properties_of
-
-Key = TypeVar("Key")
 
 MAX_EVIDENCE = 1_000
 """Most edges with evidence that are read for one entity."""
@@ -293,6 +291,5 @@ def _type(vertex: tuple[str, Any]) -> str:
     return vertex[0]
 
 
-def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
-    distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
-    return chunks(distinct, queries.CHUNK)
+def _chunks(ids: Iterable[str]) -> Iterator[Sequence[str]]:
+    return chunks(distinct_texts(ids), queries.CHUNK)

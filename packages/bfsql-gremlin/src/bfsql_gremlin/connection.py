@@ -38,7 +38,7 @@ _UNAUTHORIZED, _AUTHENTICATE, _TIMEOUT, _UNSENDABLE, _SERVER_ERROR = 401, 407, 5
 _STORAGE = ("backend exception", "Could not call index")  # JanusGraph without a quorum
 
 
-class Lost(Exception):
+class Unreachable(Exception):
     """A server cannot be reached, hangs, or answers as one that is stopping."""
 
 
@@ -60,7 +60,7 @@ class Connection:
         try:
             await self.socket.send_bytes(data)
         except (ConnectionError, aiohttp.ClientError) as error:
-            raise Lost("it closed the connection") from error
+            raise Unreachable("it closed the connection") from error
 
     async def receive(self, ends: float) -> bytes | str:
         """The next message, while the server answers pings.
@@ -69,7 +69,7 @@ class Connection:
             ends: The time of the event loop at which to give up.
 
         Raises:
-            Lost: The connection is closed, or the server hangs.
+            Unreachable: The connection is closed, or the server hangs.
             TimeoutError: The time is up.
         """
         clock, pinged = asyncio.get_running_loop().time, False
@@ -82,7 +82,7 @@ class Connection:
                 if patience > ends:
                     raise
                 if pinged:
-                    raise Lost(f"it has sent nothing for {SILENCE + PONG:g} s") from None
+                    raise Unreachable(f"it has sent nothing for {SILENCE + PONG:g} s") from None
                 await self._ping()
                 pinged = True
                 continue
@@ -93,13 +93,13 @@ class Connection:
             if message.type is WSMsgType.PING:
                 await self.socket.pong(message.data)
             elif message.type is not WSMsgType.PONG:
-                raise Lost(_why_closed(self.socket, message))
+                raise Unreachable(_why_closed(self.socket, message))
 
     async def _ping(self) -> None:
         try:
             await self.socket.ping()
         except (ConnectionError, aiohttp.ClientError) as error:
-            raise Lost("it closed the connection") from error
+            raise Unreachable("it closed the connection") from error
 
 
 def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
@@ -192,10 +192,10 @@ class Client:
                 async with aclosing(self._sent(processor, op, args, ends)) as parts:
                     async for part in parts:
                         yield part
-            except (Lost, _Refused) as error:
+            except (Unreachable, _Refused) as error:
                 failures.append(error)
                 most = len(self.settings.uri)
-                if isinstance(error, Lost):
+                if isinstance(error, Unreachable):
                     most = max(2, most)  # a single server may be back already
                 if len(failures) >= most or not again:
                     raise self._failure(failures) from error
@@ -217,7 +217,7 @@ class Client:
                     async for part in self._exchange(connection, processor, op, args, ends):
                         reused = False
                         yield part
-                except Lost:
+                except Unreachable:
                     self._discard(connection)
                     if not reused:
                         self._change_replica(connection.replica)
@@ -331,7 +331,7 @@ class Client:
             if ends <= limit:
                 raise
             why = f"no connection within {settings.connect_timeout:g} s"
-            raise Lost(why) from None
+            raise Unreachable(why) from None
         except aiohttp.WSServerHandshakeError as error:
             self._change_replica(replica)
             raise _handshake(error, uri, settings) from error
@@ -339,7 +339,7 @@ class Client:
             raise _not_trusted(error, settings) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._change_replica(replica)
-            raise Lost(_brief(str(error)) or type(error).__name__) from error
+            raise Unreachable(_brief(str(error)) or type(error).__name__) from error
         return Connection(socket, replica)
 
     async def _signature(self, uri: str) -> dict[str, str]:
@@ -449,9 +449,9 @@ def _handshake(
             "credentials; for Amazon Neptune with IAM, set --aws-region."
         )
     if error.status >= _SERVER_ERROR:
-        return Lost(f"it answered with the HTTP status {error.status}")
+        return Unreachable(f"it answered with the HTTP status {error.status}")
     return StoreError(
-        f"{place(settings)} is no Gremlin server: {uri} answered with the HTTP status "
+        f"{place(settings)} is not a Gremlin server: {uri} answered with the HTTP status "
         f"{error.status} instead of opening a WebSocket. Correct GREMLIN_URI; its path is usually "
         "/gremlin."
     )

@@ -27,7 +27,7 @@ Ask = Callable[[Sequence[Item], Step], Awaitable[Rows]]
 
 STARTS = 500
 """Most vertices whose edges are read by one request."""
-COMPARED = 500
+COMPARE_LIMIT = 500
 """Most edges that one request finds by comparing far ends."""
 SURPLUS = 50
 """Edges of a vertex that are read in addition to twice the wanted ones."""
@@ -82,7 +82,7 @@ async def edge_rows(
             read, hubs = await _whole(client, schema, groups, direction, keys)
             rows += read
             rest += [edge for one in hubs for edge in groups[one]]
-    for part in chunks(rest, COMPARED):
+    for part in chunks(rest, COMPARE_LIMIT):
         rows += await _readable(part, compared)
     return rows
 

@@ -28,7 +28,7 @@ from bfsql_gremlin.values import ELEMENT, candidates, id_text
 
 CHUNK = 2_500
 """Most keys in one traversal."""
-FOUND = 60
+HIT_LIMIT = 60
 """Most hits of each comparison of a search."""
 
 Step = Callable[[], Any]
@@ -302,8 +302,8 @@ def with_any(elements: Any, keys: Iterable[str]) -> Any:
 def named(
     schema: GraphSchema, tests: Sequence[tuple[str, P]], types: Collection[str] | None
 ) -> Any:
-    """Vertices for which one of the tests of a property holds, `FOUND` of each at most."""
-    each = [_of_types(schema, __.V().has(key, test), types).limit(FOUND) for key, test in tests]
+    """Vertices for which one of the tests of a property holds, `HIT_LIMIT` of each at most."""
+    each = [_of_types(schema, __.V().has(key, test), types).limit(HIT_LIMIT) for key, test in tests]
     return source().inject(0).union(*each).dedup()
 
 
@@ -314,7 +314,7 @@ def with_texts(
     found = _of_types(schema, source().V(), types)
     for test in tests:
         found = found.filter_(_with_keys(keys).value().as_string().is_(test))
-    return found.limit(FOUND)
+    return found.limit(HIT_LIMIT)
 
 
 # --- the schema -------------------------------------------------------------------

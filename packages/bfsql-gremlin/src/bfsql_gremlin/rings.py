@@ -60,14 +60,14 @@ async def ring_batches(
 class _Ring:
     """Puts vertices with their edges and far ends together, in whatever order they come."""
 
-    def __init__(self, schema: GraphSchema, asked: frozenset[str]) -> None:
+    def __init__(self, schema: GraphSchema, requested: frozenset[str]) -> None:
         self.edges: list[TypedTriple] = []
         self.waiting: dict[Any, list[tuple[str, str, str, bool]]] = {}
         """Node, its type, predicate and whether the edge leaves it, by an own id that is not known.
         """
         self._far: dict[Any, tuple[str, str]] = {}
         self._schema = schema
-        self._asked = asked
+        self._requested = requested
 
     def add(self, row: Sequence[Any]) -> None:
         """Add a row of `queries.ring`."""
@@ -77,7 +77,7 @@ class _Ring:
             self.edges += [_edge(far, *one) for one in self.waiting.pop(own, ())]
             return
         node = self._schema.entity_id(own, row[4:])
-        if node not in self._asked:
+        if node not in self._requested:
             return
         for adjacent, leaves in ((row[2], True), (row[3], False)):
             for predicate, others in adjacent.items():

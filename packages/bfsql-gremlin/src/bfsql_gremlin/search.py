@@ -16,7 +16,7 @@ from gremlin_python.process.traversal import TextP as PlainTextP
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import LONGEST, NameQuery, aliases_of, allowed_errors, name_of
 from bfsql.models.records import EntityStub, Omission
 from bfsql_gremlin import queries
@@ -48,7 +48,7 @@ async def search(
     """
     settings = client.settings
     text = query.strip()[:LONGEST]
-    ids = [one for one in dict.fromkeys((query, query.strip())) if is_text(one)]
+    ids = distinct_texts((query, query.strip()))
     if text and is_text(text):
         ids += await _with_names(client, schema, text, types)
     nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(ids)}

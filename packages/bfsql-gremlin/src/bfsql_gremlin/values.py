@@ -128,16 +128,16 @@ def from_driver(value: Any) -> Any:  # noqa: C901, PLR0911 - one line a kind
 # --- properties to metadata -------------------------------------------------------
 
 
-def properties_of(given: Mapping[str, Any] | Iterable[list[Any]]) -> dict[str, Any]:
+def properties_of(properties: Mapping[str, Any] | Iterable[list[Any]]) -> dict[str, Any]:
     """Properties from a mapping, or from rows of key, value and, perhaps, properties of properties.
 
     Several values of a key become a list. A value with properties of its own becomes a mapping
     with the value under `value` and the properties beside it.
     """
-    if isinstance(given, Mapping):
-        return {key: from_driver(value) for key, value in given.items()}
+    if isinstance(properties, Mapping):
+        return {key: from_driver(value) for key, value in properties.items()}
     found: dict[str, list[Any]] = {}
-    for key, value, *of_property in given:
+    for key, value, *of_property in properties:
         plain = from_driver(value)
         own = from_driver(of_property[0]) if of_property else {}
         found.setdefault(key, []).append({**own, "value": plain} if own else plain)
@@ -146,21 +146,21 @@ def properties_of(given: Mapping[str, Any] | Iterable[list[Any]]) -> dict[str, A
 
 def node_metadata(
     vertices: Sequence[tuple[str, Mapping[str, Any]]],
-    taken: Collection[str],
-    shown: Collection[str],
+    reserved: Collection[str],
+    kept_keys: Collection[str],
 ) -> dict[str, Any]:
     """The metadata of a node.
 
     Args:
         vertices: Type and properties of each vertex with its id, in the order of their types.
-        taken: The properties that hold the id and the type, which are not metadata.
-        shown: Properties that are metadata even if they hold the id.
+        reserved: The properties that hold the id and the type, which are not metadata.
+        kept_keys: Properties that are metadata even if they hold the id.
     """
     records = []
     for _, properties in vertices:
-        own = {k: v for k, v in properties.items() if k not in taken or k in shown}
+        own = {k: v for k, v in properties.items() if k not in reserved or k in kept_keys}
         own.pop(SUPPLIED, None)
-        records.append(from_properties(own, _unnamed, taken))
+        records.append(from_properties(own, _unnamed, reserved))
     metadata = merge_metadata(records)
     others = {entity_type for entity_type, _ in vertices[1:]} - {vertices[0][0]}
     if others:

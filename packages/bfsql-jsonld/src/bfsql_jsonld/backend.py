@@ -264,8 +264,8 @@ def _valid_id(entity_id: str) -> str:
     return entity_id
 
 
-def _resolved(given: dict[str, Any]) -> JsonLdSettings:
-    return resolve(JsonLdSettings, options=given, environment=os.environ).settings
+def _resolved(options: dict[str, Any]) -> JsonLdSettings:
+    return resolve(JsonLdSettings, options=options, environment=os.environ).settings
 
 
 def _checked(settings: JsonLdSettings) -> JsonLdSettings:

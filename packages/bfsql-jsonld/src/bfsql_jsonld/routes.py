@@ -13,7 +13,7 @@ from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 
-SEARCHED = 20
+SEARCH_LIMIT = 20
 """Number of hits requested (chapter 12: "at most 10-20 candidates")."""
 
 _DOTS = {".": "%2E", "..": "%2E%2E"}
@@ -64,7 +64,7 @@ class Routes:
         Types are one value with commas (chapter 12), or several if one of them has a comma.
         """
         s = self._settings
-        parameters = [(s.query_param, text), (s.limit_param, str(SEARCHED))]
+        parameters = [(s.query_param, text), (s.limit_param, str(SEARCH_LIMIT))]
         several = list(types) if any("," in name for name in types) else [",".join(types)]
         parameters += [(s.types_param, value) for value in several if types]
         return with_query(self.at(s.search_path), parameters)

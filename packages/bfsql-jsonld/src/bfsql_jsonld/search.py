@@ -12,7 +12,7 @@ from bfsql_jsonld.documents import DocumentGraph, DocumentReader
 from bfsql_jsonld.entities import Source
 from bfsql_jsonld.fields import omissions
 from bfsql_jsonld.replies import Request, Unreadable
-from bfsql_jsonld.routes import SEARCHED, Api
+from bfsql_jsonld.routes import SEARCH_LIMIT, Api
 
 _ID = re.compile(r"\S+:\S+")
 
@@ -37,7 +37,7 @@ async def search(
             stubs.append(_stub(node.id, node.entity_type, node.metadata))
     if s.search_path:
         stubs += await _by_name(api, documents, text, types)
-    return [stub for stub in stubs if not types or stub.entity_type in types][:SEARCHED]
+    return [stub for stub in stubs if not types or stub.entity_type in types][:SEARCH_LIMIT]
 
 
 async def _by_name(

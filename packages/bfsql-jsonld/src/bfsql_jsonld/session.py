@@ -110,13 +110,13 @@ class Session:
         reply = await self._followed(request)
         if reply.status not in _TEMPORARY:
             return reply
-        asked = reply.retry_after if reply.status in _BUSY else None
-        wait = _pause(number) if asked is None else asked
+        requested = reply.retry_after if reply.status in _BUSY else None
+        wait = _pause(number) if requested is None else requested
         raise http.Retryable(
             f"{request.label} returned {reply.status} (try again in {wait:.3g} s): "
             f"{reply.quoted()}.",
             wait=wait,
-            asked=asked is not None,
+            by_server=requested is not None,
         )
 
     async def _followed(self, request: Request) -> Reply:
@@ -152,24 +152,24 @@ class Session:
             self._credentials.secrets,
         )
 
-    async def _sent(self, request: Request, asked: http.HttpRequest) -> http.HttpReply:
+    async def _sent(self, request: Request, message: http.HttpRequest) -> http.HttpReply:
         """Send with credentials to the API's own host, without them to other allowed hosts."""
         most = request.most or self._settings.max_response_bytes
-        if http.same_server(asked.url, self._base):
-            headers = {**asked.headers, **self._settings.headers, **request.conditions}
+        if http.same_server(message.url, self._base):
+            headers = {**message.headers, **self._settings.headers, **request.conditions}
             return await self._client.send(
-                replace(asked, headers=headers), max_bytes=most, credentials=self._credentials
+                replace(message, headers=headers), max_bytes=most, credentials=self._credentials
             )
         hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
-        if not http.is_listed(asked.url, hosts):
+        if not http.is_listed(message.url, hosts):
             raise NotAllowed(
-                f"{request.label} leads to {http.server_of(asked.url)}, which is refused because "
+                f"{request.label} leads to {http.server_of(message.url)}, which is refused because "
                 f"it is not the host of {self._base}. Set base_url to the right URL, or allow the "
                 f"host in {'follow_hosts' if request.hosts is None else 'context_hosts'}."
             )
         try:
             return await self._client.send_public(
-                asked, max_bytes=most, allow_private=self._settings.allow_private
+                message, max_bytes=most, allow_private=self._settings.allow_private
             )
         except http.PrivateAddress as error:
             raise NotAllowed(
@@ -196,7 +196,7 @@ class Session:
         return _no_reply(shown, url, error)
 
 
-def _no_reply(shown: str, url: str, error: http.NoReply) -> StoreError:
+def _no_reply(label: str, url: str, error: http.NoReply) -> StoreError:
     """A `Retryable` error, unless the certificate or the URL has to be changed."""
     why, server = short(error.detail), http.server_of(url)
     if error.kind is http.Failure.UNTRUSTED:
@@ -209,12 +209,12 @@ def _no_reply(shown: str, url: str, error: http.NoReply) -> StoreError:
             f"{server} does not support TLS. Should the URL start with http:// instead of https://?"
         )
     if error.kind is http.Failure.INVALID_URL:
-        return StoreError(f"{shown} leads to something that is not a usable URL ({error.reason}).")
+        return StoreError(f"{label} leads to something that is not a usable URL ({error.reason}).")
     if error.is_connecting:
         return http.Retryable(
             f"{server} cannot be reached ({why}). Is it running, and is the URL right?"
         )
-    return http.Retryable(f"{shown} was interrupted: {why}. Try again.")
+    return http.Retryable(f"{label} was interrupted: {why}. Try again.")
 
 
 def _no_token(url: str, error: http.TokenRefused) -> StoreError:

@@ -226,12 +226,12 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_profile(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            profile = given.get("profile", "default")
-            values = PROFILES[profile] if profile in [*PROFILES] else {}  # a list is no key
-            return {**values, **given}
-        return given
+    def _by_profile(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            profile = data.get("profile", "default")
+            values = PROFILES[profile] if profile in [*PROFILES] else {}  # a list is not a key
+            return {**values, **data}
+        return data
 
     @model_validator(mode="after")
     def _one_login(self) -> JsonLdSettings:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from bfsql import call, workers
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import SUFFIX, stored_names
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.merge import evidence_items, merged_from, sorted_union
 from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import (
@@ -48,8 +48,6 @@ from bfsql_neo4j.values import (
     from_properties,
     is_readable,
 )
-
-Key = TypeVar("Key")
 
 MAX_EVIDENCE = 1_000
 """Most relationships with evidence that are read for one entity."""
@@ -260,14 +258,14 @@ class Neo4jBackend(BatchGraphDb):
         schema = self._monitor.schema
         wanted = None if keys is None else stored_names(merged_from(keys))
         types = {predicate: name for name, predicate in schema.predicates.items()}
-        texts = [edge for edge in edges if is_text("".join(edge))]
+        texts = [edge for edge in dict.fromkeys(edges) if is_text("".join(edge))]
         elements: dict[str, Any] = {}
         for ends in _chunks([end for s, _, o in texts for end in (s, o)]):
             text, parameters = queries.node_elements(schema, ends)
             for entity_id, element in await self._reader.one(text, **parameters):
                 elements.setdefault(entity_id, element)
         found: dict[Triple, Metadata] = {}
-        for chunk in _chunks(texts):
+        for chunk in chunks(texts, queries.CHUNK):
             asked = [
                 [at, elements.get(s), types.get(p), elements.get(o)]
                 for at, (s, p, o) in enumerate(chunk)
@@ -408,9 +406,8 @@ def _unshared(ids: Sequence[str], known: set[str], entity_type: str) -> list[str
     return fresh
 
 
-def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
-    distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
-    return chunks(distinct, queries.CHUNK)
+def _chunks(ids: Iterable[str]) -> Iterator[Sequence[str]]:
+    return chunks(distinct_texts(ids), queries.CHUNK)
 
 
 def _evidence_by_triple(

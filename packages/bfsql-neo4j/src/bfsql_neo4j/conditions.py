@@ -216,7 +216,7 @@ class _Condition:
         """Whether it begins like a literal, or with a character that folding may change.
 
         Text that begins with a visible character of ASCII begins with it when folded, too. The
-        value is compared with the ends of intervals, from above; what is no text leads to null.
+        value is compared with the ends of intervals, from above; what is not text leads to null.
         """
         letters = {literal.text[:1] for literal in self._literals}
         initials = {case for one in letters if one and one.isascii() for case in (one, one.upper())}

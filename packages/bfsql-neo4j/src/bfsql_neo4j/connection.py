@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import ssl
 from collections.abc import AsyncGenerator
@@ -22,7 +21,7 @@ from neo4j import (
 from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, SessionExpired
 
 from bfsql import call
-from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable
+from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable, network_reason
 from bfsql.masking import shorten
 from bfsql.places import Places
 from bfsql_neo4j.settings import Neo4jSettings
@@ -336,10 +335,8 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError):
         routed = settings.uri.startswith("neo4j")
         why = " With bolt:// instead of neo4j://, the error is more specific." if routed else ""
-        reason = _caused_by(error, OSError)  # the texts of the driver and of asyncio are internal
-        number = (reason and reason.errno) or 0
-        known = os.strerror(number) if number > 0 else (reason and reason.strerror)
-        because = f" ({known})" if known else ""
+        reason = network_reason(_caused_by(error, OSError))  # the driver's texts are internal
+        because = f" ({reason})" if reason else ""
         return StoreUnavailable(
             f"{where} does not answer{because}. Start it, or correct NEO4J_URI.{why}"
         )

@@ -181,11 +181,11 @@ def _value(schema: GraphSchema, variable: str, name: str) -> str:
     return f"($prefixes[{list(schema.templates).index(name)}] + {joined})"
 
 
-def properties_of(variable: str, wanted: Collection[str] | None, *, as_text: bool) -> str:
+def properties_of(variable: str, keys: Collection[str] | None, *, as_text: bool) -> str:
     """Properties as a map or as a list of key and value: all of them, or those in `$wanted`."""
     if as_text:
-        return _texts(variable, f"keys({variable})" if wanted is None else "$wanted")
-    if wanted is None:
+        return _texts(variable, f"keys({variable})" if keys is None else "$wanted")
+    if keys is None:
         return f"properties({variable})"
     value = f"{variable}[key]"
     return f"[key IN $wanted WHERE {value} IS NOT NULL | [key, {value}]]"

@@ -2,7 +2,7 @@
 
 Counts of labels and relationship types are cheap, since the server keeps them. Finding out which
 labels occur together, and whether two nodes have the same id, takes a scan of all nodes, which is
-done up to `COUNTED` nodes. Beyond that, a label is a type if some node has it and no label of
+done up to `SCAN_LIMIT` nodes. Beyond that, a label is a type if some node has it and no label of
 higher rank; the server stops at the first such node.
 """
 
@@ -37,7 +37,7 @@ from bfsql_neo4j.settings import Neo4jSettings, for_labels
 
 log = logging.getLogger("bfsql")
 
-COUNTED = 1_000_000
+SCAN_LIMIT = 1_000_000
 """Number of nodes up to which all are scanned."""
 MAX_AGE = 60.0
 """Seconds after which labels and types are compared with those of the last reading."""
@@ -167,7 +167,7 @@ class SchemaMonitor:
     async def _with_types(self, schema: GraphSchema, labels_borne: int) -> GraphSchema:
         """Determine which labels are types of nodes, and which nodes have an id of their own."""
         nodes = await self._reader.one(schema_queries.NODES)
-        if nodes > COUNTED:
+        if nodes > SCAN_LIMIT:
             uncounted: dict[str, int | None] = dict.fromkeys(await self._types(schema))
             unlabelled = max(0, nodes - labels_borne)  # lower bound
             if unlabelled:

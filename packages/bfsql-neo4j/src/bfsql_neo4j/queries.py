@@ -35,7 +35,7 @@ PART = 1_000
 """Edges of a node and direction that are sent in one record, which the driver decodes at once."""
 GROUP = 50
 """Nodes whose edges are in the server's memory at the same time."""
-FOUND = 60
+HIT_LIMIT = 60
 """Most hits that search ranks itself."""
 
 
@@ -48,7 +48,7 @@ def nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def nodes_that_meet(
-    schema: GraphSchema, types: Collection[str] | None, kept: NodeFilter, wanted: Collection[str]
+    schema: GraphSchema, types: Collection[str] | None, test: NodeFilter, wanted: Collection[str]
 ) -> Statement:
     """`labels, ids, properties` of the nodes of some types, `PART` nodes of equal labels a record.
 
@@ -58,7 +58,7 @@ def nodes_that_meet(
     Args:
         schema: The schema of the graph.
         types: The types, of which the nodes may have another one; None for all.
-        kept: The condition on the nodes.
+        test: The condition on the nodes.
         wanted: Properties that decide the condition.
     """
     names = [name for name in types or () if can_name(name)]
@@ -68,7 +68,7 @@ def nodes_that_meet(
     above = list(takewhile(lambda label: label not in names, schema.labels)) if names else []
     text = (
         f"MATCH (n) WHERE {' AND '.join([*tests, is_node(schema, 'n')])} "
-        f"{kept.clauses}WITH n, {kept.verdict} AS met WHERE coalesce(met, true) "
+        f"{test.clauses}WITH n, {test.verdict} AS met WHERE coalesce(met, true) "
         "WITH labels(n) AS labels, met, collect(n) AS found "
         "WHERE none(label IN labels WHERE label IN $above) "
         f"UNWIND range(0, size(found) - 1, {PART}) AS start "
@@ -77,7 +77,7 @@ def nodes_that_meet(
         f"THEN [n IN part | {properties_of('n', wanted, as_text=False)}] END"
     )
     given = {"above": above} | _wanted_names(wanted) | schema.parameters
-    return text, given | dict(kept.parameters)
+    return text, given | dict(test.parameters)
 
 
 def stubs(schema: GraphSchema, ids: Collection[str]) -> Statement:
@@ -276,7 +276,7 @@ def search_by_indexes(schema: GraphSchema, spellings: Sequence[str]) -> Statemen
     """Candidates whose name is a text, or begins with it, in one of its spellings."""
     branches = [
         f"UNWIND $spellings AS text MATCH (n:{any_of(labels)}) "
-        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {FOUND * 10} RETURN n"
+        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {HIT_LIMIT * 10} RETURN n"
         for name, labels in (schema.name_indexes or {}).items()
     ]
     scope = "()" if schema.dialect.scoped else ""
@@ -291,7 +291,7 @@ def nearest(schema: GraphSchema) -> str:
     return (
         "CALL db.index.vector.queryNodes($index, $most, $vector) YIELD node AS n, score "
         f"WITH n, score {_of_types(schema)} "
-        f"WITH n, score ORDER BY score DESC LIMIT {FOUND} "
+        f"WITH n, score ORDER BY score DESC LIMIT {HIT_LIMIT} "
         f"RETURN collect({_candidate(schema, 'score')})"
     )
 
@@ -301,7 +301,7 @@ def _best_candidates(schema: GraphSchema) -> str:
     return (
         f"WITH n, score, {text}({name_of(schema)}) AS name "
         "ORDER BY coalesce(toLower(name) = $called, false) DESC, score DESC, "
-        f"size(name), {id_of(schema, 'n')} LIMIT {FOUND} "
+        f"size(name), {id_of(schema, 'n')} LIMIT {HIT_LIMIT} "
         f"RETURN collect({_candidate(schema, 'score')})"
     )
 

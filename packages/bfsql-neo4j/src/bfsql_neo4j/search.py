@@ -9,7 +9,7 @@ from typing import Any
 
 from bfsql import call
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import allowed_errors
 from bfsql.models.merge import fold
 from bfsql.models.records import EntityStub, Omission
@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
 _OUTER = re.compile(r"^\W+|\W+$")
 
-Ranked = tuple[tuple[Any, ...], EntityStub]
+RankedStub = tuple[tuple[Any, ...], EntityStub]
 """A candidate preceded by its rank."""
 
 
@@ -64,7 +64,7 @@ async def _with_id(
     reader: Reader, schema: GraphSchema, query: str, types: Sequence[str] | None
 ) -> list[EntityStub]:
     """The nodes whose id is the query."""
-    ids = [text for text in dict.fromkeys((query, query.strip())) if is_text(text)]
+    ids = distinct_texts((query, query.strip()))
     statement, parameters = queries.stubs(schema, ids)
     rows = await reader.one(statement, **parameters)
     stubs = [_stub(schema, row) for row in rows if row[0] in ids]
@@ -74,7 +74,7 @@ async def _with_id(
 
 async def _with_words(
     reader: Reader, schema: GraphSchema, text: str, types: Sequence[str] | None
-) -> list[Ranked]:
+) -> list[RankedStub]:
     """The nodes with all of the words, or with some of them if none has all, by rank.
 
     If none has any, two words run together are looked for.

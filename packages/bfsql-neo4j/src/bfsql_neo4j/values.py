@@ -41,19 +41,19 @@ MAX_OFFSET = dt.timedelta(hours=18)
 # --- metadata to properties -----------------------------------------------------
 
 
-def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
+def to_properties(metadata: Mapping[str, Any], reserved: Collection[str] = ()) -> dict[str, Any]:
     """Convert metadata to properties, as parameters that the driver can send.
 
     Args:
         metadata: As read from a source. Nulls are left out: a property cannot be null.
-        taken: Names that the store uses on this element, above all the id
+        reserved: Names that the store uses on this element, above all the id
             property; a value with such a name is stored as JSON text.
 
     Raises:
         ValueError: The metadata is nested too deeply, or contains itself.
     """
     properties = json_properties.to_properties(
-        plain(metadata), lambda key, value: key != DOCUMENTS and _is_kept(value), can_name, taken
+        plain(metadata), lambda key, value: key != DOCUMENTS and _is_kept(value), can_name, reserved
     )
     return {key: _storable_text(value) for key, value in properties.items()}
 
@@ -153,10 +153,12 @@ def _storable_time(value: dt.date | dt.time) -> dt.date | dt.time | str:
 # --- properties to metadata -----------------------------------------------------
 
 
-def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
+def from_properties(
+    properties: Mapping[str, Any], reserved: Collection[str] = ()
+) -> dict[str, Any]:
     """The metadata that `to_properties` wrote; for any other graph, the properties unchanged."""
     metadata = {key: value for key, value in properties.items() if key != DOCUMENTS}
-    return json_properties.from_properties(metadata, can_name, taken)
+    return json_properties.from_properties(metadata, can_name, reserved)
 
 
 def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -403,9 +403,9 @@ def _chosen(
     return tuple((name, relation.columns[name]) for name in columns)
 
 
-def _metadata(relation: Relation, known: dict[str, Column], kept: Sequence[str]) -> Fields:
+def _metadata(relation: Relation, known: dict[str, Column], keys: Sequence[str]) -> Fields:
     """Metadata of a kgraph table: some of the known columns, by kgraph's names, and all others."""
-    own = ((key, known[key]) for key in kept if key in known)
+    own = ((key, known[key]) for key in keys if key in known)
     return (*own, *_others(relation, [column.name for column in known.values()]))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from bfsql.errors import StoreError, StoreUnavailable, listing
+from bfsql.errors import StoreError, StoreUnavailable, listing, network_reason
 from bfsql_postgres.schema import Catalogue, Id, Path, Relation
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name
@@ -15,7 +14,7 @@ from bfsql_postgres.sql import identifier, relation_name
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """Exceptions of the driver. A TimeoutError is an OSError, and is caught earlier."""
 
-LOST = (
+CONNECTION_ERRORS = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -58,8 +57,8 @@ def not_connected(  # noqa: PLR0911 - one sentence a kind
             )
         case OSError():
             return StoreUnavailable(
-                f"{here} cannot be reached: {_reason(error)}. Check that it is running and that "
-                "host and port are right."
+                f"{here} cannot be reached: {network_reason(error) or message}. Check that it is "
+                "running and that host and port are right."
             )
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
             return StoreError(
@@ -122,7 +121,7 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             not settings.transaction_pooling
         ):
             return StoreError(f"{here} lost a prepared statement: {message}. {_POOLING}")
-    if closed or isinstance(error, (*LOST, OSError)):
+    if closed or isinstance(error, (*CONNECTION_ERRORS, OSError)):
         return StoreUnavailable(
             f"The connection to {where} was lost during a statement. The next call connects again."
         )
@@ -169,13 +168,6 @@ def too_old(version: str, oldest: int, where: str) -> StoreError:
     return StoreError(
         f"{_capital(where)} is Postgres {version}; {oldest} or later is needed. Upgrade the server."
     )
-
-
-def _reason(error: OSError) -> str:
-    # The event loop's own text for a refused connection repeats the address.
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return error.strerror or message_of(error)
 
 
 def _capital(text: str) -> str:

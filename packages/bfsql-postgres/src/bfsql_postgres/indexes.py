@@ -36,9 +36,9 @@ _FIXED_TEXTS = frozenset({"int2", "int4", "int8", "numeric", "uuid", "bool", "bp
 enumeration or an array is not.
 """
 
-SCANNED = 50_000
+SCAN_LIMIT = 50_000
 """Rows up to which a table is scanned in less than a tenth of a second."""
-SAMPLED, RARE = 2_000, 0.01
+SAMPLE_ROWS, RARE = 2_000, 0.01
 """Rows whose properties are read, and the share of them that has a property worth an index."""
 
 _LEFT = "Indexes that were created before the failure are kept; run it again to create the others."
@@ -134,7 +134,7 @@ def missing_indexes(
 
 def _is_worth_it(relation: Relation, layout: Layout) -> bool:
     """Whether a table may have indexes, and gains by them: databases have many small tables."""
-    return relation.is_indexable and (layout.key != "prefixed" or relation.rows >= SCANNED)
+    return relation.is_indexable and (layout.key != "prefixed" or relation.rows >= SCAN_LIMIT)
 
 
 async def _of_properties(connection: asyncpg.Connection, layout: Layout) -> list[MissingIndex]:
@@ -142,9 +142,9 @@ async def _of_properties(connection: asyncpg.Connection, layout: Layout) -> list
     found: list[MissingIndex] = []
     for nodes in layout.nodes:
         here = nodes.relation
-        if not here.is_indexable or here.rows < SCANNED:
+        if not here.is_indexable or here.rows < SCAN_LIMIT:
             continue
-        source = queries.some_node_metadata(nodes, SAMPLED)
+        source = queries.some_node_metadata(nodes, SAMPLE_ROWS)
         rows = await connection.fetch(source.statement)
         values: dict[str, list[Any]] = defaultdict(list)
         for item in items_of(rows, source):

@@ -22,7 +22,7 @@ from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Edges, Layout, Nodes
-from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
+from bfsql_postgres.sql import RowValue, decode, json_patterns, storable
 
 T = TypeVar("T")
 Item = dict[str, Any]
@@ -207,7 +207,7 @@ def items_of(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
     return found
 
 
-def _items(fields: Sequence[Fetched], columns: Sequence[Sequence[Any]], count: int) -> list[Item]:
+def _items(fields: Sequence[RowValue], columns: Sequence[Sequence[Any]], count: int) -> list[Item]:
     """Metadata of the rows of one table, from its columns."""
     found = _own_values(fields, columns, count)
     for role in ("lifted", "weak"):
@@ -223,7 +223,7 @@ def _items(fields: Sequence[Fetched], columns: Sequence[Sequence[Any]], count: i
 
 
 def _own_values(
-    fields: Sequence[Fetched], columns: Sequence[Sequence[Any]], count: int
+    fields: Sequence[RowValue], columns: Sequence[Sequence[Any]], count: int
 ) -> list[Item]:
     keys: list[str] = []
     filled: list[Sequence[Any]] = []

@@ -1,6 +1,6 @@
 """The composition of the graph: counted in the database, properties sampled.
 
-Tables of more than `COUNTED` rows are counted as long as that takes no more than `schema_timeout`.
+Tables of more than `COUNT_LIMIT` rows are counted if that takes no more than `schema_timeout`.
 Otherwise the relations are those of a share of the edges, in blocks drawn by the server.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
@@ -17,9 +17,9 @@ from bfsql_postgres.ids import joined
 from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import comparable, literal, live, named, present, relation_name, text, union
 
-COUNTED = 1_000_000
+COUNT_LIMIT = 1_000_000
 """Number of rows of a table up to which all are read, whatever the time."""
-DRAWN = 200_000
+SAMPLE_ROWS = 200_000
 """Rows drawn from a larger table."""
 
 _SAMPLED_KINDS = frozenset({"r", "p", "m"})
@@ -240,6 +240,6 @@ def _is_large(layout: Layout) -> bool:
 
 def _share(relation: Relation) -> float:
     """Percentage of a large table that is drawn; 0 for a table that is always read as a whole."""
-    if relation.rows <= COUNTED or relation.kind not in _SAMPLED_KINDS:
+    if relation.rows <= COUNT_LIMIT or relation.kind not in _SAMPLED_KINDS:
         return 0
-    return min(100.0, max(0.0001, 100 * DRAWN / relation.rows))
+    return min(100.0, max(0.0001, 100 * SAMPLE_ROWS / relation.rows))

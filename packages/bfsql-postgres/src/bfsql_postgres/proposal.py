@@ -22,7 +22,7 @@ from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
 from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
-SAMPLED = 500
+SAMPLE_ROWS = 500
 """First rows of a table by which the column of names is chosen."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
@@ -171,7 +171,7 @@ class _Mapping:
         )
 
     def _end_columns(self, path: Path, reference: Reference) -> list[str]:
-        """The columns of an edge's end, empty if it is no key of a table of nodes."""
+        """The columns of an edge's end, empty if it is not a key of a table of nodes."""
         columns = reference.in_order(self.keys.get(reference.target, ()))
         return columns if self._has(path, columns) else []
 
@@ -189,8 +189,8 @@ class _Mapping:
             arms.append(
                 f"SELECT {literal(path[0])}, {literal(path[1])}, count(*), "
                 f"ARRAY[{counts}]::bigint[] FROM (SELECT {', '.join(texts)} FROM "
-                f"{qualified(*path)} ORDER BY {', '.join(map(identifier, key))} LIMIT {SAMPLED}) "
-                "AS x"
+                f"{qualified(*path)} ORDER BY {', '.join(map(identifier, key))} LIMIT {SAMPLE_ROWS}"
+                ") AS x"
             )
         return union(arms)
 
@@ -202,7 +202,7 @@ class _Mapping:
             self._empty += [] if rows else [(schema, name)]
 
     def _texts(self, path: Path) -> list[str]:
-        """The columns of text that are no keys."""
+        """The columns of text that are not keys."""
         keys = {name for one in self._tables[path].references for name in one.columns}
         keys.update(self.keys[path])
         columns = self._columns[path].values()

@@ -34,8 +34,8 @@ from bfsql_postgres.comparisons import (
 )
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
-    Fetched,
     Parameters,
+    RowValue,
     bare_expression,
     collated,
     decode,
@@ -128,21 +128,21 @@ class Pushdown:
         of_numbers = all(one.number is not None for one in condition.literals)
         return column.is_whole and of_numbers and condition.operator not in ("~", "!=")
 
-    def values(self, keys: Collection[str]) -> tuple[Fetched, ...] | None:
+    def values(self, keys: Collection[str]) -> tuple[RowValue, ...] | None:
         """The values of some properties; None if they depend on others."""
         if not all(map(self._is_known, keys)):
             return None
-        found, within = list[Fetched](), self.nodes.properties
+        found, within = list[RowValue](), self.nodes.properties
         if within is not None:
             whole, unreadable = named(self.alias, within), self._unreadable(within)
             for key in sorted(keys):
                 value = f"({whole} -> {literal(key)})::text"
                 if unreadable:
                     value = f"CASE WHEN {unreadable} THEN NULL ELSE {value} END"
-                found.append(Fetched(key, value, "text", decode))
+                found.append(RowValue(key, value, "text", decode))
             if unreadable:
                 rest = f"CASE WHEN {unreadable} THEN {whole}::text END"
-                found.append(Fetched("properties", rest, "text", role="lifted"))
+                found.append(RowValue("properties", rest, "text", role="lifted"))
         # The value of a column takes the place of one in JSON, which is before it.
         own = [(key, column) for key, column in self.nodes.metadata if key in keys]
         return (*found, *(fetched(self.alias, key, column) for key, column in own))

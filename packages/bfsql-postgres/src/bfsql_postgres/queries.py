@@ -24,7 +24,7 @@ from bfsql_postgres.schema import (
 )
 from bfsql_postgres.sql import (
     ID_TYPES,
-    Fetched,
+    RowValue,
     comparable,
     fetched,
     fetched_vector,
@@ -38,7 +38,7 @@ from bfsql_postgres.sql import (
     union,
 )
 
-SAMPLED = 1_000
+SAMPLE_IDS = 1_000
 """Ids of each table that are looked up in the others: if two tables number their rows, the smallest
 numbers of one of them are in the other.
 """
@@ -46,7 +46,7 @@ numbers of one of them are in the other.
 EVIDENCE_KEYS = ["provenance", "source_documents"]
 """Keys of a row of edges on which its passages depend."""
 
-SEARCHED = 200_000
+SCAN_LIMIT = 200_000
 """Number of rows of edges that are searched for passages with an entity as their document. A larger
 table is searched only for an entity that the evidence tables know as a document.
 """
@@ -114,7 +114,7 @@ def shared_ids(layout: Layout) -> str:
         walked = nodes.relation.leads(*nodes.id.names) and layout.key != "mixed"
         samples.append(
             f"(SELECT {number}, {value} FROM {source} "
-            f"WHERE {condition}{' ORDER BY 2' if walked else ''} LIMIT {SAMPLED})"
+            f"WHERE {condition}{' ORDER BY 2' if walked else ''} LIMIT {SAMPLE_IDS})"
         )
         found.append(
             f"(SELECT s.number, {number}, s.id::text FROM sample AS s "
@@ -131,7 +131,7 @@ class Rows(NamedTuple):
     """A statement whose rows contain the columns of several tables."""
 
     statement: str
-    fields: tuple[tuple[Fetched, ...], ...]
+    fields: tuple[tuple[RowValue, ...], ...]
     """The values fetched from each table, in the order of the columns; lifted values come last."""
     start: int
     """The column of the first value; the one before has the number of the row's table."""
@@ -199,7 +199,7 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
 
 def _edge_arms(
     layout: Layout, shown: list[str], wanted: ValueSelection | None, *, evidence: bool
-) -> tuple[list[str], tuple[tuple[Fetched, ...], ...]]:
+) -> tuple[list[str], tuple[tuple[RowValue, ...], ...]]:
     """Selects of metadata for the triples in `a`, with its columns `shown`, and their fields."""
     fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
     sources = [_same_triple(edges, layout) for edges in layout.edges]
@@ -215,7 +215,7 @@ def _edge_arms(
 
 def _rows(
     statement: str,
-    fields: tuple[tuple[Fetched, ...], ...],
+    fields: tuple[tuple[RowValue, ...], ...],
     start: int,
     wanted: ValueSelection | None,
 ) -> Rows:
@@ -251,7 +251,7 @@ def _same_row(evidence: Evidence, edges: Edges) -> str:
     return f"{text('x', own)} = {text('e', row)}"
 
 
-def _padded(fields: tuple[tuple[Fetched, ...], ...], number: int) -> list[str]:
+def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int) -> list[str]:
     """The columns of a union: the fields of one table, and nulls for those of the others."""
     return [
         one.expression if place == number else f"NULL::{one.type}"
@@ -262,7 +262,7 @@ def _padded(fields: tuple[tuple[Fetched, ...], ...], number: int) -> list[str]:
 
 def _node_fields(
     nodes: Nodes, mentions: Mentions | None, wanted: ValueSelection | None
-) -> tuple[Fetched, ...]:
+) -> tuple[RowValue, ...]:
     found = [
         fetched_vector("n", key, column) if column == nodes.embedding else fetched("n", key, column)
         for key, column in nodes.metadata
@@ -273,31 +273,31 @@ def _node_fields(
     return (*_of_keys(found, wanted), *_lifted("n", "properties", nodes.properties, wanted))
 
 
-def _mentioned(nodes: Nodes, mentions: Mentions) -> list[Fetched]:
+def _mentioned(nodes: Nodes, mentions: Mentions) -> list[RowValue]:
     """Counts of the mentions, for nodes without a count of their own."""
     place = (
         f"FROM {relation_name(mentions.relation)} AS m "
         f"WHERE {text('m', mentions.entity)} = {text('n', nodes.id)}"
     )
     number = f"(SELECT nullif(count(*), 0) {place})"
-    found = [Fetched("total_mentions", number, "bigint", role="weak")]
+    found = [RowValue("total_mentions", number, "bigint", role="weak")]
     if mentions.document is not None:
         document = text("m", mentions.document)
         listed = f'(SELECT array_agg(DISTINCT {document} COLLATE "C") {place})'
-        found.append(Fetched("supporting_documents", listed, "text[]", role="weak"))
+        found.append(RowValue("supporting_documents", listed, "text[]", role="weak"))
     return found
 
 
-def _edge_fields(edges: Edges, wanted: ValueSelection | None) -> tuple[Fetched, ...]:
+def _edge_fields(edges: Edges, wanted: ValueSelection | None) -> tuple[RowValue, ...]:
     own = [fetched("e", key, column) for key, column in edges.metadata]
     return (*_of_keys(own, wanted), *_lifted("e", "properties", edges.properties, wanted))
 
 
-def _of_keys(fields: list[Fetched], wanted: ValueSelection | None) -> list[Fetched]:
+def _of_keys(fields: list[RowValue], wanted: ValueSelection | None) -> list[RowValue]:
     return fields if wanted is None else [one for one in fields if one.key in wanted.keys]
 
 
-def _item_fields(evidence: Evidence) -> tuple[Fetched, ...]:
+def _item_fields(evidence: Evidence) -> tuple[RowValue, ...]:
     """The values fetched for passages."""
     own = [fetched("x", key, column) for key, column in evidence.fields]
     lifted = [one for column in evidence.lifted for one in _lifted("x", column.name, column)]
@@ -306,7 +306,7 @@ def _item_fields(evidence: Evidence) -> tuple[Fetched, ...]:
 
 def _lifted(
     alias: str, key: str, column: Column | None, wanted: ValueSelection | None = None
-) -> list[Fetched]:
+) -> list[RowValue]:
     if column is None:
         return []
     value = named(alias, column)
@@ -316,7 +316,7 @@ def _lifted(
             f"FROM unnest({wanted.place}::text[]) AS w (key) WHERE {value} ? w.key"
         )
         value = f"(CASE jsonb_typeof({value}) WHEN 'object' THEN ({some}) ELSE {value} END)"
-    return [Fetched(key, f"{value}::text", "text", role="lifted")]
+    return [RowValue(key, f"{value}::text", "text", role="lifted")]
 
 
 # --- provenance ----------------------------------------------------------------------
@@ -403,7 +403,7 @@ def _supplied_inline(edges: Edges, layout: Layout) -> str:
     some = "" if _own_passages(edges) else f"{within} LIKE '%\"provenance\"%' AND "
     gate = ""
     known = [evidence for evidence in layout.evidence if evidence.document is not None]
-    if known and edges.relation.rows > SEARCHED:
+    if known and edges.relation.rows > SCAN_LIMIT:
         tests = " OR ".join(
             f"EXISTS (SELECT FROM {relation_name(evidence.relation)} AS x "
             f"WHERE {_is_document(evidence)})"

@@ -45,7 +45,7 @@ LIMIT = 20
 LONGEST = 1_000
 """Most characters of a text that is searched as a name; no name is longer."""
 
-SCANNED = 100_000
+SCAN_LIMIT = 100_000
 """Rows of a table that are compared in one of several tables without an index for names; whole
 names are compared in a hundred times as many, which takes as long.
 """
@@ -87,7 +87,7 @@ class Search:
         rows = await self.pool.fetch(statement, *values)
         for nodes in filter(partial(_is_cut, self.layout), _of_types(self.layout, types)):
             reason = (
-                f"{SCANNED:,} of about {nodes.relation.rows:,.0f} rows of {nodes.relation.name} "
+                f"{SCAN_LIMIT:,} of about {nodes.relation.rows:,.0f} rows of {nodes.relation.name} "
                 "were compared; `bfsql index --apply` adds an index"
             )
             call.omitted(call.Omission(text, "search", reason=reason))
@@ -109,7 +109,7 @@ class Search:
     async def _sharing(self, text: str, types: Sequence[str] | None) -> list[EntityStub]:
         """Nodes that share a rare word with the text."""
         wanted, found = NameQuery(text), dict[str, Any]()
-        for word in sorted(wanted.telling_words):
+        for word in sorted(wanted.significant_words):
             statement, values = by_name(self.layout, word, [], types)
             rows = await self.pool.fetch(statement, *values)
             if MOST_SHARING < len(rows) < 2 * LIMIT:  # many have it as a part of a word
@@ -217,23 +217,23 @@ def _of_types(layout: Layout, types: Sequence[str] | None) -> Sequence[Nodes]:
 def _is_cut(layout: Layout, nodes: Nodes) -> bool:
     """Whether a table is too large for comparing all of its names, and lacks an index for that."""
     here = nodes.relation
-    trigrams = [one for one in here.indexes if one.valid and one.opclasses[0].endswith("_trgm_ops")]
-    return layout.key == "prefixed" and here.rows > SCANNED and len(trigrams) < len(searched(nodes))
+    trigrams = sum(one.valid and one.opclasses[0].endswith("_trgm_ops") for one in here.indexes)
+    return layout.key == "prefixed" and here.rows > SCAN_LIMIT and trigrams < len(searched(nodes))
 
 
 def _source(layout: Layout, nodes: Nodes) -> str:
     name = relation_name(nodes.relation)
     readable = ", ".join(map(identifier, nodes.relation.columns))
-    return f"(SELECT {readable} FROM {name} LIMIT {SCANNED})" if _is_cut(layout, nodes) else name
+    return f"(SELECT {readable} FROM {name} LIMIT {SCAN_LIMIT})" if _is_cut(layout, nodes) else name
 
 
-def _exact(nodes: Nodes, ids: Sequence[str], query: str, kept: str | None) -> list[str]:
+def _exact(nodes: Nodes, ids: Sequence[str], query: str, types: str | None) -> list[str]:
     """Selects of the nodes of a large table by id, and by the exact name."""
-    found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", kept)] if ids else []
+    found = [_stubs(nodes, "0 AS rank", f"({' OR '.join(ids)})", types)] if ids else []
     if nodes.name is not None and (
-        nodes.relation.leads(nodes.name.name) or nodes.relation.rows <= 100 * SCANNED
+        nodes.relation.leads(nodes.name.name) or nodes.relation.rows <= 100 * SCAN_LIMIT
     ):
-        found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", kept))
+        found.append(_stubs(nodes, "1 AS rank", f"{text('n', nodes.name)} = {query}", types))
     return found
 
 
@@ -338,13 +338,13 @@ _STUB = "id, type, name"
 
 
 def _stubs(
-    nodes: Nodes, measure: str, condition: str, kept: str | None, source: str | None = None
+    nodes: Nodes, measure: str, condition: str, types: str | None, source: str | None = None
 ) -> str:
     kind = text("n", nodes.type)
     name = text("n", nodes.name) if nodes.name is not None else "NULL::text"
     typed = ""
-    if kept is not None:
-        typed = f" AND coalesce(nullif({kind}, ''), {literal(UNTYPED)}) = ANY ({kept})"
+    if types is not None:
+        typed = f" AND coalesce(nullif({kind}, ''), {literal(UNTYPED)}) = ANY ({types})"
     return (
         f"SELECT {text('n', nodes.id)} AS id, {kind} AS type, {name} AS name, {measure}\n"
         f"FROM {source or relation_name(nodes.relation)} AS n\n"

@@ -42,18 +42,18 @@ their own names.
 """
 
 
-def _checked_names(given: dict[str, str]) -> dict[str, str]:
+def _checked_names(names: dict[str, str]) -> dict[str, str]:
     """The names, if every key is `TABLE` or `TABLE.COLUMN` of `KGRAPH_TABLES`."""
     columns = [f"{table}.{column}" for table, own in KGRAPH_TABLES.items() for column in own]
     known = [*KGRAPH_TABLES, *columns]
-    for key, name in given.items():
+    for key, name in names.items():
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             cure = f"did you mean {close[0]}" if close else f"there are {', '.join(known)}"
             raise ValueError(f"{key!r} is not a table or column of the kgraph schema; {cure}")
         if not name or "\0" in name:
             raise ValueError(f"{key!r} needs a name, and {name!r} is not one")
-    return given
+    return names
 
 
 # --- the short form of a table ----------------------------------------------

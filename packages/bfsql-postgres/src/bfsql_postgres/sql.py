@@ -161,7 +161,7 @@ JSON whose keys are merged into the row's own.
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class RowValue:
     """A value of a row, with its SQL and its conversion to metadata."""
 
     key: str
@@ -173,7 +173,7 @@ class Fetched:
     role: Role = "own"
 
 
-def fetched(alias: str, key: str, column: Column) -> Fetched:
+def fetched(alias: str, key: str, column: Column) -> RowValue:
     """The value of a column, of any type.
 
     Types that the driver does not know come as text. So do times, because Python
@@ -181,9 +181,9 @@ def fetched(alias: str, key: str, column: Column) -> Fetched:
     """
     value = named(alias, column)
     if column.type in _SENT_UNCHANGED or column.is_json:
-        return Fetched(key, value, type_name(column), decode if column.is_json else None)
+        return RowValue(key, value, type_name(column), decode if column.is_json else None)
     if column.type == "float4":  # by its digits: the driver would return 0.10000000149 for 0.1
-        return Fetched(key, f"{value}::text::float8", "float8")
+        return RowValue(key, f"{value}::text::float8", "float8")
     if column.type == "bytea":
         return _sized(key, f"octet_length({value})", "bytes of binary data")
     if column.is_vector:
@@ -191,17 +191,17 @@ def fetched(alias: str, key: str, column: Column) -> Fetched:
     if column.element is not None:
         return _array(key, column, value)
     shown = f"to_json({value}) #>> '{{}}'" if column.type in _TIMES else f"{value}::text"
-    return Fetched(key, shown, "text")
+    return RowValue(key, shown, "text")
 
 
-def fetched_vector(alias: str, key: str, column: Column) -> Fetched:
+def fetched_vector(alias: str, key: str, column: Column) -> RowValue:
     """The length of a vector of any storage type, and never the vector itself."""
     return _sized(key, _length(named(alias, column), column), "numbers")
 
 
-def _sized(key: str, size: str, what: str) -> Fetched:
+def _sized(key: str, size: str, what: str) -> RowValue:
     """A placeholder with field and size instead of the value (`protocol.md` 17)."""
-    return Fetched(key, size, "int4", lambda size: f"[{key}: {size} {what}]")
+    return RowValue(key, size, "int4", lambda size: f"[{key}: {size} {what}]")
 
 
 def _length(value: str, column: Column) -> str:
@@ -218,15 +218,15 @@ def _length(value: str, column: Column) -> str:
     return f"length({as_text}) - length(replace({as_text}, ',', '')) + 1"
 
 
-def _array(key: str, column: Column, value: str) -> Fetched:
+def _array(key: str, column: Column, value: str) -> RowValue:
     if column.is_text_array or column.element == "bool":
-        return Fetched(key, value, type_name(column))
+        return RowValue(key, value, type_name(column))
     as_json = f"array_to_json({value})::text"
     if column.is_number_array:
         size = f"to_json(format('[%s: %s numbers]', {literal(key)}, cardinality({value})))::text"
         is_long = f"array_ndims({value}) = 1 AND cardinality({value}) >= {LONG_ARRAY}"
         as_json = f"CASE WHEN {is_long} THEN {size} ELSE {as_json} END"
-    return Fetched(key, as_json, "text", decode)
+    return RowValue(key, as_json, "text", decode)
 
 
 def decode(text: str) -> Any:

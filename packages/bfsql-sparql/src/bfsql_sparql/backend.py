@@ -57,7 +57,7 @@ from bfsql_sparql.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COUNTED = 1_000_000
+COUNT_LIMIT = 1_000_000
 """Up to this number of nodes and edges all are counted if there is time."""
 
 
@@ -305,10 +305,10 @@ class SparqlBackend(BatchGraphDb):
     async def _counts(self) -> tuple[Counter[str], Counter[tuple[str, str, str]]] | None:
         """The nodes by type and the edges by relation; None if the store does not return all."""
         try:
-            if await counted(self._store.dataset, number_of_edges(self._mapping)) > COUNTED:
+            if await counted(self._store.dataset, number_of_edges(self._mapping)) > COUNT_LIMIT:
                 return None
-            nodes, more_nodes = await self._nodes.some(COUNTED)
-            edges, more_edges = await self._edges.some(COUNTED)
+            nodes, more_nodes = await self._nodes.some(COUNT_LIMIT)
+            edges, more_edges = await self._edges.some(COUNT_LIMIT)
             if more_nodes or more_edges:
                 return None
             return await counts_by_batches(self, list(map(self._mapping.ids.id, nodes)), edges)
@@ -340,8 +340,8 @@ def _explicit_settings(
     return given if prefixes is None else {**given, "prefix": prefixes}
 
 
-def _resolved(given: dict[str, Any]) -> SparqlSettings:
-    return resolve(SparqlSettings, options=given, environment=os.environ).settings
+def _resolved(options: dict[str, Any]) -> SparqlSettings:
+    return resolve(SparqlSettings, options=options, environment=os.environ).settings
 
 
 async def _opened(settings: SparqlSettings) -> Store:

@@ -259,13 +259,13 @@ async def read_windows(
     return found, max(0, total - len(found))
 
 
-async def _all(dataset: Dataset, windows: Windows[H], wanted: int) -> list[H]:
+async def _all(dataset: Dataset, windows: Windows[H], most: int) -> list[H]:
     seen: dict[H, None] = {}
-    if wanted:
+    if most:
         async with aclosing(window_rows(dataset, windows)) as parts:
             async for rows_ in parts:
                 seen.update(dict.fromkeys(rows_))
-                if len(seen) >= wanted:
+                if len(seen) >= most:
                     break
     return list(seen)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.mapping import RdfMapping
-from bfsql_sparql.queries.graph import iri, of_any, text, within
+from bfsql_sparql.queries.graph import iri, labelled, text, within
 
 _SHORTER = "BIND(-STRLEN(STR(?label)) AS ?score)"
 _WORD = re.compile(r"[^\W_]+")
@@ -73,7 +73,7 @@ def _fuseki(wanted: SearchTerms, mapping: RdfMapping) -> str:
 
 def _graphdb(wanted: SearchTerms, mapping: RdfMapping) -> str:
     """The simple index of literals."""
-    return f"?label {iri(_FTS)} {text(_lucene(wanted))} . {_labelled(mapping)} {_SHORTER}"
+    return f"?label {iri(_FTS)} {text(_lucene(wanted))} . {labelled(mapping)} {_SHORTER}"
 
 
 def _stardog(wanted: SearchTerms, mapping: RdfMapping) -> str:
@@ -81,7 +81,7 @@ def _stardog(wanted: SearchTerms, mapping: RdfMapping) -> str:
     several = 10 * wanted.limit  # the literals of other properties are among them
     return (
         f"(?label ?score) {iri(_TEXT_MATCH)} ({text(_lucene(wanted))} {several}) . "
-        f"{_labelled(mapping)}"
+        f"{labelled(mapping)}"
     )
 
 
@@ -102,7 +102,7 @@ def _rdf4j(wanted: SearchTerms, mapping: RdfMapping) -> str:
 def _qlever(wanted: SearchTerms, mapping: RdfMapping) -> str:
     """`ql:contains-word` on the literals themselves, with each word as a prefix."""
     words = " ".join(f"{word}*" if len(word) >= _STEM else word for word in wanted.words)
-    return f"?label {iri(_QLEVER)} {text(words)} . {_labelled(mapping)} {_SHORTER}"
+    return f"?label {iri(_QLEVER)} {text(words)} . {labelled(mapping)} {_SHORTER}"
 
 
 def _wikidata(wanted: SearchTerms, mapping: RdfMapping) -> str:
@@ -125,10 +125,6 @@ def _lucene(wanted: SearchTerms) -> str:
     """All words, the last one whole or as a prefix."""
     *first, last = wanted.words
     return " AND ".join((*first, f"({last} OR {last}*)"))
-
-
-def _labelled(mapping: RdfMapping) -> str:
-    return of_any("s", mapping.names, "label", mapping)
 
 
 # --- the table --------------------------------------------------------------

@@ -114,7 +114,7 @@ class Edges:
             end=lambda row: row[2],
         )
         late: Callable[[int], None] = lambda number: self._omit(
-            node, direction, number, "the time was up"
+            node, direction, number, "the time limit was reached"
         )
         blank = texts.degree(node, side, mapping, blank=True)
         read, missing = await read_windows(self._dataset, windows, self._most, late)

@@ -115,7 +115,7 @@ class Endpoint(Dataset):
                 return await self._within(query, limit)
         except TimeoutError:
             raise TimeoutError(
-                f"{self._failures.name} did not answer before the call's time was up."
+                f"{self._failures.name} did not answer within the time limit of the call."
             ) from None
 
     async def description(self, seconds: float) -> bytes | None:

@@ -184,7 +184,7 @@ class Failures:
         return Retryable(
             f"{self.name} is too busy or temporarily unavailable: {reply.status}{later}{words}.",
             wait=wait,
-            asked=wait is not None,
+            by_server=wait is not None,
         )
 
     def _login_refused(self, reply: HttpReply, words: str) -> str:

@@ -19,7 +19,7 @@ from bfsql_sparql.store import Store
 
 MOST = 10_000
 """Names in a list; a store with more is sampled."""
-COMPARED = 1_000
+TYPE_LIMIT = 1_000
 """Number of types up to which those that are never a main type are excluded."""
 SAMPLE = 20_000
 """Statements that a sample reads."""
@@ -126,7 +126,7 @@ class Schema:
 
     async def _best(self, types: frozenset[str], budget: TimeBudget) -> frozenset[str]:
         """The given types that are the main type of a node; all if the store cannot tell."""
-        if not types or len(types) > COMPARED:
+        if not types or len(types) > TYPE_LIMIT:
             return types
         ranked = self._capabilities.ranking.ranked(types)
         query = texts.best_types(self._mapping, ranked, marked=self._capabilities.marked)
@@ -163,7 +163,7 @@ class Schema:
         more = [around(mapping, start, 500)] if start else []  # at most 500 nodes near them
         if partition == "property":
             # Published names include those of literals; only followed ones are wanted.
-            more += [texts.of_edges(mapping, sorted(more_names)[:COMPARED])] if more_names else []
+            more += [texts.of_edges(mapping, sorted(more_names)[:TYPE_LIMIT])] if more_names else []
         else:
             names |= more_names
         found = await asyncio.gather(*(self._dataset.select(query, left()) for query in more))

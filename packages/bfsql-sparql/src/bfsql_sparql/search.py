@@ -66,8 +66,8 @@ class EntitySearch:
         self._clock = TimeBudget(settings.search_timeout, 0.8)
         self._query = query
         self._text = query.strip()
-        self._wanted = fold(query)
-        self._kept = frozenset(node_types or ())
+        self._folded = fold(query)
+        self._node_types = frozenset(node_types or ())
         types = (mapping.ids.iri(name) for name in node_types or ())
         self._types = [type_ for type_ in types if type_]
         dialect = DIALECTS.get(capabilities.search)
@@ -89,7 +89,7 @@ class EntitySearch:
             TimeoutError: The call's deadline has passed.
             StoreError: The store cannot be used.
         """
-        if not self._wanted or (self._kept and not self._types):
+        if not self._folded or (self._node_types and not self._types):
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
@@ -168,7 +168,7 @@ class EntitySearch:
     async def _with_rare_word(self) -> None:
         """Search names with one of several words of the text, if few contain it."""
         wanted = NameQuery(self._text)
-        words = sorted(wanted.telling_words)
+        words = sorted(wanted.significant_words)
         if not words:
             return
         rows = await self._rows(texts.with_words(words, self._types, self._mapping, LIMIT))
@@ -222,7 +222,7 @@ class EntitySearch:
         for node, values in by_node.items():
             candidate = self._candidate(node, values)
             type_ = candidate.stub.entity_type
-            if type_ not in self._left_out and (not self._kept or type_ in self._kept):
+            if type_ not in self._left_out and (not self._node_types or type_ in self._node_types):
                 self._nodes.setdefault(node, candidate)
         return len(self._nodes)
 
@@ -242,7 +242,7 @@ class EntitySearch:
         """Sort key: the quality of the match, then the length of the name, then the id."""
         id_, name = candidate.stub.id, fold(candidate.stub.name or "")
         others = [fold(other) for other in candidate.others]
-        wanted = self._wanted
+        wanted = self._folded
         tests = (
             id_ in {self._query, self._text},
             id_ in self._local_ids,

@@ -27,7 +27,7 @@ Search = Literal[
 
 HINT = "hint"
 """Key of a preset that is not a setting: advice for the model, in sentences."""
-_BARRED = ("preset", "preset_file", "password", "token", "key")
+_NOT_IN_PRESETS = ("preset", "preset_file", "password", "token", "key")
 
 
 class SparqlSettings(BackendSettings, use_attribute_docstrings=True):
@@ -213,7 +213,7 @@ def with_preset(settings: SparqlSettings) -> SparqlSettings:
         return settings
     table = {key: value for key, value in _table(settings).items() if key != HINT}
     where, path = f"the preset {settings.preset}", settings.preset_file
-    barred = sorted(key for key in table if key.replace("-", "_") in _BARRED)
+    barred = sorted(key for key in table if key.replace("-", "_") in _NOT_IN_PRESETS)
     if barred:
         raise ConfigurationError(f"{where} sets {', '.join(barred)}, which no preset may set")
     preset = resolve(

@@ -29,11 +29,11 @@ from bfsql_sqlite.packed_arrays import (
     unpacked,
 )
 
-Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+PackedIntegers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers in the narrow type that the file uses."""
 Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
-Read: TypeAlias = Callable[[sqlite3.Connection], Ring]
+RingReader: TypeAlias = Callable[[sqlite3.Connection], Ring]
 """Reads a batch of a ring."""
 
 FEW_LISTS, SMALL = 8, 1_000
@@ -80,7 +80,7 @@ class Adjacency:
         self.edges = edges
         self.entering = rows_of(nodes, SPAN) * SPAN
         """Number of the first list of entering edges: its distance from a handle's own list."""
-        self.known_types: Packed | None = None
+        self.known_types: PackedIntegers | None = None
         """The type of every handle, once `types` has read them."""
         self._end = rows_of(edges, ENTRIES) * ENTRIES + edges
         self._type_count = types
@@ -99,7 +99,7 @@ class Adjacency:
         edges = int(bases[0]) + int(offsets[-1]) if nodes else 0
         return cls(nodes, edges, types, predicates)
 
-    def types(self, connection: sqlite3.Connection) -> Packed:
+    def types(self, connection: sqlite3.Connection) -> PackedIntegers:
         """The type of every handle, `NO_NODE` included; read once."""
         if self.known_types is None:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
@@ -254,7 +254,7 @@ class Adjacency:
 
     def plan(
         self, connection: sqlite3.Connection, nodes: IntArray, part: NumberedEdgeFilter = WHOLE
-    ) -> list[Read]:
+    ) -> list[RingReader]:
         """What to read for the ring of some handles, or for a part of it, in batches.
 
         If the lists of the handles have more entries than the graph has edges, every edge is read
@@ -265,24 +265,24 @@ class Adjacency:
         if part.predicates is not None:
             ranges = self._narrowed(connection, ranges, part.predicates.tolist())
         asked = Handles(self.nodes, nodes) if part.direction is None else None
-        read = partial(self.ring, asked=asked, wanted=part.predicates)
+        read = partial(self.ring, requested=asked, wanted=part.predicates)
         if asked is not None and ranges.total > self.edges:
             ranges = self.leaving(connection)
-            read = partial(self._touching, asked=asked, wanted=part.predicates)
+            read = partial(self._touching, requested=asked, wanted=part.predicates)
         return [partial(read, ranges=one) for one in cut(ranges, BATCH_EDGES)]
 
     def _narrowed(
-        self, connection: sqlite3.Connection, ranges: Ranges, wanted: Sequence[int]
+        self, connection: sqlite3.Connection, ranges: Ranges, predicates: Sequence[int]
     ) -> Ranges:
         """Ranges without the entries of other predicates in long lists."""
-        long = ranges.lengths > LONG_LIST * max(1, len(wanted))
+        long = ranges.lengths > LONG_LIST * max(1, len(predicates))
         if not long.any():
             return ranges
         whole: tuple[Positions, ...] = (ranges.lists.astype(np.int64), *ranges[1:])
         found = [
             (number, first, last - first)
             for number, start, length in zip(*(c[long].tolist() for c in whole), strict=True)
-            for first, last in self._places_with(connection, start, start + length, wanted)
+            for first, last in self._places_with(connection, start, start + length, predicates)
         ]
         parts = np.array(found, np.int64).reshape(-1, 3).T
         columns = [np.concatenate([c[~long], more]) for c, more in zip(whole, parts, strict=True)]
@@ -291,12 +291,12 @@ class Adjacency:
         return Ranges(lists.astype(np.int32), starts, lengths)
 
     def _places_with(
-        self, connection: sqlite3.Connection, start: int, stop: int, wanted: Sequence[int]
+        self, connection: sqlite3.Connection, start: int, stop: int, predicates: Sequence[int]
     ) -> list[tuple[int, int]]:
         """The ranges of a list whose entries have certain predicates."""
         places = [
             tuple(self.lower(connection, start, stop, (p + more, 0)) for more in (0, 1))
-            for p in wanted
+            for p in predicates
         ]
         return [(first, last) for first, last in places if first < last]
 
@@ -304,12 +304,12 @@ class Adjacency:
         self,
         connection: sqlite3.Connection,
         ranges: Ranges,
-        asked: Handles | None = None,
+        requested: Handles | None = None,
         wanted: IntArray | None = None,
     ) -> Ring:
         """The edges of a batch.
 
-        Entering edges that come from a node in `asked` are left out, because they are read as
+        Entering edges that come from a node in `requested` are left out, because they are read as
         leaving edges as well; and so are those whose predicate is not `wanted`.
         """
         predicates, ends = self.read(connection, ranges)
@@ -324,8 +324,8 @@ class Adjacency:
         if cut == len(owners):
             return Ring(owners, predicates, ends)
         owners[cut:] -= self.entering
-        if asked is not None:
-            kept = ~asked.has(ends)
+        if requested is not None:
+            kept = ~requested.has(ends)
             kept[:cut] = True
             owners, predicates, ends = marked(Ring(owners, predicates, ends), kept)
         if not cut:
@@ -337,12 +337,12 @@ class Adjacency:
         self,
         connection: sqlite3.Connection,
         ranges: Ranges,
-        asked: Handles,
+        requested: Handles,
         wanted: IntArray | None,
     ) -> Ring:
         """The edges of a batch of leaving edges that have a requested node at either end."""
         ring = self.ring(connection, ranges, wanted=wanted)
-        return marked(ring, asked.has(ring.subjects) | asked.has(ring.objects))
+        return marked(ring, requested.has(ring.subjects) | requested.has(ring.objects))
 
     def numbers(
         self, connection: sqlite3.Connection, triples: Collection[Numbers]

@@ -14,7 +14,7 @@ from bfsql.abc import BatchGraphDb
 from bfsql.arrays import numbers_of
 from bfsql.integers import Ring
 from bfsql.models import PropertyCondition
-from bfsql.models.json_values import decode, is_text
+from bfsql.models.json_values import decode, distinct_texts, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
@@ -29,7 +29,7 @@ from bfsql_sqlite.settings import SqliteSettings
 
 Reader = sqlite3.Connection
 
-STREAMED = 5_000
+NODE_BATCH = 5_000
 """Nodes in a batch of `nodes_stream`."""
 
 
@@ -145,8 +145,8 @@ class SqliteBackend(BatchGraphDb):
         columns = self.columns()
         async with aclosing(columns.nodes(entity_types, conditions)) as batches:
             async for batch in batches:
-                for start in range(0, len(batch.handles), STREAMED):
-                    part = slice(start, start + STREAMED)
+                for start in range(0, len(batch.handles), NODE_BATCH):
+                    part = slice(start, start + NODE_BATCH)
                     ids = await columns.ids(batch.handles[part])
                     types = map(self._schema.types.__getitem__, batch.types[part].tolist())
                     yield list(map(Node, ids, types))
@@ -193,7 +193,7 @@ async def read_graph(settings: SqliteSettings) -> tuple[Pool, Schema]:
 def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000 neighbours.
     new, types = tuple.__new__, schema.types
-    rows = queries.rows_for(reader, queries.nodes, queries.storable(ids))
+    rows = queries.rows_for(reader, queries.nodes, distinct_texts(ids))
     return [new(Node, (entity_id, types[t], NO_METADATA)) for entity_id, _, t in rows]
 
 
@@ -232,14 +232,14 @@ def _decoded(text: str, keys: Collection[str] | None) -> Metadata:
 def _node_metadata(
     ids: Sequence[str], keys: Collection[str] | None, reader: Reader
 ) -> dict[str, Metadata]:
-    rows = queries.rows_for(reader, queries.node_metadata, queries.storable(ids))
+    rows = queries.rows_for(reader, queries.node_metadata, distinct_texts(ids))
     return {entity_id: _decoded(text, keys) for entity_id, text in rows}
 
 
 def _edge_metadata(
     edges: Collection[Triple], keys: Collection[str] | None, schema: Schema, reader: Reader
 ) -> dict[Triple, Metadata]:
-    ends = queries.storable({end for subject, _, obj in edges for end in (subject, obj)})
+    ends = distinct_texts({end for subject, _, obj in edges for end in (subject, obj)})
     handles = dict(queries.rows_for(reader, queries.handles, ends))
     predicates = schema.predicate_numbers
     known = {

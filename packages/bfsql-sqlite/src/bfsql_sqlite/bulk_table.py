@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 from pydantic_core import to_json
 
-from bfsql.loading import KEPT, RefusalFilter
+from bfsql.loading import RefusalFilter
+from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models.json_values import encode, is_text
 from bfsql.models.records import GraphRecord, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
@@ -187,7 +188,7 @@ class BulkTable:
                     self._make(cells)
                 except Unusable as reason:
                     refusals.append(Refusal(self._table.path, line, str(reason)))
-                    refusals = refusals[:KEPT]
+                    refusals = refusals[:MAX_REFUSALS]
         refusals += self._copy.refusals
         self._refusals = sorted(refusals, key=lambda refusal: refusal.line or 0)
 
@@ -267,5 +268,5 @@ def _literal(text: str) -> str:
         NeedsRecordReader: SQL cannot express it.
     """
     if "\0" in text or not is_text(text):
-        raise NeedsRecordReader("its header contains characters that are no text")
+        raise NeedsRecordReader("its header contains characters that are not text")
     return "'" + text.replace("'", "''") + "'"

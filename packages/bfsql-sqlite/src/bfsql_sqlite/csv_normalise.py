@@ -20,7 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from bfsql.errors import SourceError
-from bfsql.loading import KEPT
+from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models.json_values import is_text
 from bfsql.models.records import Refusal
 from bfsql.sources.fields import Unusable
@@ -89,12 +89,12 @@ class NormalisedCsv:
     def refuse(self, line: int, reason: str) -> None:
         """Count a line that is left out."""
         self.refused += 1
-        if len(self.refusals) < KEPT:
+        if len(self.refusals) < MAX_REFUSALS:
             self.refusals.append(Refusal(self.table.path, line, reason))
 
 
 def copy(
-    made: NormalisedCsv,
+    result: NormalisedCsv,
     stamp: Stamp | None,
     stopped: Callable[[], bool],
     progress: Callable[[int], object],
@@ -102,7 +102,7 @@ def copy(
     """Make a plain copy of a table.
 
     Args:
-        made: The table, and the path of the copy.
+        result: The table, and the path of the copy.
         stamp: The stamp of the table's file before reading.
         stopped: Whether to stop.
         progress: Called periodically.
@@ -112,7 +112,7 @@ def copy(
         InterruptedError: `stopped` returned true.
         OSError: The copy cannot be written.
     """
-    table = made.table
+    table = result.table
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
         raise NeedsRecordReader(
@@ -120,20 +120,20 @@ def copy(
         )
     if len(table.head.columns) > _WIDEST:
         raise NeedsRecordReader(f"it has more than {_WIDEST} columns")
-    with made.path.open("wb") as target:
+    with result.path.open("wb") as target:
         target.write(BOM_UTF8)  # without it, DuckDB would strip one from the first cell
-        lines = _Lines(made, target)
+        lines = _Lines(result, target)
         try:
             for block in guarded(table.path, _blocks(table)):
                 if stopped():
                     raise InterruptedError
                 lines.take(block)
-                progress(made.rows)
+                progress(result.rows)
             if stamp is not None:
                 check_unchanged([(table.path, stamp)])
         except SourceError as error:
             raise NeedsRecordReader("it cannot be read to its end") from error
-    if table.has_header and made.header is None:
+    if table.has_header and result.header is None:
         raise NeedsRecordReader("it has no header")
 
 
@@ -167,20 +167,20 @@ def _with_line_feeds(text: str) -> str:
 class _Lines:
     """Writes the lines of a table into its copy."""
 
-    def __init__(self, made: NormalisedCsv, target: BinaryIO) -> None:
-        head = made.table.head
-        self._made = made
+    def __init__(self, result: NormalisedCsv, target: BinaryIO) -> None:
+        head = result.table.head
+        self._result = result
         self._target = target
         self._encoding = head.encoding
         self._dialect = head.dialect
         self._separator = head.dialect.separator.encode()
         self._width = len(head.columns)
         self._line = 1 + head.dialect.skip
-        self._in_header = made.table.has_header
+        self._in_header = result.table.has_header
         self._special = re.compile(f'["{re.escape(head.dialect.separator)}]')
         self._text = _rows(self._separator, self._width, b"")
         self._dirty = _rows(self._separator, self._width, rb"\xed")
-        made.begin(self._line)
+        result.begin(self._line)
 
     def take(self, text: str) -> None:
         """Write a block of lines."""
@@ -212,10 +212,10 @@ class _Lines:
         if isinstance(cells, Unusable):
             raise NeedsRecordReader("its header cannot be read")
         if cells:
-            self._made.header = cells
+            self._result.header = cells
             self._in_header = False
         self._line += 1
-        self._made.begin(self._line)
+        self._result.begin(self._line)
 
     def _is_even(self, data: bytes) -> bool:
         """Whether each line without quotes has as many cells as there are columns."""
@@ -233,23 +233,23 @@ class _Lines:
     def _write(self, data: bytes) -> None:
         self._target.write(data)
         count = data.count(b"\n")
-        self._made.rows += count
+        self._result.rows += count
         self._line += count
 
     def _take_alone(self, line: str) -> None:
         """Write a line that is not a plain row, refuse it, or leave it out if it is empty."""
-        cells, table = self._row(line), self._made.table
+        cells, table = self._row(line), self._result.table
         try:
             if isinstance(cells, Unusable):
                 raise cells
             if cells:
-                self._made.short += len(cells) < self._width
+                self._result.short += len(cells) < self._width
                 self._write(self._encoded_row(table.fitted(cells)))
                 return
         except Unusable as reason:
-            self._made.refuse(self._line, str(reason))
+            self._result.refuse(self._line, str(reason))
         self._line += 1
-        self._made.begin(self._line)
+        self._result.begin(self._line)
 
     def _row(self, line: str) -> list[str] | Unusable:
         cells = lone_row(line, self._encoding, self._dialect)

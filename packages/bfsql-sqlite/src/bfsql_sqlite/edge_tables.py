@@ -28,7 +28,7 @@ ENTRIES = 800
 """Entries in a row: 4,000 bytes, or slightly more with many predicates."""
 SPAN = 1_000
 """Lists in a row of offsets: 4,004 bytes."""
-TYPED = 65_536
+TYPE_ROW = 65_536
 """Nodes in a row of `node_types`."""
 END = np.dtype("<i4")
 OFFSET = np.dtype("<u4")
@@ -164,6 +164,6 @@ def write_types(connection: sqlite3.Connection) -> None:
     """Fill `node_types` from the complete tables `node` and `type`."""
     (types,) = connection.execute("SELECT count(*) FROM type").fetchone()
     rows = connection.execute(f"SELECT coalesce(t, {NO_NODE}) FROM node ORDER BY n")
-    for k, batch in enumerate(iter(lambda: rows.fetchmany(TYPED), [])):
+    for k, batch in enumerate(iter(lambda: rows.fetchmany(TYPE_ROW), [])):
         packed = np.fromiter((t for (t,) in batch), width(types), len(batch))
         connection.execute("INSERT INTO node_types VALUES (?, ?)", (k, packed.tobytes()))

@@ -13,8 +13,9 @@ import numpy as np
 from bfsql.arrays import numbers_of
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
 from bfsql.models import EdgeDirection, PropertyCondition
+from bfsql.models.json_values import distinct_texts
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Read
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, RingReader
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged
 from bfsql_sqlite.properties import (
@@ -190,7 +191,7 @@ class SqliteIntegerGraph(IntegerGraph):
 
 def _begin(
     edges: Adjacency, handles: IntArray, part: NumberedEdgeFilter, reader: sqlite3.Connection
-) -> Ring | list[Read]:
+) -> Ring | list[RingReader]:
     """A ring that fits one batch; for a larger one, what to read."""
     nodes = handles.compress(edges.types(reader).take(handles) != NO_NODE)
     reads = edges.plan(reader, nodes, part)
@@ -204,7 +205,7 @@ def _begin(
 
 def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ResolvedNode]:
     """The nodes that exist, by id."""
-    rows = queries.rows_for(reader, queries.nodes, queries.storable(ids))
+    rows = queries.rows_for(reader, queries.nodes, distinct_texts(ids))
     return {entity_id: ResolvedNode(n, entity_id, t) for entity_id, n, t in rows}
 
 

@@ -96,7 +96,7 @@ class _Relations:
         self._types = types
         self._sizes = len(columns.predicate_names), len(columns.type_names)
         self._counts = Counter[int]()
-        self._kept: list[Ring] = []
+        self._samples: list[Ring] = []
         self._left = np.full(self._sizes[0], max(1, ALL // max(1, self._sizes[0])))
         self._left[ALL:] = 0
 
@@ -115,7 +115,7 @@ class _Relations:
         groups = _Groups.of(ring.predicates[places])
         left = self._left[groups.numbers]
         places = places[groups.places[groups.ranks < np.repeat(left, groups.counts)]]
-        self._kept.append(Ring(*(column[places] for column in ring)))
+        self._samples.append(Ring(*(column[places] for column in ring)))
         self._left[groups.numbers] -= np.minimum(left, groups.counts)
 
     def named(self) -> Mapping[tuple[str, str, str], int]:
@@ -132,7 +132,7 @@ class _Relations:
         """The sample: some edges of each predicate."""
         names = self._columns.predicate_names
         found: list[Triple] = []
-        for ring in self._kept:
+        for ring in self._samples:
             subjects = await self._columns.ids(ring.subjects)
             objects = await self._columns.ids(ring.objects)
             predicates = [names[p] for p in ring.predicates.tolist()]

@@ -301,7 +301,7 @@ class PropertySpill:
 def _orders(
     kinds: npt.NDArray[np.uint8], texts: npt.NDArray[Any], folded: npt.NDArray[Any]
 ) -> tuple[Numbers, Numbers]:
-    """Numbers as doubles, and `moment_order`; NaN for values that are no number or date.
+    """Numbers as doubles, and `moment_order`; NaN for values that are not a number or date.
 
     Args:
         kinds: By value, in the order of their folded texts.

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
-
-from bfsql.models.json_values import is_text
 
 CHUNK = 512
 """Most keys in one statement."""
@@ -40,11 +38,6 @@ def rows_for(
         padding = [chunk[-1]] * (size - len(chunk))
         rows += reader.execute(query(size), (*first, *chunk, *padding))
     return rows
-
-
-def storable(ids: Iterable[str]) -> list[str]:
-    """Ids that a file can contain: an id with a lone surrogate is never in it."""
-    return [entity_id for entity_id in ids if is_text(entity_id)]
 
 
 def _marks(size: int, mark: str = "?") -> str:

@@ -34,13 +34,13 @@ ENOUGH = 5
 """Number of matches from which, as after an exact match, misspellings are not searched."""
 LONGEST = 256
 """Most characters of folded text that are searched as a part or a misspelling of a name."""
-WANTED = 2 * LIMIT
+ENTRY_LIMIT = 2 * LIMIT
 """Entries that one look returns."""
-READ = 64
+TEXT_BATCH = 64
 """Entries whose texts are read at a time."""
 MOST_READ = 4_096
 """Most entries whose texts one look reads."""
-COMPARED = 48
+COMPARE_LIMIT = 48
 """Entries sharing the most trigrams, which are compared letter by letter."""
 
 Places = NDArray[np.integer[Any]]
@@ -159,7 +159,7 @@ class _Looks:
         """Entries that share a rare word with the text, those that share the most first."""
         wanted = NameQuery(self._query)
         shared: dict[int, set[str]] = defaultdict(set)
-        for word in wanted.telling_words:
+        for word in wanted.significant_words:
             having = self._index.having([[terms.NAME_WORD + word, terms.OTHER_WORD + word]])
             for n in having if len(having) <= MOST_SHARING else ():
                 shared[n].add(word)
@@ -204,32 +204,32 @@ class _Index:
         read = 0
         for b, size in self._blocks():
             places = self._places(b, size, groups, starting)
-            nodes = self._nodes(b, places[: None if accept else WANTED])
-            for start in range(0, len(nodes), READ):
-                some = nodes[start : start + READ]
+            nodes = self._nodes(b, places[: None if accept else ENTRY_LIMIT])
+            for start in range(0, len(nodes), TEXT_BATCH):
+                some = nodes[start : start + TEXT_BATCH]
                 if accept:
                     read += len(some)
                     labels = self.labels(some)
                     some = [n for n in some if accept(*labels[n])]
                 found += some
-                if len(found) >= WANTED or read >= MOST_READ:
-                    return found[:WANTED]
+                if len(found) >= ENTRY_LIMIT or read >= MOST_READ:
+                    return found[:ENTRY_LIMIT]
         return found
 
-    def sharing(self, wanted: Collection[str]) -> list[int]:
-        """The `COMPARED` entries that have the most of the terms, in the order of the index."""
+    def sharing(self, grams: Collection[str]) -> list[int]:
+        """The `COMPARE_LIMIT` entries that have the most of the terms, in index order."""
         best: list[tuple[int, int, int, int]] = []  # negated count, block, place, node
         for b, size in self._blocks():
-            have = self._postings(b, [*wanted, *self._types])
-            shared = _counted([have[term] for term in wanted if term in have], size)
+            have = self._postings(b, [*grams, *self._types])
+            shared = _counted([have[term] for term in grams if term in have], size)
             if self._types:
                 shared *= _mask([have[term] for term in self._types if term in have], size)
-            least = -best[-1][0] if len(best) == COMPARED else 0
+            least = -best[-1][0] if len(best) == COMPARE_LIMIT else 0
             places = np.flatnonzero(shared > least)
-            places = places[np.argsort(-shared[places], kind="stable")[:COMPARED]]
+            places = places[np.argsort(-shared[places], kind="stable")[:COMPARE_LIMIT]]
             fewer, order = (-shared[places]).tolist(), places.tolist()
             best += zip(fewer, repeat(b), order, self._nodes(b, places))
-            best = sorted(best)[:COMPARED]
+            best = sorted(best)[:COMPARE_LIMIT]
         return [n for *_, n in sorted(best, key=itemgetter(1, 2))]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -270,8 +270,8 @@ class _Index:
             found = found[_mask(some, size)[found]]
         return found
 
-    def _postings(self, b: int, wanted: Sequence[str]) -> dict[str, Places]:
-        rows = queries.rows_for(self._connection, queries.postings, wanted, b)
+    def _postings(self, b: int, keys: Sequence[str]) -> dict[str, Places]:
+        rows = queries.rows_for(self._connection, queries.postings, keys, b)
         return {term: np.frombuffer(places, PLACES) for term, places in rows}
 
 

@@ -102,7 +102,7 @@ def _check_backup(path: Path) -> None:
 # --- putting a file in its place ----------------------------------------------
 
 
-def put(made: Path, target: Target, options: LoadOptions) -> str:
+def put(file: Path, target: Target, options: LoadOptions) -> str:
     """Put a finished file in its place; a crash leaves either the old or the new one.
 
     Its folder has to be on the same disk, with room for another file.
@@ -116,13 +116,13 @@ def put(made: Path, target: Target, options: LoadOptions) -> str:
     """
     target = look(target.path, options if options.mode is LoadMode.NEW else _REPLACING)
     if target.mode is not None:
-        made.chmod(target.mode)
-    _sync(made)
+        file.chmod(target.mode)
+    _sync(file)
     kept = target.header and options.mode is LoadMode.REPLACE and options.backup
     if kept:
-        _keep(target, made.with_name("old.db"))
+        _keep(target, file.with_name("old.db"))
     try:
-        made.replace(target.path)
+        file.replace(target.path)
     except PermissionError as error:
         if os.name == "posix":
             raise

@@ -362,12 +362,12 @@ class LoaderSuite:
         """Although its source never ends, at the latest with the next ten thousand records."""
         taken, over = 0, False
 
-        def endless(begun: Callable[[], object]) -> Iterator[GraphRecord]:
+        def endless(started: Callable[[], object]) -> Iterator[GraphRecord]:
             nonlocal taken
             while not over:
                 yield from many(10_000)
                 taken += 1
-                begun()
+                started()
             raise RuntimeError("the load went on after it was cancelled")
 
         notes = getattr(await cancel(load, endless), "__notes__", [])

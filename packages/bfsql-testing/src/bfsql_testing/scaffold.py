@@ -20,9 +20,9 @@ from string import Template
 from bfsql.errors import ConfigurationError
 from bfsql.plugins import installed
 from bfsql.plugins.distributions import __version__
-from bfsql.plugins.registry import KNOWN
+from bfsql.plugins.registry import OFFICIAL
 
-_OURS = ("core", "testing", *KNOWN)
+_OURS = ("core", "testing", *OFFICIAL)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 

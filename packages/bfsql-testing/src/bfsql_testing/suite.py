@@ -202,9 +202,9 @@ def _definition(suite: BackendSuite, name: str, request: pytest.FixtureRequest) 
         return getattr(suite, name)
 
 
-def _opening(given: Any) -> Callable[[], Opened]:
+def _opening(backend: Any) -> Callable[[], Opened]:
     """A way to open the backend, also from one that a fixture opened and will close."""
-    if isinstance(given, GraphDbInterface):
-        return lambda: contextlib.nullcontext(given)
-    opening: Callable[[], Opened] = given
+    if isinstance(backend, GraphDbInterface):
+        return lambda: contextlib.nullcontext(backend)
+    opening: Callable[[], Opened] = backend
     return opening

@@ -67,12 +67,12 @@ EXPENSIVE: tuple[dict[str, Any], ...] = (
     {"seeds": ["hub"], "max_hops": 5, "sort_by": "-name", "limit": 20},
 )
 OUTAGE = re.compile(
-    r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"
+    r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time limit"
     r"|store|busy|too many|try again|Try again"
 )
 """Matches the error of a call that failed because of a failing store or a full server."""
 CUT = re.compile(
-    r"time for this call was up|search was not finished|store left out|counted in time"
+    r"call reached its time limit|search did not finish|store left out|counted in time"
 )
 """Matches the notes of an answer that an outage has truncated."""
 

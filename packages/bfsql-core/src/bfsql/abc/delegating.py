@@ -182,21 +182,22 @@ class NormalizedBackend(ForwardingBackend):
         """
         return await self._inner.few_edges(ids, most)
 
-    @staticmethod
-    async def _up_to(
-        most: int, ring: AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]
-    ) -> set[Triple] | None:
-        edges: set[Triple] = set()
-        async with aclosing(ring) as batches:
-            async for rows in batches:
-                edges.update((row[0], row[1], row[2]) for row in rows)
-                if len(edges) > most:
-                    return None
-        return edges
-
     def numbered(self) -> NumberedRings | None:
         """The rings that a cache holds in numbers, for one call; None if there is no cache."""
         return self._inner.numbered()
+
+
+async def edges_up_to(
+    most: int, ring: AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]
+) -> set[Triple] | None:
+    """The edges of a stream; None if there are more than `most`."""
+    edges: set[Triple] = set()
+    async with aclosing(ring) as batches:
+        async for rows in batches:
+            edges.update((row[0], row[1], row[2]) for row in rows)
+            if len(edges) > most:
+                return None
+    return edges
 
 
 class PassThroughBackend(NormalizedBackend):
@@ -204,7 +205,7 @@ class PassThroughBackend(NormalizedBackend):
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes; None if it has more than `most` edges."""
-        return await self._up_to(most, self.edges_stream(ids))
+        return await edges_up_to(most, self.edges_stream(ids))
 
 
 def _behind(db: GraphDbInterface) -> GraphDbInterface:

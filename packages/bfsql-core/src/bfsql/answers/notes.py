@@ -48,7 +48,7 @@ class Substitution(NamedTuple):
     full: bool = False
 
     def __str__(self) -> str:
-        others = "; its search was full, so there may be others called so" if self.full else ""
+        others = "; the search reached its limit, so others may have this name" if self.full else ""
         entity = f"{plain(self.id)} ({plain(self.entity_type)})"
         return f"{excerpt(self.name)} was taken as {entity}{others}."
 
@@ -112,7 +112,7 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
         yield (
             f"The metadata of {counted(records, 'record')} read for this answer is "
             "withheld, because the server's redaction of it failed. No call can show it until the "
-            "operator has mended that."
+            "operator has fixed that."
         )
 
 
@@ -123,12 +123,12 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     searches = [one for one in left_out if one.direction == "search"]
     for why in sorted({one.reason for one in searches if one.reason}):
         yield (
-            f"The search was not finished ({clean_text(why)}): entities whose names only contain "
+            f"The search did not finish ({clean_text(why)}): entities whose names only contain "
             "its text may be missing. Give a whole name or an id, or try again later."
         )
     if any(one.reason is None for one in searches):
         yield (
-            "The search went by names alone, because its text could not be compared by meaning "
+            "The search compared only names, because its text could not be compared by meaning "
             "just now: what it describes in other words is missing. Give a name, or try again "
             "later."
         )
@@ -188,14 +188,14 @@ def connection_notes(
 
 
 def relation_notes(
-    barren: Mapping[RelationCondition, DeadEnd | None],
+    unmatched: Mapping[RelationCondition, DeadEnd | None],
     idle: Collection[ScopedRelation],
     undecided: int,
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
     Args:
-        barren: The conditions at whose end nothing was found, with the step that found nothing.
+        unmatched: The conditions at whose end nothing was found, with the step that found nothing.
         idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
     """
@@ -206,11 +206,9 @@ def relation_notes(
             "could change whether a relation condition holds. They are in the answer, so its "
             "counts are upper bounds."
         )
-    for one, end in barren.items():
+    for one, end in unmatched.items():
         turned = end.turned if end is not None else None
-        other = (
-            f" The other direction would have found something: {plain(turned)}." if turned else ""
-        )
+        other = f" The opposite direction has matches: {plain(turned)}." if turned else ""
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
         yield (
             f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
@@ -229,13 +227,13 @@ def shared_notes(
     Args:
         edges: The edges between two seeds.
         k: The radius of the answer.
-        shared: Number of nodes of the answer that are no seeds.
+        shared: Number of nodes of the answer that are not seeds.
         smallest: Whether the smallest radius was searched for.
         bare: Whether there are no edges among the nodes, and their connections are left out.
     """
     notes = []
     if smallest and shared:
-        notes.append(f"k={k} is the smallest with a node in common other than the seeds.")
+        notes.append(f"k={k} is the smallest radius with another node in common.")
     elif not shared:
         up_to = f"up to k={k}" if smallest else f"within k={k}"
         notes.append(
@@ -246,7 +244,7 @@ def shared_notes(
         notes.append("The seeds' own edges to these nodes are left out; connect=true adds them.")
     if edges:
         steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
-        notes.append(f"Seeds that an edge joins: {listing(steps, SHOWN)}.")
+        notes.append(f"Seeds connected by an edge: {listing(steps, SHOWN)}.")
     return notes
 
 

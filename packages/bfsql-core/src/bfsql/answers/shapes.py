@@ -24,7 +24,7 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 """Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""
 
 Count = Annotated[int, Field(ge=0)]
-Measured: TypeAlias = int | float | str | None
+MeasureValue: TypeAlias = int | float | str | None
 """A number; text where a property has none; null where there is no value."""
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
@@ -65,7 +65,7 @@ class ShownNode(AnswerNode):
     paths: Count
     distinct: Count = 0
     """Only with `count_distinct`."""
-    measure: Measured | list[Measured] = None
+    measure: MeasureValue | list[MeasureValue] = None
     """Only with `measure`: the number, or a list where several are requested."""
 
 
@@ -113,10 +113,10 @@ class Facet(StrictModel):
     """Different values."""
     numbers: Count = 0
     """Values that are numbers, where others are text."""
-    min: Measured = None
-    max: Measured = None
-    mean: Measured = None
-    sum: Measured = None
+    min: MeasureValue = None
+    max: MeasureValue = None
+    mean: MeasureValue = None
+    sum: MeasureValue = None
     """Absent where no value is a number; rounded where no JSON number has all digits."""
     values: list[Annotated[list[str | int], Field(min_length=2, max_length=2)]]
     """The most common values, each with its number."""
@@ -209,7 +209,7 @@ class Provenance(StrictModel):
     """The evidence of an entity (`protocol.md` 16)."""
 
     total: Count | None
-    """Null where not all edges were looked at."""
+    """Null if not all edges were examined."""
     items: Annotated[list[EvidenceItem], Field(max_length=20)]
 
 

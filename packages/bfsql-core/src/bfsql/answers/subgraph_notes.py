@@ -56,9 +56,9 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
         yield f"No such entity: {listed(facts.unknown_seeds)}."
     if facts.finished_depth is not None:
         why = (
-            "the time for this call was up"
+            "this call reached its time limit"
             if facts.stopped_by == "deadline"
-            else f"the next ring passes the server's bound on {facts.stopped_by}"
+            else f"the next ring exceeds the server's limit on {facts.stopped_by}"
         )
         yield (
             f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "
@@ -66,10 +66,11 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             "nodes."
         )
     elif facts.farthest == 0:
-        yield "along found nothing: none of its steps leads on from the seeds."
+        yield "along found nothing: none of its steps matches an edge of the seeds."
     elif facts.farthest is not None and not facts.outermost:
         yield (
-            f"along ended by itself: the farthest nodes are {counted(facts.farthest, 'edge')} away."
+            "along was followed to its end: the farthest nodes are "
+            f"{counted(facts.farthest, 'edge')} away."
         )
     elif facts.farthest is not None:
         more = f"raise {depth}, or " if facts.farthest < MAX_ALONG else ""
@@ -80,7 +81,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
     if facts.removed_seeds:
         yield (
             f"{listed(facts.removed_seeds)} {were(len(facts.removed_seeds))} removed from the "
-            "answer by exclude_node_types, min_mentions or where, though it started there."
+            "answer by exclude_node_types, min_mentions or where, although it started there."
         )
     if facts.dangling_edges:
         yield (
@@ -102,8 +103,8 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"
         yield (
-            f"The walks of even one shown node did not fit {bound.name}, so the nodes are "
-            f"shown alone. {cure} a node in to for its walks."
+            f"The walks of even one shown node did not fit {bound.name}, so only the nodes "
+            f"are shown. {cure} a node in to for its walks."
         )
     if shown.many:
         count = "paths" if shown.rows is None else "walk_count"
@@ -114,28 +115,28 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
     if end is None or end.apart:
         yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
     elif end.compared:
-        yield "Walks were found, and none of them meets the comparisons of steps in where."
+        yield "Walks were found, but none of them meets the comparisons of steps in where."
     elif not end.step:
         yield (
             "No seed meets the conditions of where on step 0."
             if end.removed
-            else "No seed has the type in front of the first step."
+            else "No seed has the type before the first step."
         )
     elif not end.nodes:
         yield (
             f"No node of to meets the conditions of where on step {end.step}."
             if end.removed
-            else "No node of to has the type behind the last step."
+            else "No node of to has the type after the last step."
         )
     elif end.backwards:
         yield (
-            f"Step {end.step} ({plain(end.text)}) leads to none of the "
-            f"{counted(end.nodes, 'node')} that it would have to reach for a walk to end in to."
+            f"Step {end.step} ({plain(end.text)}) reaches none of the "
+            f"{counted(end.nodes, 'node')} from which walks lead on to a node of to."
         )
-    elif end.astray:
+    elif end.misses_targets:
         yield (
-            f"Step {end.step} ({plain(end.text)}) leads from {counted(end.nodes, 'node')} to none "
-            "of to."
+            f"Step {end.step} ({plain(end.text)}) leads from {counted(end.nodes, 'node')}, but "
+            "not to a node of to."
         )
     else:
         yield (
@@ -145,7 +146,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield from _why_it_ended(end)
     under_way = call.current()
     if result.facts.omissions or (under_way is not None and under_way.omissions):
-        yield "The store left out edges, so this is no proof that there is nothing."
+        yield "The store left out edges, so there may be matches nevertheless."
 
 
 def _why_it_ended(end: DeadEnd) -> Iterator[str]:
@@ -157,7 +158,7 @@ def _why_it_ended(end: DeadEnd) -> Iterator[str]:
             "never the same edge."
         )
     if end.turned is not None:
-        yield f"The other direction would have found something: {plain(end.turned)}."
+        yield f"The opposite direction has matches: {plain(end.turned)}."
 
 
 def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
@@ -206,8 +207,8 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     one = facts.condition
     scope = None if one.scope is None else plain(one.scope)
     if one.scope is not None and one.scope != one.written_scope:
-        yield f"where: took {quoted(one.scope)} for {quoted(one.written_scope or '')}."
-    if not facts.judged:
+        yield f"where: read {quoted(one.written_scope or '')} as {quoted(one.scope)}."
+    if not facts.applied:
         thing = "node" if one.predicate is None else "edge"
         of = "" if scope is None else f" of {scope}"
         yield f"where: {one.excerpt} removed nothing, since no {thing}{of} was reached."
@@ -218,7 +219,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         )
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
-        result = "removed nothing" if facts.kept or facts.met else "removed them all"
+        result = "removed nothing" if facts.keeps_absent or facts.met else "removed them all"
         hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
@@ -227,15 +228,15 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         yield f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}"
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
-        found = f" There is: {values}." if values else ""
+        found = f" Values found: {values}." if values else ""
         yield f"where: nothing reached meets {one.excerpt}.{found}"
     texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
     if (text := next(texts, None)) is not None and number_in(text) is None:
         yield f"where: {one.excerpt}{_as_text(text)}"
     if facts.unlike:
         yield (
-            f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.excerpt} "
-            "says, and "
+            f"where: {counted(facts.unlike, 'value')} cannot be compared with {one.excerpt} "
+            "and "
             f"{'does' if facts.unlike == 1 else 'do'} not meet it; numbers compare with numbers, "
             "ISO dates with dates, other text with text."
         )
@@ -250,7 +251,7 @@ def _order(facts: AnswerGaps) -> Iterator[str]:
         yield "sort_by: degree counts the edges of this answer."
     elif not order.had:
         yield (
-            f"sort_by: no node of the answer has the property {key}, so they go by id. "
+            f"sort_by: no node of the answer has the property {key}, so they are sorted by id. "
             "describe_entity shows which properties an entity has."
         )
     if order.mixed:
@@ -270,13 +271,13 @@ def _measures(facts: AnswerGaps) -> Iterator[str]:
             known = _properties(one.known)
             yield f"measure: nothing at that step has the property of {text}.{known}"
         if one.texts:
-            yield f"measure: {text} leaves out {counted(one.texts, 'value')} held as text."
+            yield f"measure: {text} leaves out {counted(one.texts, 'value')} stored as text."
         if one.unordered is not None:
             yield f"measure: {text}{_as_text(one.unordered)}"
 
 
 def _properties(properties: Sequence[str]) -> str:
-    return f" There is: {listed(properties)}." if properties else ""
+    return f" Available: {listed(properties)}." if properties else ""
 
 
 def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterator[str]:
@@ -290,7 +291,7 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
             yield f"facets: {key}{_as_text(one.unordered)}"
     cut = [label for label, one in result.facets.items() if one.cut]
     if cut:
-        yield f"facets: {bound.name} left fewer values than requested of {listed(cut)}."
+        yield f"facets: fewer values than requested fit {bound.name} for {listed(cut)}."
 
 
 def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
@@ -320,6 +321,6 @@ def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
         )
     for things in facts.late:
         yield (
-            f"The metadata of all {things} is missing, because the time for this call was up. Ask "
-            "again, or use describe_entities for the nodes that matter."
+            f"The metadata of all {things} is missing, because this call reached its time limit. "
+            "Ask again, or use describe_entities for the nodes that matter."
         )

@@ -61,7 +61,7 @@ class Breaker:
         self.last_error: StoreUnavailable | None = None
         self._ping = ping
         self._max_pause = max_pause
-        self._heard = self._opened = time.monotonic()
+        self._last_answer = self._opened = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -114,7 +114,7 @@ class Breaker:
 
     def answered(self) -> None:
         """Record that the store has responded."""
-        self._heard = time.monotonic()
+        self._last_answer = time.monotonic()
         if self.state != "closed":
             self._end_probes()
             self._close()
@@ -133,7 +133,7 @@ class Breaker:
 
     def _suspect(self, error: StoreUnavailable, began: float) -> None:
         """Probe the store, unless it has responded since the call began."""
-        if self._stopped or (self._heard > began and error.retry_after is None):
+        if self._stopped or (self._last_answer > began and error.retry_after is None):
             return
         self.failures, self.last_error = self.failures + 1, error
         if self._watch is None:
@@ -170,7 +170,7 @@ class Breaker:
                 return None
             else:
                 return None
-        if self._heard > began:
+        if self._last_answer > began:
             return None
         self.failures, self.last_error = self.failures + 1, failed
         return failed
@@ -214,7 +214,7 @@ class CircuitBreakerBackend(PassThroughBackend):
         with self.breaker.watching():
             return await super()._ask(method, *args, **named)
 
-    async def edges_stream(
+    def edges_stream(
         self,
         ids: Sequence[str],
         *,
@@ -223,11 +223,9 @@ class CircuitBreakerBackend(PassThroughBackend):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches; each batch counts as a response of the store."""
         ring = super().edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(self._watched(ring)) as batches:
-            async for rows in batches:
-                yield rows
+        return self._watched(ring)
 
-    async def nodes_stream(
+    def nodes_stream(
         self,
         *,
         entity_types: Collection[str] | None = None,
@@ -235,9 +233,7 @@ class CircuitBreakerBackend(PassThroughBackend):
     ) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types in batches; each batch counts as a response of the store."""
         nodes = super().nodes_stream(entity_types=entity_types, conditions=conditions)
-        async with aclosing(self._watched(nodes)) as batches:
-            async for batch in batches:
-                yield batch
+        return self._watched(nodes)
 
     async def _watched(self, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
         await self.breaker.admit()

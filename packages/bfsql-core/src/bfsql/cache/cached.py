@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from typing import Any, TypeVar
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
+from bfsql.abc.delegating import edges_up_to
 from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
@@ -213,12 +214,12 @@ class CachedGraphDb(NormalizedBackend):
             and type(columns).node_metadata is IntegerGraph.node_metadata
         ):
             columns = ObservedIntegerGraph(columns, self._observers)
-        columns.kept = self._answers
+        columns.answer_cache = self._answers
         return columns
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself."""
-        ring = self._up_to(most, ForwardingBackend.edges_stream(self, ids))
+        ring = edges_up_to(most, ForwardingBackend.edges_stream(self, ids))
         return await self._observers.store_call("edges_stream", ring)
 
     def numbered(self) -> HeldRings | None:
@@ -304,7 +305,7 @@ class CachedGraphDb(NormalizedBackend):
     async def _metadata(
         self,
         cache: CachedParts[K],
-        asked: Sequence[K],
+        records: Sequence[K],
         keys: Collection[str] | None,
         ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
     ) -> dict[K, Metadata]:
@@ -317,13 +318,13 @@ class CachedGraphDb(NormalizedBackend):
             return dict(await ask(missing, None))
 
         if keys is None or cache.method not in self._by_key:
-            return only(await cache.whole.many(asked, fetch), keys)
+            return only(await cache.whole.many(records, fetch), keys)
         wanted = frozenset(keys)
 
         async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
             return only(await ask(missing, wanted), wanted)
 
-        held, read = await cache.part(asked, wanted, fetch_part)
+        held, read = await cache.part(records, wanted, fetch_part)
         return only(held, wanted) | read
 
 

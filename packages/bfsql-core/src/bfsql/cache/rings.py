@@ -96,9 +96,9 @@ class HeldRings:
         held, read = await self.cache.part(ids, (kept, direction), fetch)
         return np.concatenate([self._part_of(held, part), _joined(read.values())])
 
-    def _part_of(self, held: Mapping[str, bytes], part: EdgeFilter) -> IntArray:
+    def _part_of(self, rings: Mapping[str, bytes], part: EdgeFilter) -> IntArray:
         """The edges of a part in rings that are held."""
-        rows, number = _joined(held.values()), self.numbering.get
+        rows, number = _joined(rings.values()), self.numbering.get
         ring = Ring(rows[:, 0], rows[:, 1], rows[:, 2])
         kept = np.ones(len(rows), bool)
         if part["predicates"] is not None:
@@ -106,7 +106,7 @@ class HeldRings:
             kept &= np.isin(ring.predicates, np.array(wanted, np.int32))
         if part["direction"] is not None:
             ends = ring.subjects if part["direction"] == "out" else ring.objects
-            kept &= np.isin(ends, self.numbering.of(held, len(held)))
+            kept &= np.isin(ends, self.numbering.of(rings, len(rings)))
         return rows[kept]
 
     async def _fetch(self, max_nodes: int | None, missing: list[str]) -> dict[str, bytes]:
@@ -137,19 +137,15 @@ class _Batches:
 
     Args:
         numbering: The meaning of its numbers.
-        asked: The ids that the ring was requested for.
+        ids: The ids that the ring was requested for.
         max_nodes: Maximum number of ends; None for no bound.
         max_edges: Maximum number of edges; None for no bound.
     """
 
     def __init__(
-        self,
-        numbering: Numbering,
-        asked: Sequence[str],
-        max_nodes: int | None,
-        max_edges: int | None,
+        self, numbering: Numbering, ids: Sequence[str], max_nodes: int | None, max_edges: int | None
     ) -> None:
-        self._numbering, self._asked = numbering, asked
+        self._numbering, self._ids = numbering, ids
         self._max_nodes, self._max_edges = max_nodes, max_edges
         self._batches: list[IntArray] = [np.empty((0, ROW), np.int32)]
         self._count = 0
@@ -174,7 +170,7 @@ class _Batches:
             if self._count - self._joining // 2 > self._max_edges:
                 raise BoundMet("edges", self._max_edges)
         # One end of each edge is a requested id.
-        if self._max_nodes is not None and self._count + len(self._asked) > self._max_nodes:
+        if self._max_nodes is not None and self._count + len(self._ids) > self._max_nodes:
             for batch in self._batches[self._of_ends :]:
                 self._nodes += self._new_ends_in(batch)
             self._of_ends = len(self._batches)
@@ -187,7 +183,7 @@ class _Batches:
 
     def _joining_in(self, rows: IntArray) -> int:
         """The number of edges whose ends are both among the requested ids."""
-        handles = np.sort(self._numbering.of(self._asked, len(self._asked)))
+        handles = np.sort(self._numbering.of(self._ids, len(self._ids)))
         ends = (places_in(handles, rows[:, place]) >= 0 for place in (0, 2))
         return int(np.logical_and(*ends).sum())
 
@@ -203,23 +199,23 @@ class _Batches:
         return len(new)
 
 
-def _edges(held: Collection[bytes]) -> int:
+def _edges(rings: Collection[bytes]) -> int:
     """The number of records in some rings: their edges, plus one for each ring itself."""
-    return sum(1 + len(ring) // _EDGE_BYTES for ring in held)
+    return sum(1 + len(ring) // _EDGE_BYTES for ring in rings)
 
 
-def _joined(held: Iterable[bytes]) -> IntArray:
-    return np.frombuffer(b"".join(held), np.int32).reshape(-1, ROW)
+def _joined(rings: Iterable[bytes]) -> IntArray:
+    return np.frombuffer(b"".join(rings), np.int32).reshape(-1, ROW)
 
 
 def _by_end(
-    ring: IntArray, asked: Sequence[str], numbering: Numbering, direction: EdgeDirection | None
+    ring: IntArray, ids: Sequence[str], numbering: Numbering, direction: EdgeDirection | None
 ) -> dict[str, bytes]:
     """A ring grouped by the requested ends; an edge between two of them is in both groups.
 
     In a ring of one direction, an edge belongs to the end that it was requested for.
     """
-    handles = numbering.of(asked, len(asked))
+    handles = numbering.of(ids, len(ids))
     order = np.argsort(handles)
     in_order = handles[order]
     subjects, objects = ring[:, 0], ring[:, 2]
@@ -236,8 +232,8 @@ def _by_end(
     keys = order[place[entries]]
     by_key = np.argsort(keys, kind="stable")
     data = ring[entries[by_key] % max(len(ring), 1)].tobytes()
-    stops = (np.cumsum(np.bincount(keys, minlength=len(asked))) * _EDGE_BYTES).tolist()
+    stops = (np.cumsum(np.bincount(keys, minlength=len(ids))) * _EDGE_BYTES).tolist()
     return {
         entity_id: data[start:stop]
-        for entity_id, start, stop in zip(asked, [0, *stops], stops, strict=False)
+        for entity_id, start, stop in zip(ids, [0, *stops], stops, strict=False)
     }

@@ -127,15 +127,15 @@ class _Fetched(Generic[K]):
 
     values: dict[K, Any]
     """As the backend returned it, for the caller that started the call."""
-    kept: dict[K, Any]
+    cached: dict[K, Any]
     """As it is cached, for all other callers."""
     omissions: dict[K, tuple[Omission, ...]]
-    asked: frozenset[K]
+    requested: frozenset[K]
 
     @property
     def respelled(self) -> bool:
         """Whether answers have keys that were not requested; their owners are unknown."""
-        return not self.kept.keys() <= self.asked
+        return not self.cached.keys() <= self.requested
 
 
 class CachedMethod(Generic[K]):
@@ -283,17 +283,17 @@ class CachedMethod(Generic[K]):
         """
         shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
         few = len(missing) <= workers.SMALL
-        for shared_call, asked in list(self._calls.items()):
+        for shared_call, requested in list(self._calls.items()):
             # A call that has just ended is still listed here: its result is cached, and whatever
             # ended it would end this caller at once, and again on the next attempt.
             if (
                 shared_call.done
-                or (few and len(asked) > workers.SMALL)
-                or asked.isdisjoint(missing)
+                or (few and len(requested) > workers.SMALL)
+                or requested.isdisjoint(missing)
             ):
                 continue
-            shared[shared_call] = [key for key in missing if key in asked]
-            missing = [key for key in missing if key not in asked]
+            shared[shared_call] = [key for key in missing if key in requested]
+            missing = [key for key in missing if key not in requested]
             if not few:
                 await asyncio.sleep(0)
         return shared, missing
@@ -316,42 +316,43 @@ class CachedMethod(Generic[K]):
             if not shared_call.done or _being_cancelled():
                 raise
             return await self.many(keys, fetch, method)
-        whole = len(keys) == len(fetched.asked)
+        whole = len(keys) == len(fetched.requested)
         if fetched.respelled and not whole:
             return await self.many(keys, fetch, method)
         _report(fetched.omissions, keys)
-        kept = fetched.kept
-        mine = dict(kept) if whole else {k: kept[k] for k in keys if k in kept}
+        cached = fetched.cached
+        mine = dict(cached) if whole else {k: cached[k] for k in keys if k in cached}
         return mine if self._give is None else self._give(mine)
 
     def _start(
         self, missing: list[K], fetch: Fetch[K], method: str | None
     ) -> SharedCall[_Fetched[K]]:
-        asked = frozenset(missing)
+        requested = frozenset(missing)
 
         async def ask(scope: call.Scope) -> _Fetched[K]:
             name = method or self._method or str(missing[0])
             values = await self._observers.store_call(name, fetch(missing))
-            kept = values if self._keep is None else self._keep(values)
-            fetched = _Fetched(values, kept, _by_key(scope.omissions, missing, self._id_of), asked)
+            cached = values if self._keep is None else self._keep(values)
+            omissions = _by_key(scope.omissions, missing, self._id_of)
+            fetched = _Fetched(values, cached, omissions, requested)
             if not any(omission.passing for omission in scope.omissions):
                 self._hold(fetched)
             return fetched
 
         # A function that refers to the call would keep it in a reference cycle.
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
-        self._calls[shared_call] = asked
+        self._calls[shared_call] = requested
         return shared_call
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl
         brief = min(ttl, UNKNOWN_SECONDS)
-        if self._is_brief is not None and any(map(self._is_brief, fetched.kept.values())):
+        if self._is_brief is not None and any(map(self._is_brief, fetched.cached.values())):
             ttl = brief
-        self._held.put(fetched.kept, now + ttl, fetched.omissions)
+        self._held.put(fetched.cached, now + ttl, fetched.omissions)
         self._any_omission = self._any_omission or bool(fetched.omissions)
-        if len(fetched.kept) < len(fetched.asked) and not fetched.respelled:
-            unknown = dict.fromkeys(fetched.asked - fetched.kept.keys(), not fetched.kept)
+        if len(fetched.cached) < len(fetched.requested) and not fetched.respelled:
+            unknown = dict.fromkeys(fetched.requested - fetched.cached.keys(), not fetched.cached)
             self._unknown.put(unknown, now + brief, {})
 
 

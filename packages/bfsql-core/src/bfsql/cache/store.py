@@ -152,18 +152,18 @@ class HeldAnswers:
         self._ttl = ttl
         self._clock = clock
 
-    def find(self, asked: Hashable) -> Any:
+    def find(self, request: Hashable) -> Any:
         """The result of this request; None if it is not held."""
-        found = self._held.find([asked], self._clock())
-        return found[asked][0] if found else None
+        found = self._held.find([request], self._clock())
+        return found[request][0] if found else None
 
-    def keep(self, asked: Hashable, found: Any, records: int) -> None:
+    def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
-        self._held.put({asked: (found, records)}, self._clock() + self._ttl, {})
+        self._held.put({request: (answer, records)}, self._clock() + self._ttl, {})
 
 
-def _records(held: Collection[tuple[Any, int]]) -> int:
-    return sum(records for _, records in held)
+def _records(answers: Collection[tuple[Any, int]]) -> int:
+    return sum(records for _, records in answers)
 
 
 # --- how many records are in some answers -------------------------------------
@@ -194,12 +194,12 @@ def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
     return {key: _snapshot(value) for key, value in metadata.items()}
 
 
-def restored(held: Mapping[K, Any]) -> dict[K, Any]:
+def restored(snapshots: Mapping[K, Any]) -> dict[K, Any]:
     """Metadata by key from its snapshots, in new mappings."""
     loads = pickle.loads  # our own pickles, from `snapshots`
     return {
         key: loads(value) if type(value) is bytes else _copied(value.value)
-        for key, value in held.items()
+        for key, value in snapshots.items()
     }
 
 

@@ -21,7 +21,7 @@ _MOST_PROPERTIES = 3
 _WITH_COUNT = re.compile(r"(.*) \((\d+)\)", re.DOTALL)
 _SUMMARY_OF_FACET = ("missing", "distinct", "numbers", "min", "max", "mean", "sum")
 _OF_ANSWER = ("id", "entity_type", "name", "notes", "edges", "provenance")
-"""Fields of an entity that are no properties in a list of them."""
+"""Fields of an entity that are not properties in a list of them."""
 
 
 def show(

@@ -245,16 +245,16 @@ def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
     return found
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001
-    if asked:
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
         from bfsql.plugins.distributions import __version__
 
         click.echo(f"bfsql {__version__}")
         ctx.exit()
 
 
-def _set_verbose(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001
-    ctx.meta[VERBOSE] = given or ctx.meta.get(VERBOSE, False)
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    ctx.meta[VERBOSE] = value or ctx.meta.get(VERBOSE, False)
 
 
 def verbose_option() -> click.Option:

@@ -41,7 +41,7 @@ class Choice:
     backend_origin: str
     plugin: BackendPlugin
 
-    def backend_options(self, taken: Collection[str] = ()) -> list[Option]:
+    def backend_options(self, reserved: Collection[str] = ()) -> list[Option]:
         """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
 
         Options with a name that the command already has become `--<backend>-<name>`.
@@ -49,7 +49,7 @@ class Choice:
         prefix = f"BFSQL_{self.backend.upper().replace('-', '_')}_"
         return [
             replace(option, name=f"{self.backend}-{option.name}")
-            if option.name in taken
+            if option.name in reserved
             else option
             for option in options(self.plugin.settings, prefix=prefix)
         ]
@@ -107,7 +107,7 @@ def configure(
     *,
     server: Mapping[str, Any] | None = None,
     backend: Mapping[str, Any] | None = None,
-    taken: Collection[str] = (),
+    reserved: Collection[str] = (),
 ) -> Configuration:
     """Resolve all layers into settings.
 
@@ -117,7 +117,7 @@ def configure(
         choice: From `choose`.
         server: Values of the server's options, by field.
         backend: Values of the backend's options, by field.
-        taken: As in `Choice.backend_options`.
+        reserved: As in `Choice.backend_options`.
     """
     file = choice.file
     resolved = partial(
@@ -137,7 +137,7 @@ def configure(
             choice.plugin.settings,
             options=backend,
             table=file.backend if meant else {},
-            known=choice.backend_options(taken),
+            known=choice.backend_options(reserved),
             place=file.backend_place,
         ),
     )

@@ -279,7 +279,7 @@ class ConfiguredCommand(click.Command):
         """The settings for a choice of backend, with the options that were given."""
         known = {"backend": self.backend_options(choice), "server": server_options()}
         values = {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
-        return configure(choice, **values, taken=self._reserved_names())
+        return configure(choice, **values, reserved=self._reserved_names())
 
     def _dynamic(
         self, ctx: click.Context, *, brief: bool = False
@@ -313,8 +313,8 @@ class ConfiguredCommand(click.Command):
         return {*_SHARED, *own, *(option.name for option in server_options())}
 
 
-def _show_all_help(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001
-    if given and not ctx.resilient_parsing:
+def _show_all_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value and not ctx.resilient_parsing:
         ctx.meta[_HELP_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
@@ -454,12 +454,12 @@ def _help(option: Option, *, brief: bool) -> str:
     return f"{text}  [{'; '.join(facts)}]" if facts else text
 
 
-def _values(known: Sequence[Option], scope: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _values(known: Sequence[Option], scope: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, by field, with secrets read from their files."""
     return {
         option.field: _secret(option, value) if option.secret else value
         for option in known
-        if (value := given.get(f"{scope}__{option.field}")) not in (None, ())
+        if (value := values.get(f"{scope}__{option.field}")) not in (None, ())
     }
 
 

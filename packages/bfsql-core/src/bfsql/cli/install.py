@@ -165,13 +165,13 @@ def launch(configuration: Configuration) -> Launch:
     return Launch(program, tuple(rest), variables)
 
 
-def _argument(option: Option, given: Any, *, is_path: bool) -> Iterator[str]:
+def _argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
     """An option as it was given, with absolute paths."""
     if option.kind == "flag" and not option.secret:
-        yield option.flag if given else f"--no-{option.name}"
+        yield option.flag if setting else f"--no-{option.name}"
         return
     is_path = is_path or option.secret or option.kind == "path"
-    for value in given if isinstance(given, tuple) else (given,):
+    for value in setting if isinstance(setting, tuple) else (setting,):
         yield option.flag
         yield str(Path(value).expanduser().resolve()) if is_path else str(value)
 

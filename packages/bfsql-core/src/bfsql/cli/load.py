@@ -174,7 +174,7 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 @click.option(
     "--language", "languages", multiple=True, metavar="TAG", help="RDF: language of texts to keep."
 )
-def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:
+def load(configuration: Configuration, source: tuple[str, ...], **options: Any) -> None:
     """Fill a store from graph files: either all of them or none.
 
     SOURCE is a file, a kgraph bundle folder, or - for standard input; several
@@ -182,11 +182,11 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     graph file, --append. An interrupted load leaves the store unchanged, or
     reports what it left there.
     """
-    flags = {name: given.pop(name) for name in _FLAGS}
-    sources, removals = _paths(source), _paths(given.pop("remove"))
+    flags = {name: options.pop(name) for name in _FLAGS}
+    sources, removals = _paths(source), _paths(options.pop("remove"))
     _check(flags, sources, removals)
     _check_target(configuration)
-    plugin, reading = configuration.choice.plugin, _reading(given, sources)
+    plugin, reading = configuration.choice.plugin, _reading(options, sources)
     how = _how(flags, reading.default_type, removing=bool(removals))
     try:
         with _orderly_end(), _progress() as progress:
@@ -216,16 +216,16 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
 # --- what is asked for ----------------------------------------------------------
 
 
-def _paths(given: Sequence[str]) -> list[Path]:
+def _paths(texts: Sequence[str]) -> list[Path]:
     """The files named on the command line, none of which may be an address."""
-    for text in given:
+    for text in texts:
         if address := _ADDRESS.match(text):  # the rest may hold a password
             raise ConfigurationError(
                 f"A SOURCE has to be a file or a folder, but {address[0]}... is an address. If it "
                 "is the store, name it with the options of its backend; --replace takes no "
                 "value. If it is a graph on the web, download it first."
             )
-    return [Path(text) for text in given]
+    return [Path(text) for text in texts]
 
 
 def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequence[Path]) -> None:
@@ -285,22 +285,27 @@ def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> Loa
     )
 
 
-def _reading(given: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptions:
+def _reading(options: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptions:
     """The options for reading the files."""
     of_files: dict[str, dict[str, str]] = {}
-    given = dict(given)
+    options = dict(options)
     for field in OWN_OPTIONS:
-        given[field] = _for_all(field, given[field], sources, of_files)
-    named = {field: value for field, value in given.items() if value not in (None, ())}
+        options[field] = _for_all(field, options[field], sources, of_files)
+    named = {field: value for field, value in options.items() if value not in (None, ())}
     if "prefixes" in named:
-        named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
+        right = "NAME=NAMESPACE, for instance ex=http://example.org/."
+        named["prefixes"] = _pairs("--prefix", named["prefixes"], right, namespace=True)
     if "columns" in named:
         named["columns"] = tuple(next(csv.reader([named["columns"]]), ()))
     if "edge_columns" in named:
         edges = (text.partition("=") for text in named["edge_columns"])
         named["edge_columns"] = {column: predicate for column, _, predicate in edges}
     if "id_prefixes" in named:
-        named["id_prefixes"] = dict(_id_prefix(text) for text in named["id_prefixes"])
+        right = (
+            "NAME=TEXT with the name of a column or file, for instance categoryID=category: or "
+            "products.csv=product:."
+        )
+        named["id_prefixes"] = _pairs("--id-prefix", named["id_prefixes"], right)
     return SourceOptions(**named, of_files=of_files)
 
 
@@ -322,24 +327,17 @@ def _for_all(
     return common[0] if common else None
 
 
-def _prefix(text: str) -> tuple[str, str]:
-    name, equals, namespace = text.partition("=")
-    if not equals or not namespace:
-        raise ConfigurationError(
-            f"Option --prefix is {text!r}: it has to be NAME=NAMESPACE, "
-            "for instance ex=http://example.org/."
-        )
-    return name, namespace
-
-
-def _id_prefix(text: str) -> tuple[str, str]:
-    name, equals, prefix = text.partition("=")
-    if not equals or not name:
-        raise ConfigurationError(
-            f"Option --id-prefix is {text!r}: it has to be NAME=TEXT with the name of a column or "
-            "file, for instance categoryID=category: or products.csv=product:."
-        )
-    return name, prefix
+def _pairs(
+    option: str, texts: Sequence[str], right: str, *, namespace: bool = False
+) -> dict[str, str]:
+    """The texts of an option by their names; only a namespace may have an empty name."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not (value if namespace else name):
+            raise ConfigurationError(f"Option {option} is {text!r}: it has to be {right}")
+        pairs[name] = value
+    return pairs
 
 
 # --- while it runs --------------------------------------------------------------

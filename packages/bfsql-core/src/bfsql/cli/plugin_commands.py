@@ -42,12 +42,12 @@ class PluginCommand:
         return HookPluginUnusable(self.plugin.name, self.plugin.distribution, why)
 
 
-def plugin_commands(taken: Collection[str]) -> dict[str, PluginCommand]:
+def plugin_commands(reserved: Collection[str]) -> dict[str, PluginCommand]:
     """The commands by name; plugins that declare a taken one, or that of another, are reported."""
     found: dict[str, PluginCommand] = {}
     for plugin, one in load_hooks().commands():
-        if one.name in taken or one.name in found:
-            owner = "core" if one.name in taken else f"the plugin {found[one.name].plugin.name}"
+        if one.name in reserved or one.name in found:
+            owner = "core" if one.name in reserved else f"the plugin {found[one.name].plugin.name}"
             plugin.report("cli_commands", ValueError(f"the name {one.name!r} belongs to {owner}"))
         else:
             found[one.name] = PluginCommand(plugin, one)

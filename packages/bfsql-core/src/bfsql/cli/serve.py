@@ -23,7 +23,7 @@ from bfsql.settings import Resolved, ServeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bfsql.serving.live import Configured, GraphFactory
+    from bfsql.serving.live import GraphFactory, LiveConfiguration
 
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
@@ -70,7 +70,7 @@ def serve(configuration: Configuration) -> None:
 
 def server_parts(
     configuration: Configuration, read: Callable[[], Configuration]
-) -> tuple[GraphFactory, ServeSettings, Callable[[], Configured]]:
+) -> tuple[GraphFactory, ServeSettings, Callable[[], LiveConfiguration]]:
     """The arguments for `run`: a factory of the observed graph, its settings, and how to reload it.
 
     Args:
@@ -92,7 +92,7 @@ def server_parts(
         observers = [*observers_of(of.server.settings, metrics), *recorders]
         return lambda: opened(of, served=True, observers=observers)
 
-    def configure() -> Configured:
+    def configure() -> LiveConfiguration:
         now = read()
         for recorder in recorders:
             recorder.reopen()
@@ -104,7 +104,7 @@ def server_parts(
 def run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
-    configure: Callable[[], Configured] | None = None,
+    configure: Callable[[], LiveConfiguration] | None = None,
     on_listening: Callable[[str], None] | None = None,
     replay: Path | None = None,
 ) -> None:

@@ -84,9 +84,9 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         as_json: bool,
         answer_format: str | None,
         every_line: bool,
-        **given: Any,
+        **options: Any,
     ) -> None:
-        arguments = _arguments(parameters, first, given)
+        arguments = _arguments(parameters, first, options)
         chosen = "json" if as_json else answer_format
         is_display = chosen is None and sys.stdout.isatty()
         if chosen is not None:
@@ -173,12 +173,12 @@ def _option_flag(argument: str) -> str:
 
 
 def _arguments(
-    parameters: tuple[Parameter, ...], first: Parameter | None, given: dict[str, Any]
+    parameters: tuple[Parameter, ...], first: Parameter | None, raw: dict[str, Any]
 ) -> dict[str, Any]:
     """The raw arguments of the tool: only those that were given."""
-    positional = given.pop("positional", None)
+    positional = raw.pop("positional", None)
     arguments = {
-        p.name: value for p in parameters if (value := given[f"_{p.name}"]) not in (None, (), False)
+        p.name: value for p in parameters if (value := raw[f"_{p.name}"]) not in (None, (), False)
     }
     if first and positional not in (None, ()):
         if first.kind == "text" and first.name in arguments:

@@ -1,7 +1,7 @@
 """The edges that some steps take, in any order: `along` (`asking-2.md` 15).
 
 A traversal or a search for connections follows these edges and reads no others: predicates and
-directions are asked of the store, and the conditions of a step are judged at the nodes and edges
+directions are asked of the store, and the conditions of a step are tested at the nodes and edges
 that it reaches.
 """
 
@@ -111,7 +111,7 @@ class _StepFilter:
     def __init__(self, columns: IntegerGraph, path: Path, conditions: Conditions) -> None:
         self._columns, self._conditions = columns, conditions
         self._step, self._patterns = path.steps[0], (path.start, path.steps[0].end)
-        self._judged = [Handles(columns.size) for _ in self._patterns]
+        self._tested = [Handles(columns.size) for _ in self._patterns]
         self._fits = [Handles(columns.size) for _ in self._patterns]
 
     async def allows(self, arcs: Arcs) -> BoolArray:
@@ -132,12 +132,12 @@ class _StepFilter:
 
     async def _at_end(self, nodes: IntArray, end: int) -> BoolArray:
         """Which of some nodes may be where the step starts (0) or ends (1)."""
-        judged, fits = self._judged[end], self._fits[end]
-        for handles in (judged, fits):
+        tested, fits = self._tested[end], self._fits[end]
+        for handles in (tested, fits):
             handles.cover(self._columns.size)
-        new = distinct_numbers(nodes[~judged.has(nodes)])
+        new = distinct_numbers(nodes[~tested.has(nodes)])
         if len(new):
-            judged.add(new)
+            tested.add(new)
             fits.add(await self._fitting(new, end))
         return fits.has(nodes)
 

@@ -171,12 +171,12 @@ class Conditions:
         if self._excluded and not named:
             kept = ~are_named(types, names, self._excluded)
         least = 1 if named else self._least
-        judged = [c for c in self._conditions if not c.of_edges and self._at(c, step, named=named)]
-        places = np.flatnonzero(kept if least > 1 else kept & _about(judged, types, names))
-        keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
+        active = [c for c in self._conditions if not c.of_edges and self._at(c, step, named=named)]
+        places = np.flatnonzero(kept if least > 1 else kept & _about(active, types, names))
+        keys = {c.key for c in active} | ({MENTIONS} if least > 1 else set())
         read = properties_of_nodes(self._db, self._columns, handles[places], keys)
-        meet = partial(self._meet, judged, names, least=least)
-        kept = await _filtered(kept, places, types, read, meet, 1 + len(judged))
+        meet = partial(self._meet, active, names, least=least)
+        kept = await _filtered(kept, places, types, read, meet, 1 + len(active))
         for one in self._relations:
             if self._relates(one, step, named=named):
                 about = kept if one.types is None else kept & are_named(types, names, one.types)
@@ -191,12 +191,12 @@ class Conditions:
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
         """Which edges are kept, if a step of a path took them; None in a call without a path."""
         kept, names = np.ones(len(ring.subjects), bool), self._columns.predicate_names
-        judged = [c for c in self._conditions if self._about_edges(c, step)]
-        places = np.flatnonzero(_about(judged, ring.predicates, names))
-        keys = {c.key for c in judged} - self._stripped
+        active = [c for c in self._conditions if self._about_edges(c, step)]
+        places = np.flatnonzero(_about(active, ring.predicates, names))
+        keys = {c.key for c in active} - self._stripped
         read = properties_of_edges(self._db, self._columns, at(ring, places), keys)
-        meet = partial(self._meet, judged, names, hidden=self._stripped)
-        return await _filtered(kept, places, ring.predicates, read, meet, len(judged))
+        meet = partial(self._meet, active, names, hidden=self._stripped)
+        return await _filtered(kept, places, ring.predicates, read, meet, len(active))
 
     def _read(self) -> list[Condition]:
         written = [condition(text, self._names, self._steps) for text in self._where]
@@ -221,7 +221,7 @@ class Conditions:
 
     def _meet(
         self,
-        judged: Sequence[Condition],
+        conditions: Sequence[Condition],
         names: Sequence[str],
         metadata: Sequence[Metadata],
         kinds: IntArray,
@@ -231,10 +231,10 @@ class Conditions:
     ) -> BoolArray:
         """Which nodes or edges some conditions keep; `hidden` keys count as absent."""
         groups: dict[Subject, list[Condition]] = {}
-        for one in judged:
+        for one in conditions:
             groups.setdefault(_subject(one), []).append(one)
         numbers: dict[str, IntArray] = {}
-        for key in {one.key for one in judged}:
+        for key in {one.key for one in conditions}:
             known = [None if key in hidden else one.get(key) for one in metadata]
             numbers[key] = self._values[key].numbers(known)
         stays = np.ones(len(metadata), bool)
@@ -280,7 +280,7 @@ def _relations_of(query: Query, path: Path | None) -> tuple[ScopedRelation, ...]
 
 
 async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common
-    kept: BoolArray,
+    keep: BoolArray,
     places: npt.NDArray[np.intp],
     kinds: IntArray,
     read: AsyncGenerator[tuple[slice, list[Metadata]]],
@@ -292,15 +292,15 @@ async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common
         async for part, metadata in parts:
             here = places[part]
             work = partial(meet, metadata, kinds[here])
-            kept[here] = await off_loop(len(metadata) * comparisons, work)
-    return kept
+            keep[here] = await off_loop(len(metadata) * comparisons, work)
+    return keep
 
 
-def _about(judged: Sequence[Condition], kinds: IntArray, names: Sequence[str]) -> BoolArray:
+def _about(conditions: Sequence[Condition], kinds: IntArray, names: Sequence[str]) -> BoolArray:
     """Which nodes or edges at least one of the conditions applies to, by type or predicate."""
-    if not judged:
+    if not conditions:
         return np.zeros(len(kinds), bool)
-    scopes = {one.scope for one in judged}
+    scopes = {one.scope for one in conditions}
     if None in scopes:
         return np.ones(len(kinds), bool)
     return are_named(kinds, names, {scope for scope in scopes if scope is not None})
@@ -317,5 +317,5 @@ def _named(names: Sequence[str], numbers: IntArray) -> list[str]:
 def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
     value = metadata.get(MENTIONS)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return value if value == value else otherwise  # noqa: PLR0124 - NaN is no number
+        return value if value == value else otherwise  # noqa: PLR0124 - NaN is not a number
     return otherwise  # "a value that is no number counts as absent"

@@ -170,7 +170,7 @@ class _EdgesRead:
         self._found = EdgeCollector(columns, bounds.edges)
         self._conditions, self._bounds = conditions, bounds
         self._read = {back: Handles(columns.size) for back in (False, True)}
-        self._judged = Handles(columns.size, ends)
+        self._tested = Handles(columns.size, ends)
         self._removed = Handles(columns.size)
         self._nodes = len(ends)
 
@@ -202,7 +202,7 @@ class _EdgesRead:
                 await self._found.read(self.columns.rings(unread), self._select)
             else:
                 await self._found.read(self._arcs(self._along, unread, backwards=backwards))
-        for handles in (*self._read.values(), self._judged, self._removed):
+        for handles in (*self._read.values(), self._tested, self._removed):
             handles.cover(self.columns.size)
         self._read[backwards].add(unread)
 
@@ -223,7 +223,7 @@ class _EdgesRead:
 
     async def passable(self, nodes: IntArray) -> IntArray:
         """Those of some nodes that exist and are not removed; BoundMet if there are too many."""
-        new = nodes[~self._judged.has(nodes)]
+        new = nodes[~self._tested.has(nodes)]
         if len(new):
             self._nodes += len(new)
             if self._nodes > self._bounds.nodes:
@@ -233,7 +233,7 @@ class _EdgesRead:
             kept = types != NO_NODE
             self._conditions.learn(types[kept], types[:0])
             kept[kept] = await self._conditions.keeps_nodes(new[kept], types[kept], None)
-            self._judged.add(new)
+            self._tested.add(new)
             self._removed.add(new[~kept])
         return nodes[~self._removed.has(nodes)]
 

@@ -35,7 +35,7 @@ async def directions_of(
 ) -> dict[str, int]:
     """Count the edges of one node by predicate and direction, keyed by step: `-inhibits->` to 3.
 
-    A self-loop counts in both directions. Edges with an end that is no node do not count.
+    A self-loop counts in both directions. Edges with an end that is not a node do not count.
 
     Args:
         columns: The graph.

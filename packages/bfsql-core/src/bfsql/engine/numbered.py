@@ -54,7 +54,7 @@ async def nodes_of(db: NormalizedBackend, ids: Sequence[str]) -> list[Node | Non
     return [found.get(entity_id) for entity_id in ids]
 
 
-class _Streamed:
+class _StreamedRings:
     """The rings of a backend without a cache, numbered for one call."""
 
     def __init__(self, db: NormalizedBackend) -> None:
@@ -84,7 +84,7 @@ class NumberedGraph(IntegerGraph):
 
     def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
-        self._rings: NumberedRings = db.numbered() or _Streamed(db)
+        self._rings: NumberedRings = db.numbered() or _StreamedRings(db)
         self._numbering = self._rings.numbering
         self._metadata: dict[str, Metadata] = {}
         # By handle: the number of its type minus `TYPE_UNREAD`, so that unknown types are zeros.
@@ -98,13 +98,10 @@ class NumberedGraph(IntegerGraph):
 
     @property
     def type_names(self) -> Sequence[str]:
-        """All numbered names."""
+        """All numbered names, as for predicates."""
         return self._numbering.names
 
-    @property
-    def predicate_names(self) -> Sequence[str]:
-        """All numbered names."""
-        return self._numbering.names
+    predicate_names = type_names
 
     @property
     def repeats(self) -> bool:

@@ -96,7 +96,7 @@ async def in_order(
         columns: The graph in integers, for this call.
         nodes: Handles in any order, each once.
         by: The sort key and its direction.
-        numbers: The number or the measure of each node if the key is no property.
+        numbers: The number or the measure of each node if the key is not a property.
 
     Raises:
         TimeoutError: The deadline passed while metadata was read.

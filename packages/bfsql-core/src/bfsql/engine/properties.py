@@ -55,11 +55,11 @@ async def properties_of_nodes(
                 yield part, columnar
                 continue
         ids = await call.within(columns.ids(handles[part]))
-        brought = columns.node_metadata
+        own = columns.node_metadata
         read: Mapping[str, Metadata] = {}
-        if not all(brought.get(i, NO_METADATA).keys() >= wanted for i in ids):
+        if not all(own.get(i, NO_METADATA).keys() >= wanted for i in ids):
             read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
-        records = [_both(brought.get(i), read.get(i)) for i in ids]
+        records = [_both(own.get(i), read.get(i)) for i in ids]
         if "id" in wanted:  # "where there is none the entity's id" (`asking-2.md` 11)
             records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
         yield part, records
@@ -182,7 +182,7 @@ class Tally:
     """Counts of the results of conditions on one property of the same nodes or edges."""
 
     def __init__(self) -> None:
-        self._judged = self._had = 0
+        self._applied = self._had = 0
         self._met: Counter[str] = Counter()
         self._unlike: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
@@ -193,7 +193,7 @@ class Tally:
         """Which values all conditions on one property keep, and whether `absent` ones are kept."""
         counts = np.bincount(numbers, minlength=len(values.scalars))
         absent_count, counts[0] = int(counts[0]), 0
-        self._judged += len(numbers)
+        self._applied += len(numbers)
         self._had += len(numbers) - absent_count
         kept = np.ones(len(counts), bool)
         for one in conditions:
@@ -217,10 +217,10 @@ class Tally:
         return ConditionTally(
             one,
             hidden=hidden,
-            judged=self._judged,
+            applied=self._applied,
             had=self._had,
             met=met,
-            kept=absent and self._judged > 0,
+            keeps_absent=absent and self._applied > 0,
             unlike=self._unlike[one.text],
             values=() if met else tuple(sorted(common, key=lambda v: (-common[v], v))[:5]),
         )
@@ -236,10 +236,10 @@ def _parts(count: int) -> Iterator[slice]:
     return (slice(start, start + PART) for start in range(0, count, PART))
 
 
-def _both(brought: Metadata | None, read: Metadata | None) -> Metadata:
-    if brought is None or read is None:
-        return read or brought or NO_METADATA
-    return {**brought, **read}
+def _both(own: Metadata | None, read: Metadata | None) -> Metadata:
+    if own is None or read is None:
+        return read or own or NO_METADATA
+    return {**own, **read}
 
 
 async def _triples(columns: IntegerGraph, ring: Ring) -> list[Triple]:

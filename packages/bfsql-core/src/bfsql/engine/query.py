@@ -65,14 +65,11 @@ async def neighborhood_intersection(
         db: The graph, with or without a cache around it.
         query: Any number of seeds, including none. A seed that does not exist reaches no node,
             so the answer is empty.
-        max_nodes: A ring that exceeds this number of nodes is not finished; None selects the
-            default of `bfsql.call`.
-        max_edges: A ring that exceeds this number of edges is not finished; None as above.
+        max_nodes: As in `bfs_query`.
+        max_edges: As in `bfs_query`.
 
     Raises:
-        FirstRingUnfinished: The deadline passed before the first ring was read.
-        FirstRingTooLarge: The first ring exceeds a bound.
-        TypesUnread: The deadline passed before the types of the nodes were read.
+        BfsqlError: As in `bfs_query`.
     """
     result = await _answered(db, query, query.k, max_nodes, max_edges)
     assert isinstance(result, IntersectionResult)

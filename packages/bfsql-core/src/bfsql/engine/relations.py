@@ -34,7 +34,7 @@ class RelationReader:
         stripped: Keys of edge metadata that traversals leave out; they count as absent.
 
     Attributes:
-        barren: The conditions for which no node has been found at the end of a relation so far,
+        unmatched: The conditions for which no node has been found at the end of a relation so far,
             with the step that found nothing.
         idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
@@ -48,10 +48,10 @@ class RelationReader:
         bounds: Bounds,
         stripped: Collection[str] = (),
     ) -> None:
-        self.barren: dict[RelationCondition, DeadEnd | None] = {}
+        self.unmatched: dict[RelationCondition, DeadEnd | None] = {}
         self.idle: set[ScopedRelation] = set()
         self.undecided: set[int] = set()
-        self._fruitful: set[RelationCondition] = set()
+        self._matched: set[RelationCondition] = set()
         self._db, self._columns, self._bounds = db, columns, bounds
         self._stripped = stripped
         self.search = PatternSearch(db, columns, bounds, self)
@@ -160,8 +160,8 @@ class RelationReader:
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():
-            self._fruitful.add(one)
-            self.barren.pop(one, None)
-        elif one not in self._fruitful:
-            self.barren[one] = result.dead_end
+            self._matched.add(one)
+            self.unmatched.pop(one, None)
+        elif one not in self._matched:
+            self.unmatched[one] = result.dead_end
         return counts

@@ -109,9 +109,9 @@ async def selected(  # noqa: PLR0917 - what makes two answers the same
         TimeoutError: The deadline passed while metadata was read.
     """
     filtered = conditions or (along is not None and along.has_conditions)
-    kept = None if filtered else columns.kept
-    asked = (seeds.handles.tobytes(), hops, bounds, None if along is None else along.paths)
-    found: Selection | None = None if kept is None else kept.find(asked)
+    cache = None if filtered else columns.answer_cache
+    request = (seeds.handles.tobytes(), hops, bounds, None if along is None else along.paths)
+    found: Selection | None = None if cache is None else cache.find(request)
     if found is None:
         reach = await traverse(columns, seeds, hops, bounds, along)
         found = await select(reach, conditions)
@@ -123,8 +123,8 @@ async def selected(  # noqa: PLR0917 - what makes two answers the same
                 conditions=(*found.facts.conditions, *along.facts),
             )
             found = replace(found, facts=facts)
-        if kept is not None and reach.stopped_by is None:
-            kept.keep(asked, found, len(found.nodes) + len(found.edges.subjects))
+        if cache is not None and reach.stopped_by is None:
+            cache.keep(request, found, len(found.nodes) + len(found.edges.subjects))
     return found
 
 

@@ -134,7 +134,7 @@ async def traverse(
     )
     depth = len(rings) - 1
     if missing and columns.repeats and followed is None:
-        # A backend may return edges for an id that is no node, and so does a cache of rings if
+        # A backend may return edges for an id that is not a node, and so does a cache of rings if
         # such an id was requested together with its neighbours. It connects nothing.
         rank = ranks_from(columns.size, handles, edges, depth)
         levels = [np.flatnonzero(rank == d + 1).astype(np.int32) for d in range(depth + 1)]
@@ -322,7 +322,7 @@ class _Search:
         columns, followed = self._columns, self._followed
         if self._room < 0:  # as a cache that counts the ends of a ring finds
             raise BoundMet("nodes", self._bounds.nodes)
-        # An id that is no node has no ring that contained its edges, and no step starts at it.
+        # An id that is not a node has no ring that contained its edges, and no step starts at it.
         if not columns.repeats or followed is not None:
             frontier = frontier[await columns.types(frontier) != NO_NODE]
         edges = EdgeCollector(columns, self._bounds.edges, self.edges, repeats=self._repeats)
@@ -348,7 +348,7 @@ class _Search:
         """The edges and the nodes that were in no earlier ring.
 
         An edge whose other end was expanded earlier was in the ring of that end. If rings repeat
-        edges, `distinct` removes them instead, since ids that are no nodes are then expanded, too.
+        edges, `distinct` removes them instead, since ids that are not nodes are then expanded, too.
         """
         seen, expanded = self._seen, self._expanded
         if self._repeats:

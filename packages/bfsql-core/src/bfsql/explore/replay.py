@@ -32,11 +32,11 @@ class RecordedCall(BaseModel):
     time: str | None = Field(description="When it began, ISO 8601.")
     request_id: str | None
     session: str | None = Field(description="Calls of one client that belong together.")
-    client: str | None = Field(description="What the client called itself.")
+    client: str | None = Field(description="The name that the client gave.")
     tool: str
     arguments: dict[str, Any] = Field(description="As the client sent them.")
     answer: str | None = Field(
-        description="The text that the client got; of an error, its sentence."
+        description="The text that the client received; of an error, its message."
     )
     content: dict[str, Any] | None = Field(
         description="The answer as structured content, if the text is not JSON."
@@ -52,7 +52,7 @@ class Recording(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     calls: list[RecordedCall]
-    broken_lines: int = Field(description="Lines that are no recorded call.")
+    broken_lines: int = Field(description="Lines that are not recorded calls.")
     note: str | None = Field(default=None, description="What is missing; absent where nothing is.")
 
 
@@ -85,7 +85,7 @@ def route(file: Path) -> ApiRoute:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """The recorded calls in a file, and how many of its lines are no recorded call.
+    """The recorded calls in a file, and how many of its lines are not recorded calls.
 
     Args:
         file: Written by a `Recorder`, or by the audit hook of the examples with its values.
@@ -119,16 +119,16 @@ def read(file: Path) -> dict[str, Any]:
 def _call(line: bytes) -> dict[str, Any] | None:
     """The call of a line; None where it has none."""
     try:
-        given = from_json(line, allow_inf_nan=False)
+        fields = from_json(line, allow_inf_nan=False)
     except ValueError:
         return None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         return None
-    tool, arguments = given.get("tool"), given.get("arguments")
+    tool, arguments = fields.get("tool"), fields.get("arguments")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
-    caller = given.get("caller")
-    known = {**_audited(given, caller if isinstance(caller, dict) else {}), **given}
+    caller = fields.get("caller")
+    known = {**_audited(fields, caller if isinstance(caller, dict) else {}), **fields}
     texts = {name: _of(str, known, name) for name in ("time", "request_id", "session", "client")}
     return {
         **texts,
@@ -142,9 +142,9 @@ def _call(line: bytes) -> dict[str, Any] | None:
     }
 
 
-def _audited(given: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
+def _audited(line: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
     """What a line of the audit hook has under other names."""
-    outcome, seconds = given.get("outcome"), given.get("seconds")
+    outcome, seconds = line.get("outcome"), line.get("seconds")
     return {
         "session": caller.get("session") or caller.get("subject") or caller.get("address"),
         "client": caller.get("client"),

@@ -102,13 +102,13 @@ class HttpClient:
                 headers=headers,
                 auth=httpx2.Auth(),  # no authentication: otherwise a login in the URL would be sent
                 timeout=httpx2.Timeout(None, connect=connect_timeout),
-                limits=httpx2.Limits(max_keepalive_connections=kept, keepalive_expiry=30.0),
+                limits=httpx2.Limits(max_keepalive_connections=idle, keepalive_expiry=30.0),
                 verify=trusted,
                 http2=http2 and find_spec("h2") is not None,
                 follow_redirects=False,
-                trust_env=kept > 0,
+                trust_env=idle > 0,
             )
-            for kept in (keep_open, 0)
+            for idle in (keep_open, 0)
         )
 
     async def send(
@@ -140,17 +140,17 @@ class HttpClient:
         oauth = credentials.oauth
 
         async def post(url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
-            asked = HttpRequest(url, "POST", body, headers)
-            return await self._exchange(asked, asked, max_bytes)
+            token_request = HttpRequest(url, "POST", body, headers)
+            return await self._exchange(token_request, token_request, max_bytes)
 
         renewed = False
         while True:
             token = "" if oauth is None else await oauth.token(post)
-            bearer = {"Authorization": f"Bearer {token}"} if token else {}
-            shown = {**_trace(), **request.headers, **credentials.headers, **bearer}
+            authorization = {"Authorization": f"Bearer {token}"} if token else {}
+            headers = {**_trace(), **request.headers, **credentials.headers, **authorization}
             reply = await self._exchange(
                 request,
-                replace(request, headers=shown),
+                replace(request, headers=headers),
                 max_bytes,
                 max_error_bytes,
                 auth=credentials.auth,

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from bfsql.errors import system_reason
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -123,7 +125,7 @@ class UnusableCertificate(Exception):
     @property
     def reason(self) -> str:
         """The reason, in the system's words if it came from the system."""
-        return str(getattr(self.error, "strerror", None) or self.error)
+        return system_reason(self.error)
 
 
 def describe(error: BaseException) -> str:

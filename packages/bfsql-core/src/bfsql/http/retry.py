@@ -27,14 +27,14 @@ class Retryable(StoreUnavailable):
     Args:
         message: The sentence for the operator, in case no attempt succeeds.
         wait: Seconds to wait; 0 for no wait, None for the usual pause.
-        asked: Whether the server itself requested that wait.
+        by_server: Whether the server itself requested that wait.
     """
 
-    def __init__(self, message: str, *, wait: float | None = None, asked: bool = False) -> None:
+    def __init__(self, message: str, *, wait: float | None = None, by_server: bool = False) -> None:
         super().__init__(message)
         self.wait = wait
-        self.asked = asked
-        self.retry_after = wait if asked else None
+        self.by_server = by_server
+        self.retry_after = wait if by_server else None
 
 
 async def retry(
@@ -67,7 +67,7 @@ async def retry(
             if number > retries:
                 raise
             wait = (pause or backoff)(number) if failure.wait is None else failure.wait
-            if failure.asked and hold is not None:
+            if failure.by_server and hold is not None:
                 hold(wait)
             if time.monotonic() + wait >= ends:
                 raise

@@ -6,7 +6,7 @@ themselves.
 """
 
 from bfsql.loading.files import EVERY, Reading, RefusalFilter, Rehearsal, fill, load, rehearse
-from bfsql.loading.intake import KEPT, batches, check_graph, graph_is_there, reporting_leftovers
+from bfsql.loading.intake import batches, check_graph, graph_is_there, reporting_leftovers
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,
@@ -19,7 +19,6 @@ from bfsql.loading.staging import (
 
 __all__ = [
     "EVERY",
-    "KEPT",
     "Codec",
     "EdgeGroup",
     "Reading",

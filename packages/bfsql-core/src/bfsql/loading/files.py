@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
 from bfsql.loading.advice import add_advice
-from bfsql.loading.intake import KEPT, check_graph
+from bfsql.loading.intake import MAX_REFUSALS, check_graph
 from bfsql.loading.joins import NodeTables, with_typed_ends
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -169,7 +169,7 @@ class Reading:
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources),
             strict=how.strict,
-            progress=_share_told(how.progress, paths),
+            progress=_reporter(how.progress, paths),
             sources=sources,
         )
         """The content of the files."""
@@ -197,7 +197,7 @@ class Reading:
         return replace(
             report,
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
-            refusals=list(islice(refusals, KEPT)),
+            refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
             wrong_columns=self._node_tables.wrong_columns(report, self._accounts),
             sources=self._accounts,
@@ -227,7 +227,7 @@ def _named(source: Source, untyped: str) -> GraphStream:
     )
 
 
-def _share_told(progress: Progress | None, paths: Sequence[Path]) -> Callable[[int], object] | None:
+def _reporter(progress: Progress | None, paths: Sequence[Path]) -> Callable[[int], object] | None:
     if progress is None:
         return None
     read = ReadSoFar(paths)
@@ -343,7 +343,7 @@ class RefusalFilter:
         """
         self._count += count
         self.refused += refused
-        self.refusals += refusals[: KEPT - len(self.refusals)]
+        self.refusals += refusals[: MAX_REFUSALS - len(self.refusals)]
 
     def finish(self) -> None:
         """Check that there was a record.
@@ -362,5 +362,5 @@ class RefusalFilter:
             reason = f"{refusal.reason} (the import is strict, so nothing was loaded)"
             raise SourceError(refusal.path, reason, refusal.line)
         self.refused += 1
-        if len(self.refusals) < KEPT:
+        if len(self.refusals) < MAX_REFUSALS:
             self.refusals.append(refusal)

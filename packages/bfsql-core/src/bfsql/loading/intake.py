@@ -13,7 +13,7 @@ from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
-KEPT = 100
+MAX_REFUSALS = 100
 """Most refusals that a report shows; all of them are counted."""
 EXAMPLES = 5
 """Most ids, or other examples, of one kind that a report names."""
@@ -145,7 +145,7 @@ def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: boo
         reason = f"{reason} (the load is strict, so nothing was loaded)"
         raise SourceError(name_of(record), reason)
     report.refused += 1
-    if len(report.refusals) < KEPT:
+    if len(report.refusals) < MAX_REFUSALS:
         report.refusals.append(Refusal(name_of(record), None, reason))
 
 

@@ -188,13 +188,13 @@ def _sample(table: AnyTable, columns: NodeColumns) -> dict[str, set[str]]:
     }
 
 
-def _occurrences(table: AnyTable, columns: NodeColumns, wanted: frozenset[str]) -> Counter[str]:
+def _occurrences(table: AnyTable, columns: NodeColumns, texts: frozenset[str]) -> Counter[str]:
     """How many of some texts are the value of exactly one row, by column."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in guarded(table.path, iter(table.rows())):
         for column, value in row.items():
             text: Any = str(value) if type(value) is int else value
-            if type(text) is str and text in wanted and column != columns.id:
+            if type(text) is str and text in texts and column != columns.id:
                 counts[column, text] += 1
     return Counter(column for (column, _), count in counts.items() if count == 1)
 

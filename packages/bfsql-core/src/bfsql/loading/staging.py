@@ -45,7 +45,7 @@ from bfsql.models.merge import (
 )
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
-KEPT_IDS = 500_000
+IDS_IN_MEMORY = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
 FOLDERS = "bfsql-load-"
 """How the names of the folders of `staged` begin."""
@@ -147,7 +147,7 @@ class Staging:
         worker: Runs the steps, and stops them.
         check: As for `staged`.
         codec: How metadata is written.
-        kept_ids: Ids whose numbers are kept in memory.
+        ids_in_memory: Ids whose numbers are kept in memory.
         options: How the graph is to be loaded.
     """
 
@@ -158,7 +158,7 @@ class Staging:
         *,
         check: Callable[[GraphRecord], None] | None = None,
         codec: Codec = JSON,
-        kept_ids: int = KEPT_IDS,
+        ids_in_memory: int = IDS_IN_MEMORY,
         options: LoadOptions = DEFAULTS,
     ) -> None:
         self.report = LoadReport()
@@ -175,8 +175,8 @@ class Staging:
         self.connection.executescript(sql.PRAGMAS + sql.TABLES)
         # After each 100,000 steps of SQLite's machine.
         self.connection.set_progress_handler(worker.stopped, 100_000)
-        self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
-        self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
+        self._ids = Numbers(self.connection, "node", "n", "id", ids_in_memory)
+        self._predicates = Numbers(self.connection, "predicate", "p", "name", ids_in_memory)
         self._described: list[tuple[Any, ...]] = []
         self._edges: list[tuple[Any, ...]] = []
         self._evidence: list[tuple[Any, ...]] = []
@@ -381,19 +381,19 @@ class Staging:
 
 
 class Numbers(dict[str, int]):
-    """Numbers of the names in a table, in the order of their first use; `kept` are in memory.
+    """Numbers of the names in a table, in order of first use, of which `in_memory` are in memory.
 
     A name that is not text raises a `UnicodeEncodeError`.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, table: str, number: str, name: str, kept: int
+        self, connection: sqlite3.Connection, table: str, number: str, name: str, in_memory: int
     ) -> None:
         super().__init__()
         self._connection = connection
         self._find = f"SELECT {number} FROM {table} WHERE {name} = ?"
         self._insert = f"INSERT INTO {table} ({number}, {name}) VALUES (?, ?)"
-        self._kept = kept
+        self._in_memory = in_memory
         self._forgot = False
         self._last = 0
 
@@ -405,7 +405,7 @@ class Numbers(dict[str, int]):
             number = self._last + 1
             self._connection.execute(self._insert, (number, name))
             self._last = number
-        if len(self) >= self._kept:
+        if len(self) >= self._in_memory:
             self.clear()
             self._forgot = True
         self[name] = number

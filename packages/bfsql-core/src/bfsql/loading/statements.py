@@ -24,7 +24,7 @@ CREATE TABLE edge (
 CREATE TABLE described (
     d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
 );
--- By name: what only evidence names is no node and no predicate.
+-- By name: what only evidence names is neither a node nor a predicate.
 CREATE TABLE evidence (
     subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
 );

@@ -166,13 +166,13 @@ class ConditionTally:
     condition: Condition
     hidden: bool
     """Whether traversals leave its key out of edges, so that the key counts as absent there."""
-    judged: int
+    applied: int
     """Number of nodes and edges to which it applied."""
     had: int
     """Number of these that have the property."""
     met: int
     """Number of these that meet the condition."""
-    kept: bool
+    keeps_absent: bool
     """Whether records without the property remained in the answer."""
     unlike: int
     """Number of those not meeting it whose value cannot be compared with the written ones.
@@ -231,7 +231,7 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
         raise wrong(why)
     values = _alternatives(written)
     if "" in values:
-        raise wrong(f'has no value behind {found[0]}; empty text is written ""')
+        raise wrong(f'has no value after {found[0]}; empty text is written ""')
     return PropertyCondition(key, SPELLINGS[found[0]], tuple(map(_unquoted, values)))
 
 
@@ -249,13 +249,13 @@ def _key(text: str, found: re.Match[str] | None, wrong: Callable[[str], ToolErro
     if found is None:
         return _unquoted(key)
     if found[0][0] == ">" and key.endswith("-"):
-        raise wrong('has half an arrow, and a relation a whole one: "-p-> TYPE"')
+        raise wrong('has half an arrow, but a relation needs a whole one: "-p-> TYPE"')
     if "~" in found[0] and found[0] != "~":
-        raise wrong('asks for a regular expression; "name~desmo" looks for a part of text')
+        raise wrong('asks for a regular expression; "name~desmo" finds a part of text')
     if found[0] not in SPELLINGS:
-        raise wrong(f"has no operator that is known: {quoted(found[0])}")
+        raise wrong(f"has an unknown operator: {quoted(found[0])}")
     if not key:
-        raise wrong("names no property in front of the operator")
+        raise wrong("names no property before the operator")
     return _unquoted(key)
 
 
@@ -329,7 +329,7 @@ def _step(
         return None, text
     number = int(found[1][:9])
     if steps is None:
-        raise wrong("names the step of a path, and this call has no path")
+        raise wrong("names a step of a path, but this call has no path")
     if number > steps:
         raise wrong(f"names a step that the path does not have: its steps are 1 to {steps}")
     return number, text[found.end() :]

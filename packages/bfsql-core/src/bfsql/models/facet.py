@@ -110,7 +110,7 @@ def measure(text: str, names: Names, steps: int) -> Measure:
         return Measure(text, function, int(rest))
     of = scoped_property(rest, names, steps, wrong)
     if of.step is None:
-        raise wrong("names no step in front of its property")
+        raise wrong("names no step before its property")
     return Measure(text, function, of.step, of)
 
 

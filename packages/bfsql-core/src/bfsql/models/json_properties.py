@@ -21,7 +21,7 @@ def to_properties(
     metadata: Mapping[str, Any],
     is_kept: Callable[[str, Any], bool],
     can_name: Callable[[str], bool],
-    taken: Collection[str] = (),
+    reserved: Collection[str] = (),
 ) -> dict[str, Any]:
     """Convert metadata to properties. Nulls are left out: a property cannot be null.
 
@@ -29,7 +29,7 @@ def to_properties(
         metadata: As read from a source.
         is_kept: Whether the store can hold a value as it is under a name.
         can_name: Whether the store can have a property of a name.
-        taken: Names that the store uses on this element, above all the id property; a value with
+        reserved: Names that the store uses on this element, above all the id property; a value with
             such a name is stored as JSON text.
 
     Raises:
@@ -42,7 +42,7 @@ def to_properties(
             continue
         if not can_name(key):
             unnamed[key] = value
-        elif key in taken or key.endswith(SUFFIX) or not is_kept(key, value):
+        elif key in reserved or key.endswith(SUFFIX) or not is_kept(key, value):
             properties[key + SUFFIX] = encode(value)
         else:
             properties[key] = value
@@ -52,7 +52,7 @@ def to_properties(
 
 
 def from_properties(
-    properties: Mapping[str, Any], can_name: Callable[[str], bool], taken: Collection[str] = ()
+    properties: Mapping[str, Any], can_name: Callable[[str], bool], reserved: Collection[str] = ()
 ) -> dict[str, Any]:
     """The metadata that `to_properties` wrote; for any other graph, the properties unchanged.
 
@@ -62,7 +62,7 @@ def from_properties(
     Args:
         properties: The properties of a node or a relationship.
         can_name: Whether the store can have a property of a name.
-        taken: The names that were `taken` when it was written: JSON text
+        reserved: As passed to `to_properties` when it was written: JSON text
             beside such a property is the metadata.
 
     Returns:
@@ -73,7 +73,7 @@ def from_properties(
     # `a__json`.
     for key in sorted((key for key in metadata if key.endswith(SUFFIX)), key=len):
         name, value = key.removesuffix(SUFFIX), _decoded(metadata[key])
-        if name and value is not None and (name not in metadata or name in taken):
+        if name and value is not None and (name not in metadata or name in reserved):
             del metadata[key]
             metadata[name] = value
         elif not name and isinstance(value, dict) and not any(map(can_name, value)):

@@ -12,7 +12,7 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -99,6 +99,11 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def distinct_texts(values: Iterable[str]) -> list[str]:
+    """The distinct values that are valid text, in order of first occurrence."""
+    return [value for value in dict.fromkeys(values) if is_text(value)]
 
 
 def as_text(text: str) -> str:

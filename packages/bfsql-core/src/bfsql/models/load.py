@@ -67,7 +67,7 @@ class LoadOptions:
 
 
 REPLACING = LoadOptions(LoadMode.REPLACE)
-"""The graph takes the place of what is there, exactly as its records have it."""
+"""The new graph replaces the existing one, exactly as its records have it."""
 
 
 @dataclass(slots=True)

@@ -140,10 +140,10 @@ class NameQuery:
     ) -> frozenset[str]:
         """The words, no numbers and none of one or two letters, that the entity has, too."""
         labels = _Labels(entity_id, name, aliases)
-        return self.telling_words.intersection(chain.from_iterable(labels.in_words))
+        return self.significant_words.intersection(chain.from_iterable(labels.in_words))
 
     @cached_property
-    def telling_words(self) -> frozenset[str]:
+    def significant_words(self) -> frozenset[str]:
         """The words that may be rare, if there are several; otherwise none."""
         if len(self.words) < 2:  # one word is all words
             return frozenset()

@@ -65,7 +65,7 @@ class DeadEnd:
     """Whether complete walks were found, and none met the comparisons of steps."""
     apart: bool = False
     """Whether the walks from the seeds and those to the nodes of `to` do not meet."""
-    astray: bool = False
+    misses_targets: bool = False
     """Whether it found nodes, but none of `to`."""
 
 

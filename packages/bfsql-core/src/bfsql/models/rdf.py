@@ -155,10 +155,10 @@ class Prefixes:
             same namespace the first applies; of two nested namespaces the longer.
     """
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._bound = dict(given)
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._bound = dict(prefixes)
         for prefix, namespace in WELL_KNOWN.items():
-            if prefix not in self._bound and namespace not in given.values():
+            if prefix not in self._bound and namespace not in prefixes.values():
                 self._bound[prefix] = namespace
         self._by_namespace: dict[str, str] = {}
         for prefix, namespace in self._bound.items():

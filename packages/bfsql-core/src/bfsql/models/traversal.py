@@ -61,7 +61,7 @@ class _Filters(BaseModel):
     )
 
 
-class _Paged(_Filters):
+class _PagedQuery(_Filters):
     seed_count: int | None = Field(
         default=None, description="Number of different seeds, where one of them is a pattern."
     )
@@ -69,7 +69,7 @@ class _Paged(_Filters):
     offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
 
 
-class BfsQuery(_Paged):
+class BfsQuery(_PagedQuery):
     """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
 
     max_hops: int = Field(
@@ -86,7 +86,7 @@ class BfsQuery(_Paged):
         return self
 
 
-class PathQuery(_Paged):
+class PathQuery(_PagedQuery):
     """What lies on the walks along a path (`asking.md` 6)."""
 
     path: Path = Field(description="The steps.")

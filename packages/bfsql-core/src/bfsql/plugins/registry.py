@@ -32,7 +32,7 @@ from bfsql.plugins.declaration import BackendPlugin
 from bfsql.plugins.distributions import BACKENDS, Installed, PluginState, plugins_of
 from bfsql.settings import BackendSettings
 
-KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "gremlin", "jsonld")
+OFFICIAL = ("sqlite", "postgres", "sparql", "neo4j", "gremlin", "jsonld")
 """Backends with a distribution `bfsql-<name>` of this project."""
 
 
@@ -66,7 +66,7 @@ def load(name: str) -> BackendPlugin:
     claims = [one for one in everything if one.name == name]
     if not claims:
         names = sorted({one.name for one in everything})
-        raise UnknownBackend(name, names, f"bfsql-{name}" if name in KNOWN else None)
+        raise UnknownBackend(name, names, f"bfsql-{name}" if name in OFFICIAL else None)
     if len(claims) > 1:
         raise AmbiguousBackend(name, [one.distribution for one in claims])
     return _loaded(claims[0])
@@ -143,7 +143,7 @@ _SECRETS = re.compile(r"password|secret|token|api_?key|credentials|dsn|connectio
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class _Derived(BackendSettings):
+class _DerivedSettings(BackendSettings):
     model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
 
 
@@ -201,11 +201,11 @@ def _derived(
             annotation = SecretStr if annotation is str else SecretStr | None
             default = SecretStr(default) if isinstance(default, str) and default else default
         # A field may not hide one of pydantic's own names; `Option.key` drops the underscore again.
-        field = name.strip("_") + ("_" if hasattr(_Derived, name) else "")
+        field = name.strip("_") + ("_" if hasattr(_DerivedSettings, name) else "")
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
         arguments.append(_Argument(name, field, positional, hidden))
         fields[field] = (annotation, default)
-    return arguments, create_model(f"{title}Settings", __base__=_Derived, **fields)
+    return arguments, create_model(f"{title}Settings", __base__=_DerivedSettings, **fields)
 
 
 def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:

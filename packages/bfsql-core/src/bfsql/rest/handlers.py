@@ -12,12 +12,12 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.abc.delegating import edges_up_to
 from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text, excerpt
 from bfsql.call import MAX_EDGES, within
@@ -173,14 +173,14 @@ async def _listed(request: ApiRequest, query: SearchQuery) -> Reply:
     return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
 
 
-async def _types(api: Api, given: Sequence[str]) -> list[str]:
+async def _types(api: Api, values: Sequence[str]) -> list[str]:
     """The types of a search; a text that is not a type of the graph is split at its commas."""
-    if not any("," in value for value in given):
-        return [value for value in given if value]
+    if not any("," in value for value in values):
+        return [value for value in values if value]
     known = frozenset((await api.vocabulary())[0])
     parts = [
         part.strip()
-        for value in given
+        for value in values
         for part in ([value] if value in known else value.split(","))
     ]
     return [part for part in dict.fromkeys(parts) if part]
@@ -286,12 +286,9 @@ async def _edges(
     """
     part: dict[str, Any] = {"predicates": predicates, "direction": DIRECTIONS[direction]}
     most = api.graph.limits.max_edges or MAX_EDGES
-    edges: set[Triple] = set()
-    async with aclosing(api.db.edges_stream(ids, **part)) as batches:
-        async for rows in batches:
-            edges.update((row[0], row[1], row[2]) for row in rows)
-            if len(edges) > most:
-                raise BoundMet("edges", most)
+    edges = await edges_up_to(most, api.db.edges_stream(ids, **part))
+    if edges is None:
+        raise BoundMet("edges", most)
     return sorted(edges)
 
 

@@ -46,7 +46,7 @@ _Direction = Literal["out", "in", "both"]
 _EACH_ONCE = AfterValidator(lambda values: list(dict.fromkeys(values)))
 _Ids = Annotated[list[str], Field(max_length=MAX_BATCH), _EACH_ONCE]
 _Names = Annotated[list[str], _EACH_ONCE] | SkipJsonSchema[None]
-_Repeated = Annotated[list[str], BeforeValidator(_as_list)]
+_TextList = Annotated[list[str], BeforeValidator(_as_list)]
 _WHOLE = BeforeValidator(_as_number)
 
 _KEYS = "Metadata keys to return, repeated; all if none is given."
@@ -59,14 +59,14 @@ class SearchQuery(StrictModel):
     q: str | SkipJsonSchema[None] = optional(
         "A name, an alias, a part of a name, or an id; without it, entities are listed."
     )
-    types: _Repeated = Field(
+    types: _TextList = Field(
         default_factory=list,
         description="Entity types to keep: repeated, or one text separated by commas.",
     )
-    type: _Repeated = Field(
+    type: _TextList = Field(
         default_factory=list, description="Of a list: types of the entities, repeated."
     )
-    where: _Repeated = Field(
+    where: _TextList = Field(
         default_factory=list,
         description="Of a list: conditions that all hold, such as year>=2010, repeated.",
     )
@@ -83,7 +83,7 @@ class PageQuery(StrictModel):
     direction: Annotated[_Direction, BeforeValidator(lambda text: text or "both")] = Field(
         "both", description="Relations that leave the entity, enter it, or both."
     )
-    predicates: _Repeated = Field(
+    predicates: _TextList = Field(
         default_factory=list, description="Predicates to keep, repeated; all if none is given."
     )
     limit: Annotated[int, Field(ge=1, le=10_000), _WHOLE] = Field(1_000, description=_MAXIMUM)
@@ -99,7 +99,7 @@ class EvidenceQuery(StrictModel):
 class EntityQuery(StrictModel):
     """The metadata of an entity to return."""
 
-    keys: _Repeated = Field(default_factory=list, description=_KEYS)
+    keys: _TextList = Field(default_factory=list, description=_KEYS)
 
 
 class RelationQuery(StrictModel):
@@ -108,7 +108,7 @@ class RelationQuery(StrictModel):
     subject: str = Field(description="Exact.")
     predicate: str = Field(description="Exact.")
     object: str = Field(description="Exact.")
-    keys: _Repeated = Field(default_factory=list, description=_KEYS)
+    keys: _TextList = Field(default_factory=list, description=_KEYS)
 
 
 class EntityBatch(StrictModel):

@@ -200,8 +200,8 @@ def _refuse_long_lists(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if isinstance(value, list) and len(value) > MAX_BATCH:
             raise ToolError(
-                f"{name} contains {len(value)} values; at most {MAX_BATCH} are accepted. Make "
-                "several requests.",
+                f"{name} contains {len(value)} values; the limit is {MAX_BATCH}. Make several "
+                "requests.",
                 kind="too_large",
                 argument=name,
             )

@@ -84,7 +84,7 @@ class Hit(StrictModel):
     name: str = optional()
     match: MatchClass = Field(description="How the text matches.")
     score: float = optional("Vector similarity, 0 to 1.")
-    context: list[str] = optional("What tells it apart from other hits of its name and type.")
+    context: list[str] = optional("What distinguishes it from other hits of its name and type.")
 
 
 class RelationInBatch(shapes.FullEdge):
@@ -169,7 +169,7 @@ class Property(StrictModel):
     minimum: float | str = optional("Of numbers and ISO dates.")
     maximum: float | str = optional("Likewise.")
     values: list[str] = Field(description="The most frequent values where they repeat.")
-    further_values: int = Field(description="How many values beside these were read.")
+    further_values: int = Field(description="Number of further values that were read.")
 
 
 class Outline(_Document):
@@ -208,7 +208,7 @@ class EntityList(_JsonLd):
 
     count: int = Field(description="Number of all of them.")
     results: list[EntityStub] = Field(description="In the order of their ids.")
-    notes: list[str] = optional("What is missing, and what was taken for what was written.")
+    notes: list[str] = optional("What is missing, and how names were interpreted.")
     next: str = optional(
         "The next page, relative to this one; absent on the last.",
         json_schema_extra={"format": "uri-reference"},

@@ -86,16 +86,16 @@ def reduced(value: Any) -> Any:
             return value
 
 
-def _reduced_description(given: dict[Any, Any], keys: tuple[str, str, str]) -> dict[str, Any]:
+def _reduced_description(description: dict[Any, Any], keys: tuple[str, str, str]) -> dict[str, Any]:
     """The version, the capabilities and the texts about the client, which stand under the keys."""
     version, capabilities, client = keys
     reduced: dict[str, Any] = {}
-    if isinstance(text := given.get(version), str):
+    if isinstance(text := description.get(version), str):
         reduced[version] = text[:MAX_NAME]
-    if isinstance(present := given.get(capabilities), dict):
+    if isinstance(present := description.get(capabilities), dict):
         named = (name for name in _CAPABILITIES if isinstance(present.get(name), dict))
         reduced[capabilities] = {name: {} for name in named}
-    if isinstance(about := given.get(client), dict):
+    if isinstance(about := description.get(client), dict):
         texts = ((key, about.get(key)) for key in _CLIENT_TEXTS)
         reduced[client] = {key: text[:MAX_NAME] for key, text in texts if isinstance(text, str)}
     return reduced

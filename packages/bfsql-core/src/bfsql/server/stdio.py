@@ -43,7 +43,7 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
 async def _run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
-    given: BinaryIO,
+    stdin: BinaryIO,
     out: TextIO,
     admin: socket.socket | None,
 ) -> None:
@@ -52,7 +52,7 @@ async def _run(
         async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
             until_closed.enter_context(handled_signals(live))
             async with serving_admin(admin, live):
-                client_left = await _until_stopped(live, given, out)
+                client_left = await _until_stopped(live, stdin, out)
         if not client_left:
             # The thread that waits for standard input cannot be interrupted and would keep the
             # process alive.
@@ -60,7 +60,7 @@ async def _run(
             os._exit(0)
 
 
-async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO) -> bool:
+async def _until_stopped(live: LiveGraph, stdin: BinaryIO, out: TextIO) -> bool:
     """Serve until the client leaves (returns True) or the operator stops the server (False).
 
     A stopping server answers the calls in progress within the grace period. After that, they have
@@ -68,7 +68,7 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO) -> bool:
     """
     from bfsql.server.stdio_transport import Lines
 
-    lines = Lines(given, out)
+    lines = Lines(stdin, out)
     served = asyncio.ensure_future(_serve(live, lines))
     stopped = asyncio.Event()
     live.calls.on_stop(stopped.set)

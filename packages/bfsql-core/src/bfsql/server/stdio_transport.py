@@ -112,7 +112,7 @@ class Lines:
         if len(line) > MAX_LINE_BYTES:
             raise BadMessage(
                 INVALID_REQUEST,
-                f"A message may have at most {MAX_LINE_BYTES:,} bytes; this one has more.",
+                f"The limit of a message is {MAX_LINE_BYTES:,} bytes; this one is longer.",
             )
         received = message(line.decode("utf-8", "replace").encode())
         if isinstance(received, JSONRPCRequest):

@@ -129,7 +129,7 @@ class AllowedNames:
 
     own: frozenset[Authority]
     """Names of this machine's loopback, if the server listens there."""
-    given: frozenset[Authority]
+    configured: frozenset[Authority]
     """Those of the setting `allowed_hosts`."""
     origins: frozenset[str]
     """Those of the setting `cors_origins`."""
@@ -137,7 +137,7 @@ class AllowedNames:
     def allows_host(self, header: str | None) -> bool:
         """Whether requests to this `Host` are answered."""
         host = None if header is None else Authority.parsed(header)
-        return host is not None and any(_names(one, host) for one in (*self.own, *self.given))
+        return host is not None and any(_names(one, host) for one in (*self.own, *self.configured))
 
     def allows_origin(self, header: str | None, host: str | None) -> bool:
         """Whether web pages of this `Origin` may send requests; programs send no `Origin`.
@@ -154,7 +154,7 @@ class AllowedNames:
         own = None if host is None else Authority.parsed(host)
         default = _DEFAULT_PORTS[scheme]
         asked = () if own is None else (own,)
-        return page.on(default) in {one.on(default) for one in (*asked, *self.given)}
+        return page.on(default) in {one.on(default) for one in (*asked, *self.configured)}
 
 
 def allowed_names(settings: ServeSettings) -> AllowedNames | None:
@@ -200,9 +200,9 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
             elif origin is None and ANY not in names.origins and _embedded_elsewhere(scope):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests that a page of another site causes "
-                    "without the header Origin. Open the address itself, or have the page use "
-                    "fetch(), and the operator add its origin to cors_origins.",
+                    "This server does not accept requests from pages of other sites without the "
+                    "header Origin. Open the address directly; or let the page use fetch(), and "
+                    "its operator add the page's origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 

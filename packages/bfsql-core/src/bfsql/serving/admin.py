@@ -53,7 +53,7 @@ _WITHOUT_CLIENT = (
     "pip install 'bfsql-core[metrics]'\n"
 )
 
-Measured: TypeAlias = Awaitable[tuple[bytes, str]]
+MetricsText: TypeAlias = Awaitable[tuple[bytes, str]]
 """Metrics as text, and their content type."""
 
 log = logging.getLogger("bfsql")
@@ -124,7 +124,7 @@ class Health:
         if age is None:
             store = "The store has not been queried yet."
         elif age > self.stale_seconds:
-            store = f"The store was queried {age:.0f} s ago for the last time: the server is busy."
+            store = f"The store was last queried {age:.0f} s ago: the server is busy."
         reasons = [store]
         if not live.current.knows_schema:
             reasons.append("The schema of the graph has not been read yet.")
@@ -148,7 +148,7 @@ class Health:
         return None
 
 
-def admin_application(health: Health, measure: Callable[[str], Measured]) -> ASGIApp:
+def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> ASGIApp:
     """The three paths as an ASGI application.
 
     Args:
@@ -213,8 +213,8 @@ def readings(live: LiveGraph, server: Server | None) -> Iterator[Reading]:
     yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
     memory = live.current.memory
-    yield Reading("bfsql_call_memory_bytes", "Memory that calls in progress take.", memory.held)
-    yield Reading("bfsql_call_memory_peak_bytes", "The most that they took.", memory.peak)
+    yield Reading("bfsql_call_memory_bytes", "Memory used by the calls in progress.", memory.held)
+    yield Reading("bfsql_call_memory_peak_bytes", "The peak of that memory.", memory.peak)
     yield Reading(
         "bfsql_graph_stale",
         "Whether the store holds a newer graph than the one that is served.",
@@ -294,7 +294,7 @@ async def serving_admin(
     async def measured(accept: str) -> tuple[bytes, str]:
         return exposition(metrics, readings(live, public), accept)
 
-    def measure(accept: str) -> Measured:
+    def measure(accept: str) -> MetricsText:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
 
     own = Connections(live.settings, of_admin_port=True)

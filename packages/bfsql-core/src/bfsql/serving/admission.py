@@ -65,7 +65,7 @@ class Admission:
 
         Raises:
             Busy: Too many calls wait, the client has made its calls of this minute, or the
-                time of the call was up before its turn came.
+                call reached its time limit before its turn came.
         """
         await self._enter(client)
         began = self._clock()
@@ -91,7 +91,7 @@ class Admission:
             async with call.time_limit():
                 await self._places.enter(client)
         except TimeoutError:
-            why = "The time for this call was up before its turn came."
+            why = "This call reached its time limit while waiting."
             raise self._refusal(why, "deadline") from None
 
     def _refusal(self, why: str, reason: str) -> Busy:

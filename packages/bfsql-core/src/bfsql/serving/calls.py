@@ -25,10 +25,10 @@ _REFUSED = (
     "another server may have replaced it."
 )
 _ENDED = (
-    "This server was stopped before the call had ended. Repeat the call in a few seconds: "
+    "This server was stopped before the call ended. Repeat the call in a few seconds: "
     "another server may have replaced it."
 )
-_LEFT = "The client left before the call had ended."
+_LEFT = "The client disconnected before the call ended."
 
 
 class Calls:

@@ -61,22 +61,22 @@ _TOO_SLOW = _plain_answer(
 )
 
 
-def most_connections(wanted: int | None) -> int:
+def most_connections(setting: int | None) -> int:
     """The number of connections that are allowed at once, for a value of the setting.
 
     It is at most what the limit of open files (RLIMIT_NOFILE) leaves beside the store.
     """
     room = _room_for_connections()
     if room is None:
-        return wanted or MAX_CONNECTIONS
-    if wanted is not None and wanted > room:
+        return setting or MAX_CONNECTIONS
+    if setting is not None and setting > room:
         _logger.warning(
             "max_connections is %d, but the limit of open files leaves room for %d connections. "
             "Raise the limit (ulimit -n, LimitNOFILE), or lower max_connections.",
-            wanted,
+            setting,
             room,
         )
-    return min(wanted or MAX_CONNECTIONS, room)
+    return min(setting or MAX_CONNECTIONS, room)
 
 
 def _room_for_connections() -> int | None:

@@ -36,7 +36,7 @@ log = logging.getLogger("bfsql")
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it when the context ends."""
 
-Configured: TypeAlias = tuple[GraphFactory, ServeSettings]
+LiveConfiguration: TypeAlias = tuple[GraphFactory, ServeSettings]
 """What opens the graph, and the settings of the server."""
 
 _AT_START = (
@@ -64,7 +64,7 @@ class OpenSessions(Protocol):
 
 
 @dataclass(eq=False)
-class _Opened:
+class _OpenGraph:
     """An open graph and the number of its users; `end` closes it."""
 
     graph: Graph
@@ -90,7 +90,7 @@ class LiveGraph:
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None
-        self._opened = _Opened(graph, asyncio.Event())
+        self._opened = _OpenGraph(graph, asyncio.Event())
         self._factory: GraphFactory | None = None
         self._refused: Hashable = None
         self._again_at = 0.0
@@ -151,13 +151,13 @@ class LiveGraph:
             opened.users -= 1
             self._close_unused(opened)
 
-    def reload(self, configure: Callable[[], Configured]) -> None:
+    def reload(self, configure: Callable[[], LiveConfiguration]) -> None:
         """Read the configuration and reopen the graph in the background; calls go on meanwhile."""
         task = asyncio.get_running_loop().create_task(self._reload(configure))
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
-    async def _reload(self, configure: Callable[[], Configured]) -> None:
+    async def _reload(self, configure: Callable[[], LiveConfiguration]) -> None:
         try:
             factory, settings = configure()
             settings, unchanged = _applicable(self.settings, settings)
@@ -220,7 +220,7 @@ class LiveGraph:
             # Also if the store has not changed: the reason may have been a lack of files or memory.
             self._again_at = asyncio.get_running_loop().time() + 10.0
 
-    def _serve(self, opened: _Opened) -> None:
+    def _serve(self, opened: _OpenGraph) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING
         log.log(level, "The graph was reopened.")
         before, self._opened = self._opened, opened
@@ -229,7 +229,7 @@ class LiveGraph:
             prepare(opened.graph)
         self._close_unused(before)
 
-    def _close_unused(self, opened: _Opened) -> None:
+    def _close_unused(self, opened: _OpenGraph) -> None:
         if opened is not self._opened and not opened.users:
             closing = asyncio.get_running_loop().create_task(_closed(opened), context=Context())
             self._closing.add(closing)
@@ -265,7 +265,7 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, BfsqlError) else repr(error)
 
 
-async def _opened(factory: GraphFactory) -> _Opened:
+async def _opened(factory: GraphFactory) -> _OpenGraph:
     """Open a graph in a task of its own, which also closes it."""
     ready: asyncio.Future[Graph] = asyncio.get_running_loop().create_future()
     end = asyncio.Event()
@@ -285,20 +285,20 @@ async def _opened(factory: GraphFactory) -> _Opened:
 
     holder = asyncio.get_running_loop().create_task(hold(), context=Context())
     try:
-        return _Opened(await asyncio.shield(ready), end, holder)
+        return _OpenGraph(await asyncio.shield(ready), end, holder)
     except asyncio.CancelledError:
         holder.cancel()
         await asyncio.wait({holder})
         raise
 
 
-async def _close(opened: _Opened) -> None:
+async def _close(opened: _OpenGraph) -> None:
     opened.end.set()
     if opened.holder is not None:
         await opened.holder
 
 
-async def _closed(opened: _Opened) -> None:
+async def _closed(opened: _OpenGraph) -> None:
     """Close a graph that has been replaced."""
     try:
         await _close(opened)

@@ -97,7 +97,7 @@ def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
     text = record.getMessage()
     answered = names != {"ClientDisconnect"} and text.startswith(_ANSWERED)
     level = logging.WARNING if answered else logging.INFO
-    record.msg, record.args = "The client left: %s", (text,)
+    record.msg, record.args = "The client disconnected: %s", (text,)
     record.exc_info = record.exc_text = None
     record.levelno, record.levelname = level, logging.getLevelName(level)
     return logging.getLogger().isEnabledFor(level)

@@ -126,7 +126,7 @@ class HttpRequest:
         except Exception as fault:
             if not self.left:
                 raise
-            log.info("A client left before its answer was complete: %s", type(fault).__name__)
+            log.info("A client disconnected during its answer: %s", type(fault).__name__)
         finally:
             self._leave()
 

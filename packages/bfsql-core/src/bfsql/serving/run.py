@@ -26,7 +26,7 @@ from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
-from bfsql.serving.live import Configured, GraphFactory, LiveGraph, open_live
+from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph, open_live
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
 
@@ -35,7 +35,7 @@ async def serve_http(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     module: str,
-    configure: Callable[[], Configured] | None = None,
+    configure: Callable[[], LiveConfiguration] | None = None,
     *,
     on_listening: Callable[[str], None] | None = None,
     arguments: Mapping[str, Any] = MappingProxyType({}),
@@ -102,7 +102,7 @@ async def open_while_importing(
 
 @contextmanager
 def handled_signals(
-    live: LiveGraph, configure: Callable[[], Configured] | None = None
+    live: LiveGraph, configure: Callable[[], LiveConfiguration] | None = None
 ) -> Iterator[None]:
     """Stop the server on SIGINT and SIGTERM, and reload its configuration on SIGHUP.
 

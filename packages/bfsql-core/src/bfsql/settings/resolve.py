@@ -134,11 +134,11 @@ def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
     )
 
 
-def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _RawValue]:
+def _from_options(known: Sequence[Option], options: Mapping[str, Any]) -> dict[str, _RawValue]:
     by_key = {option.key: option for option in known}
     by_name = by_key | {option.field: option for option in known}
     values: dict[str, _RawValue] = {}
-    for name, value in given.items():
+    for name, value in options.items():
         option = by_name.get(name)
         if option is None:
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))

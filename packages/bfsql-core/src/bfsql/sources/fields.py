@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bfsql.masking import shorten
+from bfsql.models.json_values import is_text
 from bfsql.models.records import EvidenceRecord, GraphRecord, GraphStream, Refusal
 
 _T = TypeVar("_T")
@@ -24,7 +25,7 @@ class Unusable(ValueError):
     """The reason why a line cannot be used; readers turn it into a `Refusal`."""
 
 
-class Mended(dict[str, Any]):
+class RepairedObject(dict[str, Any]):
     """An object with an escaped lone surrogate; it is refused only if an id contains it."""
 
 
@@ -45,7 +46,7 @@ def records(
         try:
             if isinstance(item, Unusable):
                 raise item
-            if isinstance(item, Mended):
+            if isinstance(item, RepairedObject):
                 yield from map(sound_record, make(item))
             else:
                 yield from make(item)
@@ -64,7 +65,7 @@ def identifier(value: Any, what: str) -> str:
             surrogate, which no store can hold (`protocol.md` 19).
     """
     if isinstance(value, str):
-        if value and (value.isascii() or is_sound(value)):
+        if value and is_text(value):
             return value
         if value:
             raise Unusable(
@@ -118,21 +119,12 @@ def is_label(value: Any) -> bool:
     return isinstance(value, str) and value[:100] == value != "" and value_of(value) == value
 
 
-def is_sound(text: str) -> bool:
-    """Whether the text is free of lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def sound(value: Any) -> Any:
     """The value with U+FFFD for every lone surrogate, at any depth (`protocol.md` 19)."""
     if isinstance(value, str):
         return (
             value
-            if is_sound(value)
+            if is_text(value)
             else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         )
     if isinstance(value, list):
@@ -169,5 +161,5 @@ def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def excerpt(value: Any) -> str:
     """A value as messages show it: quoted, escaped and not too long."""
-    text = ascii(value) if isinstance(value, str) and not is_sound(value) else repr(value)
+    text = ascii(value) if isinstance(value, str) and not is_text(value) else repr(value)
     return shorten(text, 80)

@@ -71,7 +71,7 @@ class SourceOptions:
     """Of text that does not say its own, by the name that Python has for it: `cp1252`. A byte order
     mark in a file counts more. Without it text is UTF-8."""
     null_texts: tuple[str, ...] = ("NaN", "nan", "null", "NULL", "None")
-    """Texts that are no id, type, name, alias or predicate, as an empty one is; in metadata they
+    """Texts that count as empty in ids, types, names, aliases and predicates; in metadata they
     stay. With an empty tuple, or one empty text, every other text counts."""
     separator: str | None = None
     """Of the cells of tables: a character, or one of `rows.SEPARATORS`. Otherwise the first lines

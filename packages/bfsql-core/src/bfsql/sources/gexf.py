@@ -19,7 +19,7 @@ from typing import Any
 from bfsql.models.load import SourceAccount
 from bfsql.sources.attributes import OBJECT, SUBJECT
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.xml_graphs import Declared, Element, XmlGraph, typed
+from bfsql.sources.xml_graphs import Declaration, Element, XmlGraph, typed
 
 _OF_NODE = ("start", "end", "pid")
 _OF_EDGE = ("start", "end", "kind", "label")
@@ -32,9 +32,9 @@ class Gexf(XmlGraph):
 
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
         super().__init__(path, options, account)
-        self._declared: dict[tuple[str, str], Declared] = {}
+        self._declared: dict[tuple[str, str], Declaration] = {}
         self._class = "node"
-        self._attribute: Declared | None = None
+        self._attribute: Declaration | None = None
         self._default_type = "undirected"
         self._mutual = False
 
@@ -48,7 +48,7 @@ class Gexf(XmlGraph):
             case "attribute":
                 title = attributes.get("title") or attributes.get("id", "")
                 type_ = attributes.get("type", "string").lower()
-                self._attribute = Declared(title, type_, self._class)
+                self._attribute = Declaration(title, type_, self._class)
                 self._declared[self._class, attributes.get("id", "")] = self._attribute
             case "default":
                 self.listen()
@@ -85,7 +85,7 @@ class Gexf(XmlGraph):
         element = self.open[-1]
         # Undeclared attributes retain their own names; `for` was called `id` in the first versions.
         key = attributes.get("for", attributes.get("id", ""))
-        declared = self._declared.get((element.kind, key), Declared(key, "string", element.kind))
+        declared = self._declared.get((element.kind, key), Declaration(key, "string", element.kind))
         value = typed(attributes["value"], declared.type)
         have = element.attributes.get(declared.name)
         if ("start" in attributes or "end" in attributes) and have is not None:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import SourceError
+from bfsql.models.json_values import is_text
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.fields import Unusable, excerpt, identifier, is_sound
+from bfsql.sources.fields import Unusable, excerpt, identifier
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.text import encoding_of, open_text
 
@@ -221,7 +222,7 @@ def _tokens(path: Path, lines: Iterator[str]) -> Iterator[_Token]:
 def _value(token: _Token) -> Any:
     if token.kind == "text":
         text = token.text[1:-1]
-        if not is_sound(text):
+        if not is_text(text):
             return text
         return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
     try:

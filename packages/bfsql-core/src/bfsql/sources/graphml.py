@@ -16,7 +16,7 @@ from bfsql.models.records import EdgeRecord, EvidenceRecord, Refusal
 from bfsql.sources import lightrag
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.xml_graphs import Declared, Element, XmlGraph, typed
+from bfsql.sources.xml_graphs import Declaration, Element, XmlGraph, typed
 
 
 class GraphML(XmlGraph):
@@ -27,9 +27,9 @@ class GraphML(XmlGraph):
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
         super().__init__(path, options, account)
         self._options = options
-        self._keys: dict[str, Declared] = {}
-        self._key: Declared | None = None
-        self._defaults: list[Declared] = []
+        self._keys: dict[str, Declaration] = {}
+        self._key: Declaration | None = None
+        self._defaults: list[Declaration] = []
         self._undirected = False
         self._of_lightrag: bool | None = None
         self._of_nodes: list[str] = []
@@ -48,7 +48,7 @@ class GraphML(XmlGraph):
             case "key":
                 of = attributes.get("for", "all")
                 type_ = attributes.get("attr.type", "string")
-                self._key = Declared(attributes.get("attr.name", ""), type_, of)
+                self._key = Declaration(attributes.get("attr.name", ""), type_, of)
                 self._keys[attributes.get("id", "")] = self._key
             case "graph":
                 self._undirected = attributes.get("edgedefault") == "undirected"

@@ -252,7 +252,7 @@ def columns_of(
     if subject is not None and object_ is not None:
         ends, predicate = (subject, object_), None
         if options.predicate_column != "":
-            predicate = header.pick(options.predicate_column, PREDICATE, taken=ends)
+            predicate = header.pick(options.predicate_column, PREDICATE, excluded=ends)
             if options.predicate_column is not None and predicate is None:
                 raise _missing(path, have, {"predicate_column": options.predicate_column})
         return EdgeColumns(
@@ -280,13 +280,13 @@ def _node_columns(
     header: _Header, options: SourceOptions, prefix: Callable[[str], str], ends: Sequence[str] = ()
 ) -> NodeColumns | None:
     """The columns of a node table, or of the nodes in a table of edges with these ends."""
-    id_ = header.pick(options.id_column, ID[: -len(FALLBACK_IDS)] if ends else ID, taken=ends)
+    id_ = header.pick(options.id_column, ID[: -len(FALLBACK_IDS)] if ends else ID, excluded=ends)
     if id_ is None:
         return None
     has_name = options.name_column is not None or header.pick(None, NAME) is not None
     types, names = with_label(TYPE, has_name=has_name)
     type_ = header.pick(
-        options.type_column, types, taken=() if options.type_column == id_ else (id_, *ends)
+        options.type_column, types, excluded=() if options.type_column == id_ else (id_, *ends)
     )
     return NodeColumns(
         id_,
@@ -384,14 +384,14 @@ class _Header:
             self._plain.setdefault(name.casefold(), column)
 
     def pick(
-        self, named: str | None, usual: Sequence[str], taken: Sequence[str] = ()
+        self, named: str | None, usual: Sequence[str], excluded: Sequence[str] = ()
     ) -> str | None:
         """The column with the specified name, or else the first with a usual name."""
         if named is not None:
             return named if named in self._have else self._names.get(named.strip().casefold())
         found = (self._plain.get(name) for name in usual)
         return next(
-            (column for column in found if column is not None and column not in taken), None
+            (column for column in found if column is not None and column not in excluded), None
         )
 
     def plain_name(self, column: str | None) -> str:
@@ -415,10 +415,10 @@ def listed(columns: Sequence[str]) -> str:
     return (", ".join(columns[:_LISTED]) or "none") + more
 
 
-def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -> SourceError:
+def _missing(path: Path, have: Sequence[str], options: Mapping[str, str | None]) -> SourceError:
     gone = [
         f"{column!r} ({option})"
-        for option, column in asked.items()
+        for option, column in options.items()
         if column is not None and not has_column(have, column)
     ]
     if gone:

@@ -50,7 +50,7 @@ def check_json_ld(name: object, document: Any) -> None:
         value, most = waiting.pop()
         if isinstance(value, str) and len(value) > most:
             raise SourceError(
-                name, f"has a text of {len(value):,} characters where at most {most:,} are read"
+                name, f"has a text of {len(value):,} characters; the limit is {most:,}"
             )
         if isinstance(value, list):
             waiting.extend((item, most) for item in value)
@@ -64,18 +64,18 @@ def is_json_ld(text: str) -> bool:
     return _BEGINNING.match(text) is not None
 
 
-def with_local_contexts(path: Path, value: Any, given: Path | None = None) -> Any:
+def with_local_contexts(path: Path, value: Any, context_file: Path | None = None) -> Any:
     """A JSON-LD document without remote contexts; those that are built in are replaced.
 
     Args:
         path: The document, for the error message.
         value: Its JSON.
-        given: A file with the context to use in place of other remote contexts.
+        context_file: A file with the context to use in place of other remote contexts.
 
     Raises:
         SourceError: Another context is a remote document; or the file has no context.
     """
-    other = None if given is None else _context_of(given)
+    other = None if context_file is None else _context_of(context_file)
     return _replaced(path, value, other)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
-from bfsql.sources.fields import Mended, Unusable
+from bfsql.sources.fields import RepairedObject, Unusable
 from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_utf8
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -57,7 +57,7 @@ def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
         raise Unusable(not_text(line, encoding)) from None
     if b"\\ud" in line.lower():
         try:
-            return json.loads(line, object_pairs_hook=Mended)
+            return json.loads(line, object_pairs_hook=RepairedObject)
         except (ValueError, RecursionError):
             pass
     reason = (

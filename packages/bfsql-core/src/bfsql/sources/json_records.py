@@ -109,7 +109,7 @@ class _Shapes:
     """Whether objects are nodes or edges, determined once for each list of keys.
 
     Attributes:
-        ends: Keys of the ends of some edges; an object with only one of them is no node.
+        ends: Keys of the ends of some edges; an object with only one of them is not a node.
     """
 
     def __init__(self, options: SourceOptions) -> None:

@@ -57,7 +57,7 @@ from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_lines import JsonObject, objects
 from bfsql.sources.text import encoding_of
 
-_WANTED = ("entities", "relationships")
+_REQUIRED = ("entities", "relationships")
 _OPTIONAL = ("evidence", "mentions")
 _WAITING = 10_000
 """Maximum number of pieces of evidence with an ambiguous key that are held."""
@@ -71,7 +71,7 @@ def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) ->
             missing, or a file is not in the encoding.
     """
     files = _files(folder)
-    for part in _WANTED:
+    for part in _REQUIRED:
         if part not in files:
             raise SourceError(
                 folder,
@@ -117,7 +117,7 @@ def _bundle(
 def _files(folder: Path) -> dict[str, Path]:
     manifest = _manifest(folder / "manifest.json")
     found: dict[str, Path] = {}
-    for part in (*_WANTED, *_OPTIONAL):
+    for part in (*_REQUIRED, *_OPTIONAL):
         entry = manifest.get(part)
         name = entry.get("path") if isinstance(entry, dict) else entry
         path = folder / (name if isinstance(name, str) else f"{part}.jsonl")

@@ -130,7 +130,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
 
 
 def _source(
-    given: _Input,
+    source: _Input,
     account: SourceAccount,
     opened: AnyTable | GraphStream,
     options: SourceOptions,
@@ -139,19 +139,19 @@ def _source(
 ) -> Source:
     if not isinstance(opened, AnyTable):
         choices = opened.choices if isinstance(opened, RdfStream) else None
-        records = _read(given, opened, account)
-        return Source(account, records, origin=given.origin, choices=choices)
-    options = options.of_file(given.path.name)
+        records = _read(source, opened, account)
+        return Source(account, records, origin=source.origin, choices=choices)
+    options = options.of_file(source.path.name)
     references = reference_edges(opened, account, options)
     ends = typed_ends(opened, account, options, alone=alone)
     again = references is not None or ends is not None
     return Source(
         account,
-        _read(given, with_unique_ids(opened), account, again=again),
-        opened if given.copy is None else None,
-        given.stamp,
-        given.origin,
-        None if references is None else _read(given, references, account),
+        _read(source, with_unique_ids(opened), account, again=again),
+        opened if source.copy is None else None,
+        source.stamp,
+        source.origin,
+        None if references is None else _read(source, references, account),
         ends,
     )
 
@@ -206,13 +206,13 @@ class _Errors:
         self.found: dict[str, SourceError] = {}
 
     @contextmanager
-    def of(self, given: _Input | Path) -> Iterator[None]:
+    def of(self, source: _Input | Path) -> Iterator[None]:
         """Keep an error that is raised."""
         try:
-            with _faults(given) if isinstance(given, _Input) else nullcontext():
+            with _faults(source) if isinstance(source, _Input) else nullcontext():
                 yield
         except SourceError as error:
-            self.found.setdefault(str(given.path if isinstance(given, _Input) else given), error)
+            self.found.setdefault(str(source.path if isinstance(source, _Input) else source), error)
 
     def check(self) -> None:
         """Raise what was kept.
@@ -230,23 +230,23 @@ class _Errors:
 
 
 @contextmanager
-def _faults(given: _Input) -> Iterator[None]:
+def _faults(source: _Input) -> Iterator[None]:
     """Like `faults_of`, but with the name of the original input."""
     try:
-        with faults_of(given.path):
+        with faults_of(source.path):
             yield
     except SourceError as error:
-        if given.copy is None or error.path != given.path:
+        if source.copy is None or error.path != source.path:
             raise
-        reason = error.reason.replace(f"{given.path.name}=", "")
-        raise SourceError(given.name, reason, error.line) from error
+        reason = error.reason.replace(f"{source.path.name}=", "")
+        raise SourceError(source.name, reason, error.line) from error
 
 
 def _read(
-    given: _Input, records: GraphStream, account: SourceAccount, *, again: bool = False
+    source: _Input, records: GraphStream, account: SourceAccount, *, again: bool = False
 ) -> GraphStream:
     """The records, counted; the copy of a pipe is removed unless it is read again."""
-    with _faults(given):
+    with _faults(source):
         for record in records:
             match record:
                 case NodeRecord():
@@ -257,13 +257,13 @@ def _read(
                     account.evidence += 1
                 case Refusal():
                     account.refused += 1
-                    yield record if given.copy is None else replace(record, path=given.name)
+                    yield record if source.copy is None else replace(record, path=source.name)
                     continue
             yield record
-        if given.stamp is not None:
-            check_unchanged([(given.path, given.stamp)])
-    if given.copy is not None and not again:
-        given.copy.close()
+        if source.stamp is not None:
+            check_unchanged([(source.path, source.stamp)])
+    if source.copy is not None and not again:
+        source.copy.close()
 
 
 def _heads(inputs: Sequence[_Input], options: SourceOptions, errors: _Errors) -> dict[Path, Head]:
@@ -331,19 +331,19 @@ def _no_column(table: str, option: str, column: str, have: Sequence[str]) -> Sou
 
 
 def _own_options(
-    given: _Input,
+    source: _Input,
     columns: list[str] | None,
     options: SourceOptions,
     account: SourceAccount,
     collections: Collection[str],
 ) -> SourceOptions:
     """The options for a source: without columns that only other tables have."""
-    options = options.of_file(given.path.name)
+    options = options.of_file(source.path.name)
     if columns is None:
         return options
     without: dict[str, Any] = dict.fromkeys(_others(columns, options))
     own = replace(options, **without)
-    collection = given.path.name.partition(".")[0]
+    collection = source.path.name.partition(".")[0]
     if collection in collections and "_key" in columns and "_id" not in columns:
         own = replace(own, id_prefixes={"_key": f"{collection}/"} | dict(own.id_prefixes))
         account.note(f"its ids are written as {collection}/_key, as they are at the ends of edges")
@@ -358,7 +358,7 @@ def _others(columns: Sequence[str] | None, options: SourceOptions) -> dict[str, 
 
 @contextmanager
 def _unused(
-    given: _Input, columns: Sequence[str] | None, options: SourceOptions, account: SourceAccount
+    source: _Input, columns: Sequence[str] | None, options: SourceOptions, account: SourceAccount
 ) -> Iterator[Callable[[AnyTable | GraphStream], None]]:
     """Say which options do not apply to a table: in an error on its columns, or by the result."""
     others = {name: option_of(name, one) for name, one in _others(columns, options).items()}
@@ -374,7 +374,7 @@ def _unused(
         if not others:
             raise
         reason = f"{error.reason}; {', '.join(others.values())} applies only to other tables"
-        raise SourceError(given.path, reason, error.line) from error
+        raise SourceError(source.path, reason, error.line) from error
 
 
 def _collections(heads: Mapping[Path, Head]) -> set[str]:

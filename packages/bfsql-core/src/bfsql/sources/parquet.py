@@ -165,7 +165,7 @@ def _faults(path: Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowMemoryError as error:
-        raise SourceError(path, _too_large("more memory than there is")) from error
+        raise SourceError(path, _too_large("more memory than is available")) from error
     except pa.ArrowException as error:
         raise SourceError(path, _damaged(error)) from error
     except OSError as error:

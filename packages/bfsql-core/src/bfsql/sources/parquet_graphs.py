@@ -32,7 +32,7 @@ from bfsql.sources.headers import Columns, Row, columns_of
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.tables import ObjectTable
 
-_WANTED = ("entities", "relationships")
+_REQUIRED = ("entities", "relationships")
 _OPTIONAL = ("text_units", "documents")
 _OLD = "create_final_"
 
@@ -64,7 +64,7 @@ def open_parquet(
     """
     table = ParquetTable(path, account)
     part = None if options.format is not None else _part(table.names)
-    if part in _WANTED:
+    if part in _REQUIRED:
         account.note(f"read as the {part} of GraphRAG")
         return _Reading(options, account).records(part, table)
     if part is not None:
@@ -84,12 +84,12 @@ def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) 
         SourceError: The library for Parquet is not installed; a table is missing, or damaged.
     """
     tables = {}
-    for part in (*_WANTED, *_OPTIONAL):
+    for part in (*_REQUIRED, *_OPTIONAL):
         files = (folder / f"{part}.parquet", folder / f"{_OLD}{part}.parquet")
         path = next((file for file in files if file.is_file()), None)
         if path is not None:
             tables[part] = ParquetTable(path, account)
-        elif part in _WANTED:
+        elif part in _REQUIRED:
             raise SourceError(folder, f"there is no {part}.parquet in this output of GraphRAG")
     account.note(f"the tables are {', '.join(t.path.name for t in tables.values())}")
     return _Reading(options, account).folder(tables)

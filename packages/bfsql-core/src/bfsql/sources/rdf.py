@@ -236,7 +236,7 @@ class _Records:
     def of_blank_nodes(self, blank: BlankNodes) -> GraphStream:
         """What is known from statements with blank nodes; notes say what they were."""
         blank.complete()
-        lost, edges, values = Counter[str](), 0, 0
+        unread, edges, values = Counter[str](), 0, 0
         for found in blank.findings():
             id_, metadata = self._short(found.subject), dict[str, Any]()
             for predicate, object_ in dict.fromkeys(found.edges):
@@ -251,9 +251,9 @@ class _Records:
                     for record in records
                 ]
                 values += len(records)
-            if found.lost:
-                lost.update(found.lost)
-                metadata |= self._lost(found.lost)
+            if found.unread:
+                unread.update(found.unread)
+                metadata |= self._unread(found.unread)
             if metadata:
                 self.ready.append(NodeRecord(id_, self._default_type, metadata))
             self.finish_node()
@@ -265,12 +265,12 @@ class _Records:
                 predicate, object_ = map(self._short, annotation.edge)
                 known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
                 yield EdgeRecord(id_, predicate, object_, known)
-            if annotation.lost:
-                lost.update(annotation.lost)
-                yield NodeRecord(id_, self._default_type, self._lost(annotation.lost))
-        self._note_blank_nodes(lost + blank.lost, edges, values)
+            if annotation.unread:
+                unread.update(annotation.unread)
+                yield NodeRecord(id_, self._default_type, self._unread(annotation.unread))
+        self._note_blank_nodes(unread + blank.unread, edges, values)
 
-    def _lost(self, predicates: Iterable[str]) -> dict[str, Any]:
+    def _unread(self, predicates: Iterable[str]) -> dict[str, Any]:
         return {BLANK_NODE_PREDICATES: sorted({*map(self._short, predicates)})}
 
     def _values(self, terms: Iterable[str | Literal]) -> Any:
@@ -282,7 +282,7 @@ class _Records:
         ]
         return found[0] if len(found) == 1 else found
 
-    def _note_blank_nodes(self, lost: Mapping[str, int], edges: int, values: int) -> None:
+    def _note_blank_nodes(self, unread: Mapping[str, int], edges: int, values: int) -> None:
         numbers = (
             f"{edges:,} of the edges" * bool(edges),
             f"{values:,} value{'s' * (values > 1)}" * bool(values),
@@ -292,10 +292,10 @@ class _Records:
                 f"statements with blank nodes gave {' and '.join(filter(None, numbers))}: "
                 "restrictions of classes, lists, descriptions"
             )
-        if lost:
-            ranked = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
+        if unread:
+            ranked = sorted(unread.items(), key=lambda item: (-item[1], item[0]))
             predicates = listed([f"{self._short(iri)} {n:,}" for iri, n in ranked])
-            number = sum(lost.values())
+            number = sum(unread.values())
             noun = "statement with a blank node" if number == 1 else "statements with blank nodes"
             were = "was" if number == 1 else "were"
             self._account.note(

@@ -80,7 +80,7 @@ class Findings:
         default_factory=lambda: defaultdict(list)
     )
     """Values of several blank nodes with the same predicate, which belong together."""
-    lost: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     """The predicates of what is not read, one for each statement."""
 
 
@@ -92,7 +92,7 @@ class Annotation:
     edge: tuple[str, str] | None
     """The predicate and the object; None if the object is not an IRI."""
     values: dict[str, list[str | Literal]]
-    lost: list[str]
+    unread: list[str]
     """The predicates of what is not read."""
 
 
@@ -100,12 +100,12 @@ class BlankNodes:
     """The statements of one file with a blank node at an end.
 
     Attributes:
-        lost: Predicates of statements that belong to no node with an IRI, with their numbers;
+        unread: Predicates of statements that belong to no node with an IRI, with their numbers;
             complete after `annotations`.
     """
 
     def __init__(self) -> None:
-        self.lost: Counter[str] = Counter()
+        self.unread: Counter[str] = Counter()
         self._waiting: list[tuple[object, ...]] = []
         self._connection = sqlite3.connect("", check_same_thread=False)
         self._connection.execute(_TABLE)
@@ -157,18 +157,20 @@ class BlankNodes:
             )
             types = description.pop(_TYPE, [])
             edge = (str(predicate), object_) if isinstance(object_, str) else None
-            lost, values = list[str](), dict[str, list[str | Literal]]()
+            unread, values = list[str](), dict[str, list[str | Literal]]()
             for key, objects in description.items():
                 read = [] if edge is None else [x for x in objects if not isinstance(x, BlankNode)]
-                lost += [key] * (len(objects) - len(read))
+                unread += [key] * (len(objects) - len(read))
                 if read:
                     values[key] = read
             if not description:
-                lost += [_TYPE] * len(types)
+                unread += [_TYPE] * len(types)
             if isinstance(subject, str):
-                yield Annotation(subject, edge, values, lost)
+                yield Annotation(subject, edge, values, unread)
             else:
-                self.lost.update([*lost, *(key for key, found in values.items() for _ in found)])
+                self.unread.update(
+                    [*unread, *(key for key, found in values.items() for _ in found)]
+                )
 
     # --- descriptions of classes --------------------------------------------------
 
@@ -188,12 +190,12 @@ class BlankNodes:
                 self._read_restriction(found, description)
             elif not members:
                 form = next((key for key in description if key != _TYPE), predicate)
-                found.lost.append(form)
+                found.unread.append(form)
 
     def _read_restriction(self, found: Findings, description: _Description) -> None:
         property_ = description[_ON][0]
         if not isinstance(property_, str):
-            found.lost.append(_ON)
+            found.unread.append(_ON)
             return
         objects = [*description.get(_SOME, ()), *description.get(f"{_OWL}hasValue", ())]
         least = [one for key in _AT_LEAST for one in description.get(key, ())]
@@ -213,7 +215,7 @@ class BlankNodes:
                 found.edges.append((property_, one))
                 read += 1
         if read < max(1, len(objects)):
-            found.lost.append(property_)
+            found.unread.append(property_)
 
     # --- other descriptions -------------------------------------------------------
 
@@ -226,18 +228,18 @@ class BlankNodes:
         if _FIRST in description:
             for one in self._listed([BlankNode(name)]):
                 if isinstance(one, BlankNode):
-                    found.lost.append(predicate)
+                    found.unread.append(predicate)
                 elif isinstance(one, Literal):
                     found.values[predicate,].append(one)
                 else:
                     found.edges.append((predicate, one))
             return record
         if not description:
-            found.lost.append(predicate)
+            found.unread.append(predicate)
         for key, objects in description.items():
             for one in objects:
                 if isinstance(one, BlankNode):
-                    found.lost.append(key)
+                    found.unread.append(key)
                 else:
                     record[key].append(one)
         return record

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from bfsql.errors import SourceError
-from bfsql.sources.fields import Unusable, is_sound
+from bfsql.models.json_values import is_text
+from bfsql.sources.fields import Unusable
 from bfsql.sources.text import not_text, open_text
 
 Row: TypeAlias = "tuple[int, list[str] | Unusable]"
@@ -172,7 +173,7 @@ class _Rows:
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)
                 self._lines += io.StringIO(whole, newline="")
-                self._dirty |= not (whole.isascii() or is_sound(whole))
+                self._dirty |= not is_text(whole)
                 yield from self._rows(ended=ended)
                 if len(rest) > _LONGEST:
                     yield from self._rows(ended=True)
@@ -245,7 +246,7 @@ class _Rows:
     def _fault(self, cells: list[str]) -> list[str] | Unusable:
         """The cells, or the fault if they are not text."""
         text = "".join(cells)
-        if not is_sound(text):
+        if not is_text(text):
             return Unusable(
                 not_text(text.encode(self._encoding, "surrogateescape"), self._encoding)
             )

@@ -26,7 +26,7 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(slots=True)
-class Declared:
+class Declaration:
     """An attribute that the file declares."""
 
     name: str

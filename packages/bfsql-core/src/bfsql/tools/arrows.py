@@ -143,9 +143,9 @@ class StepReader:
         if negated := self._take(_NEGATION):
             relation = self._text[negated.end() :].strip()
             raise self._wrong(
-                f"{excerpt(self._whole)} negates a step, and a walk takes the steps that there "
-                f'are. What has no such relation is a condition: "no {relation}" in where, or in '
-                f'brackets behind a type: "Type[no {relation}]".',
+                f"{excerpt(self._whole)} negates a step, but a walk consists of edges that "
+                f'exist. To select nodes without it, write a condition: "no {relation}" in where, '
+                f'or in brackets after a type: "Type[no {relation}]".',
                 "bad_value",
             )
         if not _ARROW.match(self._text, self._at):
@@ -259,7 +259,7 @@ class StepReader:
                 if len(waiting) > MOST_NESTED:
                     raise self._wrong(
                         f"{excerpt(self._whole)} has conditions nested more than {MOST_NESTED} "
-                        "deep. Ask for the innermost entities in a call of their own, and give "
+                        "deep. Find the innermost entities in a separate call, and pass "
                         "their ids.",
                         "too_large",
                     )
@@ -409,8 +409,8 @@ class StepReader:
         if not 1 <= low <= high:
             raise step_error(
                 f"{one.argument}: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is "
-                'no number of times: "{1,3}" is once to three times, from 1 on and with an upper '
-                "bound.",
+                'not a valid repetition: "{1,3}" is once to three times; the lower bound is at '
+                "least 1, and the upper bound is required.",
                 argument=one.argument,
             )
         if high > MAX_STEPS:

@@ -59,7 +59,7 @@ class Budget:
     estimator: Estimator
     most_bytes: int = 0
     """Number of bytes; 0 for no bound."""
-    asked: int | None = None
+    requested: int | None = None
     """The tokens requested by the call, if they exceed what the server grants."""
     bound: SizeBound = TOKEN_BUDGET
     """The bound that cuts an answer that is too large, for sentences."""
@@ -72,13 +72,14 @@ class Budget:
             limits: The limits of the server; ceilings also apply to requested budgets.
             max_tokens: The requested budget, 0 for none; None if the call requests nothing.
         """
-        asked = limits.max_tokens if max_tokens is None else max_tokens
+        requested = limits.max_tokens if max_tokens is None else max_tokens
         most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
-        if not limits.ceilings or not most or 0 < asked < most:
-            bound = _first_bound(asked, most_bytes, TOKEN_BUDGET)
-            return cls(asked, limits.estimator, most_bytes, bound=bound)
-        more, bound = None if asked == most else asked, _first_bound(most, most_bytes, _CEILING)
-        return cls(most, limits.estimator, most_bytes, more, bound)
+        if not limits.ceilings or not most or 0 < requested < most:
+            bound = _first_bound(requested, most_bytes, TOKEN_BUDGET)
+            return cls(requested, limits.estimator, most_bytes, bound=bound)
+        larger = None if requested == most else requested
+        bound = _first_bound(most, most_bytes, _CEILING)
+        return cls(most, limits.estimator, most_bytes, larger, bound)
 
     @classmethod
     def for_records(cls, limits: Limits) -> Budget:
@@ -91,10 +92,10 @@ class Budget:
     def clamped(self, *, paged: bool) -> str:
         """A note that the call requested more than the server grants."""
         pages = "ask in pages (limit, offset), or " if paged else "ask "
-        no_bound = "" if self.asked else " (no bound)"
+        no_bound = "" if self.requested else " (no bound)"
         return (
-            f"max_tokens: took {self.tokens}, the most that this server gives, for "
-            f"{self.asked}{no_bound}. To see more, {pages}for less of each record (fields, "
+            f"max_tokens: reduced to {self.tokens}, the maximum of this server, from "
+            f"{self.requested}{no_bound}. To see more, {pages}for less of each record (fields, "
             "topology_only)."
         )
 
@@ -146,7 +147,7 @@ def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBoun
     """The bound that is met first, assuming three bytes per token."""
     if not most_bytes or 0 < 3 * tokens <= most_bytes:
         return by_tokens
-    return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
+    return SizeBound(f"this server's limit of {most_bytes:,} bytes", cure="")
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
@@ -331,7 +332,7 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
     """
     if limits.max_answer_bytes is not None and size > limits.max_answer_bytes:
         raise ToolError(
-            f"{what}: the answer would have {size:,} bytes, which is more than this server's bound "
+            f"{what}: the answer would have {size:,} bytes, which is more than this server's limit "
             f"of {limits.max_answer_bytes:,}. Ask for less: fewer ids, some keys or predicates "
             "alone, or smaller pages (limit).",
             kind="too_large",

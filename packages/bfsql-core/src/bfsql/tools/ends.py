@@ -243,7 +243,7 @@ class EndResolver:
         """A sentence on a pattern without entities, with the values of its properties."""
         facts = await self._property_facts(pattern)
         hint = " ".join(facts) or "Drop a condition to see which one is not met."
-        return f"Nothing is {excerpt(pattern.text)}. {hint}"
+        return f"Nothing matches {excerpt(pattern.text)}. {hint}"
 
     async def _property_facts(self, pattern: Pattern, wait: float = 1.0) -> list[str]:
         """What is known, within some seconds, of the properties that a pattern names."""
@@ -284,8 +284,8 @@ class EndResolver:
             pattern = Pattern(conditions=(PropertyCondition("other_types", "=", (name,)),))
             if await self._has_nodes(pattern):
                 raise bad_value(
-                    f"{argument}: {excerpt(name)} is no entity_type, only among the other_types of "
-                    f"some entities. As a pattern, these are {pattern.text}.",
+                    f"{argument}: {excerpt(name)} is not an entity_type, only one of the "
+                    f"other_types of some entities. Select these with {pattern.text}.",
                     argument,
                 )
 
@@ -304,7 +304,7 @@ class EndResolver:
         return False
 
     async def _check_types(self, text: str, argument: str) -> None:
-        """Raise an error if a text is no type, but is in other_types or written like a pattern."""
+        """Raise an error if a text is no type, but one of other_types or written like a pattern."""
         types, bracket, _ = text.partition("[")
         if not bracket and text.rstrip().endswith("*"):
             types, bracket, _ = text.rpartition(":")
@@ -324,14 +324,14 @@ class EndResolver:
                 near = [spellings[0] for spellings in known.nearest(name)]
                 hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
                 raise bad_value(
-                    f"{argument}: no entity is called {excerpt(text)}, and this graph has no type "
+                    f"{argument}: no entity is named {excerpt(text)}, and this graph has no type "
                     f"{excerpt(name)}. {hint}",
                     argument,
                 )
         raise bad_value(
-            f"{argument}: no entity is called {excerpt(text)}, and a pattern is a type, or * for "
+            f"{argument}: no entity is named {excerpt(text)}, and a pattern is a type, or * for "
             'any, with conditions in brackets and nothing after them: "Trial[phase=3][year>=2010]"'
-            ', "*[phase=3]". All entities are "*:*"; relations that lead on belong in path.',
+            ', "*[phase=3]". All entities are "*:*"; relations to follow belong in path.',
             argument,
         )
 
@@ -345,4 +345,4 @@ def _values(known: Property) -> Iterator[str]:
     elif known.minimum is not None:
         yield f"{key} is from {known.minimum} to {known.maximum}."
     elif known.kind == "text":
-        yield f"{key} has many values: ~ finds a part of one, facets counts them."
+        yield f"{key} has many values: ~ matches a part of a value, facets counts them."

@@ -66,7 +66,7 @@ class Hits:
             notes.append(f"{last} found by text that only the store looks at (match: other).")
         if self.late:
             notes.append(
-                "The names of some hits are missing, because the time for this call was up. Ask "
+                "The names of some hits are missing, because this call reached its time limit. Ask "
                 "again, or use describe_entities for them."
             )
         return notes
@@ -102,49 +102,49 @@ async def classified_search(
 
 
 async def _called(
-    db: NormalizedBackend, wanted: NameQuery, stubs: Sequence[EntityStub]
+    db: NormalizedBackend, query: NameQuery, stubs: Sequence[EntityStub]
 ) -> Mapping[str, Metadata]:
     """Names and synonyms of the hits that their own names do not explain, read in one batch."""
-    unexplained = [stub.id for stub in stubs if not _explained(wanted, stub)]
+    unexplained = [stub.id for stub in stubs if not _explained(query, stub)]
     if not unexplained:
         return {}
     return await db.metadata_for_nodes_batch(unexplained, _NAMES)
 
 
-def _explained(wanted: NameQuery, stub: EntityStub) -> bool:
+def _explained(query: NameQuery, stub: EntityStub) -> bool:
     if stub.name is None:
         return False
-    match = wanted.match(stub.id, stub.name, ())
+    match = query.match(stub.id, stub.name, ())
     return match is not None and match.kind in {MatchClass.ID, MatchClass.NAME}
 
 
-def _hit(wanted: NameQuery, stub: EntityStub, metadata: Metadata) -> Hit | None:
+def _hit(query: NameQuery, stub: EntityStub, metadata: Metadata) -> Hit | None:
     """A candidate with its name and match; None if the candidate is visibly not near."""
     if stub.name is None:
         stub = stub._replace(name=name_of(metadata))
     labels = (stub.id, stub.name, aliases_of(metadata))
-    match = wanted.match(*labels)
+    match = query.match(*labels)
     if match is None and stub.score is not None:
         match = Match(MatchClass.MEANING)
-    if match is None and not (len(wanted.words) > 1 and wanted.shares_word(*labels)):
+    if match is None and not (len(query.words) > 1 and query.shares_word(*labels)):
         match = Match(MatchClass.OTHER)
     return None if match is None else Hit(stub, match)
 
 
 def _sharing(
-    wanted: NameQuery, stubs: Sequence[EntityStub], called: Mapping[str, Metadata]
+    query: NameQuery, stubs: Sequence[EntityStub], called: Mapping[str, Metadata]
 ) -> list[Hit]:
     """The candidates that share a rare word with the text, at most `MOST_SHARING`."""
-    if not wanted.telling_words:
+    if not query.significant_words:
         return []
     found = {}
     for stub in stubs:
         metadata = called.get(stub.id, NO_METADATA)
         name = name_of(metadata) if stub.name is None else stub.name
-        words = wanted.shared_words(stub.id, name, aliases_of(metadata))
+        words = query.shared_words(stub.id, name, aliases_of(metadata))
         if words:
             found[stub._replace(name=name)] = words
-    hits = [Hit(stub, match) for stub, match in wanted.sharing(found).items()]
+    hits = [Hit(stub, match) for stub, match in query.sharing(found).items()]
     return sorted(hits, key=_visible_order)[:MOST_SHARING]
 
 

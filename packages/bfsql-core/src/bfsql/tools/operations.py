@@ -91,7 +91,7 @@ class Operations:
         observers: Observers = NO_OBSERVERS,
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else normalized(db)
-        self.known = GraphSchema(self.db)
+        self.graph_schema = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
@@ -148,7 +148,7 @@ class Operations:
             raise ToolError(refusal, kind="refused")
         with translate_errors(self._limits, tool):
             answer: Answer = await getattr(self, tool)(**values)
-            self.known.saw(tool, answer.content)
+            self.graph_schema.saw(tool, answer.content)
             if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
                 answer = replace(answer, text=answers.in_lines(answer.content, answer.note_data))
             if self._limits.max_answer_bytes is not None:
@@ -165,7 +165,7 @@ class Operations:
         """
         brackets = "".join(f"[{text}]" for text in conditions) or ":*"
         arguments = {"seeds": [f"{'|'.join(types) or '*'}{brackets}"], "limit": limit}
-        traversal = Traversal(self.db, self._limits, self.known, None)
+        traversal = Traversal(self.db, self._limits, self.graph_schema, None)
         if not self._is_guarded:
             return await traversal.entity_page(types, conditions, after, limit)
         hooks, scope = self._hooks, call.current()
@@ -183,13 +183,13 @@ class Operations:
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
         """Orientation: the contents of the graph, or the relations around some entities."""
         if seeds:
-            names = NameResolver(self.db, self.known.lists)
+            names = NameResolver(self.db, self.graph_schema.lists)
             return await schema_around(names, seeds, self._limits)
-        return await whole_schema(self.db, self.known, self._description, self._limits)
+        return await whole_schema(self.db, self.graph_schema, self._description, self._limits)
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: from a name to ids."""
-        types, notes = await self.known.spelled("node_types", node_types)
+        types, notes = await self.graph_schema.spelled("node_types", node_types)
         found = await classified_search(self.db, query, types)
         stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
         if not found.hits:
@@ -217,17 +217,17 @@ class Operations:
 
     async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
-        traversal = Traversal(self.db, self._limits, self.known, max_tokens)
+        traversal = Traversal(self.db, self._limits, self.graph_schema, max_tokens)
         return await traversal.bfs_query(**arguments)
 
     async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Intersection: the nodes that all seeds share."""
-        traversal = Traversal(self.db, self._limits, self.known, max_tokens)
+        traversal = Traversal(self.db, self._limits, self.graph_schema, max_tokens)
         return await traversal.intersect_subgraphs(**arguments)
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: the full record of one entity, with the evidence that touches it."""
-        names = NameResolver(self.db, self.known.lists)
+        names = NameResolver(self.db, self.graph_schema.lists)
         node = await names.node("id", id)
         metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
@@ -259,7 +259,7 @@ class Operations:
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
-        names = NameResolver(self.db, self.known.lists)
+        names = NameResolver(self.db, self.graph_schema.lists)
         nodes = await names.nodes(ids)
         metadata = (
             await call.within(self.db.metadata_for_nodes_batch([n.id for n in nodes]))
@@ -315,7 +315,7 @@ def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[Note]) -> An
 def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
     total, read = evidence.get("total"), evidence.get("edges_read")
     if read is not None:
-        return [f"provenance: only the first {read} edges were looked at."]
+        return [f"provenance: only the first {read} edges were examined."]
     if isinstance(total, int) and total > count:
         return [f"provenance: the first {count} of {total} items."]
     return []
@@ -338,20 +338,20 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         raise
     except BoundMet as full:
         raise ToolError(
-            f"{what} would have to read more than this server's bound of {full.most:,} "
+            f"{what} would have to read more than this server's limit of {full.most:,} "
             f"{full.bound}. Ask bfs_query with topology_only=true, or for a neighbour with fewer "
             "edges.",
             kind="too_large",
         ) from full
     except TimeoutError as late:
         within = in_time(limits.deadline)
-        message = f"The call was not finished {within}. Try again, or ask for less."
+        message = f"The call did not finish {within}. Try again, or ask for less."
         raise ToolError(message, kind="deadline") from late
     except CircuitOpen as gone:  # the breaker logs when it opens, not for each call
         raise ToolError(
             "The graph's store does not answer, and this call did not wait for it. It is tried "
-            f"again in {max(1, math.ceil(gone.seconds))} s; try again then. What was answered "
-            "before may still be answered.",
+            f"again in {max(1, math.ceil(gone.seconds))} s; try again then. Cached answers "
+            "are still available.",
             kind="store",
         ) from gone
     except StoreUnavailable as gone:
@@ -375,7 +375,7 @@ def _incident(message: str, kind: str, cause: Exception) -> ToolError:
     else:
         log.error("incident %s: %s", incident, message, exc_info=cause)
     return ToolError(
-        f"{message} The arguments are not the reason; tell the operator incident {incident}.",
+        f"{message} The arguments are not the cause; report to the operator: incident {incident}.",
         kind=kind,
     )
 

@@ -209,7 +209,7 @@ class PatternReader:
         self._count += count
         if self._count > MOST_CONDITIONS:
             raise self._error(
-                f"more than {MOST_CONDITIONS} conditions stand in brackets. Join the values of "
+                f"more than {MOST_CONDITIONS} conditions are in brackets. Join the values of "
                 'one property by a bar, "year=2001|2002", or make several calls.'
             )
 
@@ -246,15 +246,15 @@ class PatternReader:
             compared = _COMPARED.search(rest)
             if not counted and compared and _WHOLE_ARROW.search(rest, 0, compared.start()):
                 raise self._error(
-                    f"{excerpt(text)} compares with {excerpt(compared[1])}, and what stands at the "
-                    'end is counted: write a whole number, as in "<-tests- Trial >= 3".'
+                    f"{excerpt(text)} compares with {excerpt(compared[1])}, but nodes at the end "
+                    'are counted: write a whole number, as in "<-tests- Trial >= 3".'
                 ) from None
             raise
         if self.doubts[doubts:]:  # a name that nothing has would decide for all nodes
             hint = "A condition takes only names that describe_schema lists."
             raise bad_value(f"{self.doubts[-1]} {hint}", self._argument)
         if negated and counted:
-            raise self._error(f"{excerpt(text)} has both no and a number. Leave one of them out.")
+            raise self._error(f'{excerpt(text)} has both "no" and a number. Leave out one of them.')
         compared_with: tuple[Comparison, int] = ("=", 0) if negated else (">=", 1)
         if counted:
             compared_with = cast("Comparison", SPELLINGS[counted[1]]), int(counted[2])
@@ -272,10 +272,10 @@ class PatternReader:
         name = rest[: arrow.start()].strip()
         if (words := name.split())[1:] and words[-1].casefold() in ("no", "not"):
             first = " ".join(["no", *words[:-1]])
-            raise self._error(f'{excerpt(text)} has no behind its type: write "{first} -p->".')
+            raise self._error(f'{excerpt(text)} has "no" after its type: write "{first} -p->".')
         near = [spellings[0] for spellings in self._types.nearest(name)]
         raise self._error(
-            f"{excerpt(text)} names a type in front of its relation that this graph does not have: "
+            f"{excerpt(text)} names a type before its relation that this graph does not have: "
             f'{excerpt(name)}.{_nearest(near)} Without a type it is "no -p->" or "-p-> >= 2".'
         )
 
@@ -322,7 +322,7 @@ class PatternReader:
             self.unknown += reader.unknown
         if len(raw) > MAX_STEPS:
             raise step_error(
-                f"{self._argument} has {len(raw)} steps in a row; at most {MAX_STEPS} are taken.",
+                f"{self._argument} has {len(raw)} steps in a row; the limit is {MAX_STEPS}.",
                 "too_large",
                 self._argument,
             )
@@ -341,8 +341,8 @@ class PatternReader:
         path = Path(tuple(steps), first)
         if path.longest > MAX_STEPS:
             raise step_error(
-                f"{self._argument} may take {path.longest} steps in all; at most {MAX_STEPS} are "
-                "taken. Lower the upper bound in {m,n}.",
+                f"{self._argument} may take {path.longest} steps in all; the limit is {MAX_STEPS}. "
+                "Lower the upper bound in {m,n}.",
                 "too_large",
                 self._argument,
             )
@@ -391,8 +391,8 @@ class PatternReader:
             return replace(step, direction=possible.pop())
         leaving, entering = replace(step, direction="out"), replace(step, direction="in")
         raise step_error(
-            f"{one.name} names no direction, and both may be "
-            f"meant: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering).",
+            f"{one.name} has no direction, and both are "
+            f"possible: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering).",
             argument=self._argument,
         )
 
@@ -411,7 +411,7 @@ class PatternReader:
             if len(same) == 1:
                 if same[0] != name:
                     self.replaced.append(
-                        f"{self._argument}: took {excerpt(same[0])} for {excerpt(name)}."
+                        f"{self._argument}: read {excerpt(name)} as {excerpt(same[0])}."
                     )
                 spelled.append(same[0])
                 continue
@@ -436,7 +436,7 @@ class PatternReader:
             advice += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
         sentence = (
             f"{one.name} names a {what} that this graph does "
-            f"not have: {excerpt(name)}.{advice or ' describe_schema lists what there is.'} "
+            f"not have: {excerpt(name)}.{advice or ' describe_schema lists them.'} "
             f"{GRAMMAR}"
         )
         if what == "type":
@@ -451,8 +451,8 @@ def _narrowed(step: Step, front: Pattern, one: ParsedStep) -> Step:
     if types is not None and not types:
         raise step_error(
             f"{one.name} starts at {_or(front.types or ())}, but the step "
-            f"before it ends at {_or(step.types or ())}. Make them agree, or leave the type in "
-            "front out.",
+            f"before it ends at {_or(step.types or ())}. Make them agree, or leave out the type "
+            "before the step.",
             argument=one.argument,
         )
     conditions = tuple(dict.fromkeys((*end.conditions, *front.conditions)))

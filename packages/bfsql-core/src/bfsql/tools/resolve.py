@@ -2,7 +2,7 @@
 
 Wherever an id is expected, a name or an alias that belongs to a single entity is accepted, and the
 IRI of a short id, or the reverse. Ids come first and are looked up in one batch; only values that
-are no ids are searched for, at most `MOST_NAMES` of them per call.
+are not ids are searched for, at most `MOST_NAMES` of them per call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
-from bfsql.models.json_values import is_text
+from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import MatchClass
 from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
@@ -115,9 +115,9 @@ class NameResolver:
     ) -> tuple[list[N], list[UnresolvedName]]:
         """The entities found for some values, each once, in order, and the unresolved values.
 
-        A value that is no valid text is in no store and is not looked up.
+        A value that is not valid text is in no store and is not looked up.
         """
-        asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
+        asked = distinct_texts(values)
         found = await _looked_up(asked, lookup)
         names = {v: UnresolvedName(v) for v in dict.fromkeys(values) if found.get(v) is None}
         if names:

@@ -127,7 +127,7 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
-        raise wrong_step(text, "names a step of a path, and this call has no path")
+        raise wrong_step(text, "names a step of a path, but this call has no path")
     for argument, value in arguments.items():
         if value not in (None, []):
             raise bad_value(

@@ -93,8 +93,8 @@ class Traversal:
         """Sets of nodes, the union of neighbourhoods, walks along a path, or connections."""
         if path and along:
             raise bad_value(
-                "along goes without path: it follows its steps in any order, path in the order "
-                "written. Leave one of the two out.",
+                "along cannot be combined with path: it follows its steps in any order, path in "
+                "the order written. Leave out one of the two.",
                 "along",
             )
         is_walk = bool(path or along or to or max_hops)
@@ -138,9 +138,9 @@ class Traversal:
         del arguments["comparisons"]
         if not seeds.is_named:
             raise bad_value(
-                f"seeds: {excerpt(seeds.texts[-1])} is a set of entities, and an intersection has "
-                "single ones. bfs_query takes sets: what two of them share lies on a path from "
-                "one to the other (path, to).",
+                f"seeds: {excerpt(seeds.texts[-1])} is a set of entities, but an intersection "
+                "takes single ones. bfs_query takes sets: what two of them share lies on a path "
+                "from one to the other (path, to).",
                 "seeds",
             )
         for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
@@ -182,7 +182,7 @@ class Traversal:
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
         undecided = len(self._relations.undecided)
-        own = relation_notes(self._relations.barren, (), undecided)
+        own = relation_notes(self._relations.unmatched, (), undecided)
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
 
@@ -244,8 +244,8 @@ class Traversal:
         pairs = len(seeds.places) * len(targets.places)
         if pairs > MAX_PAIRS:
             raise ToolError(
-                f"seeds and to make {pairs} pairs; at most {MAX_PAIRS} are "
-                "connected in a call. Name fewer.",
+                f"seeds and to make {pairs} pairs; the limit is {MAX_PAIRS} in a "
+                "call. Name fewer entities.",
                 kind="too_large",
                 argument="to",
             )
@@ -316,7 +316,7 @@ class Traversal:
 
     def _note_ceiling(self, *, paged: bool) -> None:
         """Note that the call requested more than the server grants, if it did."""
-        if self._budget.asked is not None:
+        if self._budget.requested is not None:
             self._notes.append(self._budget.clamped(paged=paged))
 
     async def _subgraph(self, query: BfsQuery | IntersectionQuery, selection: Selection) -> Answer:
@@ -336,7 +336,7 @@ class Traversal:
         relations = self._relations
         handles = np.array(sorted(relations.undecided), np.int32)
         undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
-        own = relation_notes(relations.barren, relations.idle, len(undecided))
+        own = relation_notes(relations.unmatched, relations.idle, len(undecided))
         notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound
@@ -358,7 +358,7 @@ def _too_small(budget: Budget) -> ToolError:
     what = f"max_tokens={budget.tokens}" if budget.tokens else budget.bound.name.capitalize()
     cure = "Raise max_tokens (0 for no limit), or name" if budget.bound.cure else "Name"
     return ToolError(
-        f"{what} has no room for even one node beside the seeds, the "
+        f"{what} is too small for even one node besides the seeds, the "
         f"counts, the facets and the schema_summary. {cure} fewer seeds or facets.",
         kind="too_large",
         argument="max_tokens",

@@ -136,8 +136,8 @@ def _text(p: Parameter, value: Any, right: str = "one string") -> str:
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         raise ToolError(
-            f"{p.name} holds a text of {size} bytes: {excerpt(value)}. At most {MAX_TEXT_BYTES} "
-            "bytes are taken. Ids come from search_entities.",
+            f"{p.name} contains a text of {size} bytes: {excerpt(value)}. The limit is "
+            f"{MAX_TEXT_BYTES} bytes. Ids come from search_entities.",
             kind="too_large",
             argument=p.name,
         )
@@ -153,8 +153,7 @@ def _texts(p: Parameter, value: Any) -> list[str]:
         raise _wrong(p, value, f"a list of {need}", " Ids come from search_entities.")
     if p.maximum is not None and len(items) > p.maximum:
         raise ToolError(
-            f"{p.name} holds {len(items)} values; at most {p.maximum} are taken. "
-            "Make several calls.",
+            f"{p.name} has {len(items)} values; the limit is {p.maximum}. Make several calls.",
             kind="too_large",
             argument=p.name,
         )
@@ -259,14 +258,14 @@ def matched(
         if len(same) != 1:
             unknown.append(value)
         elif same[0] != value:
-            notes.append(f"{argument}: took {excerpt(same[0])} for {excerpt(value)}.")
+            notes.append(f"{argument}: read {excerpt(value)} as {excerpt(same[0])}.")
         spelled.append(same[0] if len(same) == 1 else value)
     notes += [
         Doubt(_unknown(argument, value, every, complete=complete), value)
         for value in unknown[:LISTED]
     ]
     if len(unknown) > LISTED:
-        notes.append(f"{argument}: {len(unknown) - LISTED} more values match nothing either.")
+        notes.append(f"{argument}: {len(unknown) - LISTED} more values have no match.")
     return list(dict.fromkeys(spelled)), notes
 
 
@@ -282,6 +281,6 @@ def _unknown(argument: str, value: str, known: KnownNames, *, complete: bool) ->
     hint = (
         f"The closest are: {listed(near)}."
         if near
-        else "describe_schema and schema_summary list what there is."
+        else "describe_schema and schema_summary list the names."
     )
     return f"{argument}: {where} has no {excerpt(value)}, so it matches nothing. {hint}"

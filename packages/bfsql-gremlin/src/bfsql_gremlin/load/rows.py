@@ -77,7 +77,7 @@ class Names:
         self.settings = settings
         self.janusgraph = janusgraph
         self.labels: set[str] = set(janusgraph.labels) if janusgraph else set()
-        """Labels of edges, which in JanusGraph are no names of properties."""
+        """Labels of edges, which in JanusGraph are not names of properties."""
         self.types: set[str] = set()
         self._reserved = {settings.id_property, *settings.name_property, *settings.alias_property}
         self._reserved |= set(janusgraph.keys) if janusgraph else set()
@@ -218,8 +218,10 @@ class GraphRows:
         pairs = [self._written.popleft() for _ in range(len(self._written))]
         self._staging.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
 
-    def _properties(self, metadata: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
-        found = to_properties(metadata, self._is_kept, self.names.can_name, taken)
+    def _properties(
+        self, metadata: dict[str, Any], reserved: Collection[str] = ()
+    ) -> dict[str, Any]:
+        found = to_properties(metadata, self._is_kept, self.names.can_name, reserved)
         return {key: long(v) if type(v) is int else v for key, v in found.items()}
 
     def _is_kept(self, key: str, value: Any) -> bool:

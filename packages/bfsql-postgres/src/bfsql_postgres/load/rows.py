@@ -32,11 +32,11 @@ class Rows:
         self._characters = 0
 
     def batches(
-        self, taken: Iterator[None], records: int = 5_000, characters: int = 8_000_000
+        self, accepted_records: Iterator[None], records: int = 5_000, characters: int = 8_000_000
     ) -> Iterator[Batch]:
         """The rows of all records, in batches that are full from either number on."""
         number = 0
-        for _ in taken:
+        for _ in accepted_records:
             number += 1
             if number >= records or self._characters >= characters:
                 yield self._batch

@@ -10,7 +10,7 @@ import asyncpg
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_postgres.address import address
 from bfsql_postgres.connection import connect
-from bfsql_postgres.failures import FAULTS, LOST, message_of, not_written
+from bfsql_postgres.failures import CONNECTION_ERRORS, FAULTS, message_of, not_written
 from bfsql_postgres.settings import PostgresSettings
 
 UNCHANGED = "The previous content is unchanged."
@@ -51,7 +51,7 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
 
 def is_lost(error: BaseException, connection: asyncpg.Connection) -> bool:
     """Whether an error means that the connection is lost."""
-    return connection.is_closed() or isinstance(error, LOST)
+    return connection.is_closed() or isinstance(error, CONNECTION_ERRORS)
 
 
 async def _connected(settings: PostgresSettings) -> asyncpg.Connection:

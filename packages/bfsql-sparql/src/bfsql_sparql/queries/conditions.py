@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from bfsql.models.characters import is_ascii_line
 from bfsql.models.comparison import Literal, Moment
 from bfsql.models.rdf import JSON, WELL_KNOWN
 from bfsql_sparql.queries.graph import iri, of_any, text
@@ -118,7 +119,7 @@ def _contains(literal: Literal, value: str) -> str | None:
     if not literal.text:
         return None
     odd = f"REGEX(STR({value}), {text(_NOT_ASCII)})"
-    if not _is_plain(literal.text):
+    if not is_ascii_line(literal.text):
         return odd
     return f"CONTAINS(LCASE(STR({value})), {text(literal.text)}) || {odd}"
 
@@ -138,8 +139,8 @@ def _text_test(folded: str, operator: str, value: str) -> str | None:
     odd = f"REGEX(STR({value}), {text(_ODD_TEXT)})"
     lower, known = f"LCASE(STR({value}))", text(folded)
     if operator == "=":
-        test = f"{lower} = {known} || {_accented(folded, value)}" if _is_plain(folded) else odd
-    elif not _is_plain(folded):
+        test = f"{lower} = {known} || {_accented(folded, value)}" if is_ascii_line(folded) else odd
+    elif not is_ascii_line(folded):
         return None
     else:
         # One store orders texts of LCASE, but not those of STR, after all others.
@@ -202,7 +203,3 @@ def _month(number: int) -> str:
     """A month as text, from the number of months before it; at most one after the year 9999."""
     year, month = divmod(max(0, number), 12)
     return f"{year:04}-{month + 1:02}" if year <= 9_999 else "9999-13"
-
-
-def _is_plain(folded: str) -> bool:
-    return folded.isascii() and folded.isprintable()

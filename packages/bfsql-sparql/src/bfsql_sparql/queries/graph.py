@@ -152,6 +152,11 @@ def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapp
     return f"VALUES ?{by} {{ {iris(properties)} }} {triple}"
 
 
+def labelled(mapping: RdfMapping) -> str:
+    """The names of the nodes `?s`, in `?label`."""
+    return of_any("s", mapping.names, "label", mapping)
+
+
 def begins(variable: str, namespaces: Iterable[str]) -> str:
     """The condition that an IRI has one of some prefixes; empty for no condition."""
     parts = [f"STRSTARTS(STR(?{variable}), {text(namespace)})" for namespace in namespaces]
@@ -245,7 +250,7 @@ def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: i
 
 
 def degree(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
-    """Number of edges of one node, or of its triples that are no edges because of a blank node."""
+    """Number of edges of one node, or of its triples that are not edges because of a blank node."""
     edges = _edges_of(node, side, mapping, blank=blank)
     return number_of(f"SELECT DISTINCT ?p ?end WHERE {{ {edges} }}")
 

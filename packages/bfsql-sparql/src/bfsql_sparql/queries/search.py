@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bfsql.models.rdf_types import UNTYPED
-from bfsql_sparql.queries.graph import exists, iris, is_node, of_any, text, typed, within
+from bfsql_sparql.queries.graph import exists, iris, is_node, labelled, text, typed, within
 
 if TYPE_CHECKING:
     from bfsql_sparql.mapping import RdfMapping
@@ -52,18 +52,18 @@ def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limi
     ]
     return (
         f"{{ SELECT DISTINCT ?s WHERE {{ VALUES ?label {{ {' '.join(terms)} }} "
-        f"{_called(mapping)} FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
+        f"{labelled(mapping)} FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
         f"ORDER BY STR(?s) LIMIT {limit} }}"
     )
 
 
-def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
+def containing(query: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the best nodes whose label or alias contains a text in lower case."""
     lower = "LCASE(STR(?label))"
-    begins = f"STRSTARTS({lower}, {text(wanted)})"
+    begins = f"STRSTARTS({lower}, {text(query)})"
     # A label that begins with the text comes before all others.
     return _best(
-        f"{_called(mapping)} FILTER(CONTAINS({lower}, {text(wanted)}))",
+        f"{labelled(mapping)} FILTER(CONTAINS({lower}, {text(query)}))",
         f"IF({begins}, 0, 1000000) + STRLEN(STR(?label))",
         types,
         mapping,
@@ -74,7 +74,7 @@ def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: in
 def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the best nodes with a label or alias that matches a regular expression."""
     return _best(
-        f'{_called(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
+        f'{labelled(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
         "STRLEN(STR(?label))",
         types,
         mapping,
@@ -92,13 +92,13 @@ def with_parts(
     label = "LCASE(STR(?label))"
     tests = " || ".join(f"CONTAINS({label}, {text(part)})" for part in parts)
     order = f"ABS(STRLEN(STR(?label)) - {length})"
-    return _best(f"{_called(mapping)} FILTER({tests})", order, types, mapping, limit)
+    return _best(f"{labelled(mapping)} FILTER({tests})", order, types, mapping, limit)
 
 
 def with_words(words: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for nodes whose label or alias contains one of some words, so many of each."""
     return " UNION ".join(
-        f"{{ SELECT DISTINCT ?s WHERE {{ {_called(mapping)} "
+        f"{{ SELECT DISTINCT ?s WHERE {{ {labelled(mapping)} "
         f"FILTER(CONTAINS(LCASE(STR(?label)), {text(word)}) && {is_node('s', mapping)}) "
         f"{of_types(types, mapping)} }} LIMIT {limit} }}"
         for word in words
@@ -154,10 +154,6 @@ def _best(found: str, order: str, types: Sequence[str], mapping: RdfMapping, lim
         f"FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
         f"GROUP BY ?s ORDER BY ?best STR(?s) LIMIT {limit} }}"
     )
-
-
-def _called(mapping: RdfMapping) -> str:
-    return of_any("s", mapping.names, "label", mapping)
 
 
 def _in_languages(mapping: RdfMapping) -> str:

@@ -251,7 +251,7 @@ async def columns_fresh(trial: Trial) -> None:
 @reading_rule(
     "columns-batches",
     "a large ring in columns comes in batches",
-    source="protocol 10: bounds stop at a whole ring; they are looked at after each batch",
+    source="protocol 10: bounds stop at a whole ring; they are checked after each batch",
 )
 async def columns_batches(trial: Trial) -> None:
     """The first batches of the ring of all nodes; 330,000 edges where the kit fills the store."""

@@ -338,10 +338,10 @@ async def ring_of(db: GraphDbInterface, ids: Sequence[str]) -> set[Triple]:
     return {(s, p, o) for s, p, o in await db.edges_batch(ids)}
 
 
-async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any) -> Edges:
+async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], ids: Any) -> Edges:
     """The result of `edges_from`, `edges_to` or `edges_batch` for an id or ids."""
     with call.scope(seconds=call.remaining()) as scope:
-        triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(asked)}
+        triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(ids)}
         return Edges(tuple(sorted(triples)), not scope.omissions)
 
 
@@ -451,20 +451,20 @@ async def outcome(graph: Graph, tool: str, arguments: dict[str, Any]) -> tuple[A
     return answer.blocks
 
 
-async def same(mine: Graph, wanted: Graph, tool: str, arguments: dict[str, Any]) -> None:
+async def same(mine: Graph, expected: Graph, tool: str, arguments: dict[str, Any]) -> None:
     """Call a tool of both graphs and compare the results.
 
     Raises:
         Broken: They differ.
     """
-    want = await outcome(wanted, tool, arguments)
+    want = await outcome(expected, tool, arguments)
     have = await outcome(mine, tool, arguments)
     if have != want:
         text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         raise Broken(difference(f"{tool}({shorten(text, SHOWN)})", have, want))
 
 
-def difference(asked: str, have: object, want: object) -> str:
+def difference(request: str, have: object, want: object) -> str:
     """The request, and both answers from the first difference on."""
     one, other = str(have), str(want)
     first = next(
@@ -473,7 +473,7 @@ def difference(asked: str, have: object, want: object) -> str:
     )
     start = max(0, first - SHOWN // 2)
     return (
-        f"{asked} gave ...{one[start : start + SHOWN]}..., the reference gives "
+        f"{request} gave ...{one[start : start + SHOWN]}..., the reference gives "
         f"...{other[start : start + SHOWN]}..."
     )
 

@@ -222,7 +222,7 @@ async def _everything(db: GraphDbInterface) -> list[Any]:
 
 
 async def _cancel_one(
-    ask: Ask, steps: int, others: list[Ask], wanted: list[Any], number: int
+    ask: Ask, steps: int, others: list[Ask], expected: list[Any], number: int
 ) -> None:
     """Cancel one call while another continues; the results of both have to be right."""
     leaver = asyncio.ensure_future(_awaited(ask))
@@ -236,17 +236,17 @@ async def _cancel_one(
         pass
     else:
         expect(
-            given == wanted[number],
+            given == expected[number],
             f"A cancelled call gave a wrong answer instead of the cancellation: {given}"[:300],
         )
     try:
         stayed = await soon(stayer)
     except asyncio.CancelledError as ended:
         raise Broken("Cancelling one call also ended another.") from ended
-    expect(stayed == wanted[1], "A call gave a different answer because another one was cancelled.")
+    expect(stayed == expected[1], "A call gave a different answer because another was cancelled.")
 
 
-async def _shared(cached: CachedGraphDb, steps: int, wanted: Any) -> None:
+async def _shared(cached: CachedGraphDb, steps: int, expected: Any) -> None:
     """Two callers share one flight of the cache; one of them leaves."""
     ask = _asks(cached)[1]
     leaver, stayer = (asyncio.ensure_future(_awaited(ask)) for _ in range(2))
@@ -256,7 +256,7 @@ async def _shared(cached: CachedGraphDb, steps: int, wanted: Any) -> None:
     await asyncio.wait([leaver])
     try:
         expect(
-            await soon(stayer) == wanted,
+            await soon(stayer) == expected,
             "A shared call gave a wrong answer to the caller that stayed.",
         )
     except asyncio.CancelledError as ended:

@@ -129,9 +129,9 @@ async def nodes_list(trial: Trial) -> None:
                 _expect_types(listed, {node.id: node.entity_type for node in found}, None)
 
 
-def _expect_types(listed: Listing, types: dict[str, str], asked: Collection[str] | None) -> None:
-    of = "all types" if asked is None else f"the types {list(asked)}"
-    wanted = {i for i, name in types.items() if asked is None or name in asked}
+def _expect_types(listed: Listing, types: dict[str, str], kinds: Collection[str] | None) -> None:
+    of = "all types" if kinds is None else f"the types {list(kinds)}"
+    wanted = {i for i, name in types.items() if kinds is None or name in kinds}
     missing = sorted(wanted - listed.nodes.keys())
     expect(
         not (missing and listed.whole),
@@ -141,7 +141,7 @@ def _expect_types(listed: Listing, types: dict[str, str], asked: Collection[str]
     for entity_id, node in listed.nodes.items():
         right = types.get(entity_id, node.entity_type)
         expect(
-            node.entity_type == right and (asked is None or right in asked),
+            node.entity_type == right and (kinds is None or right in kinds),
             f"nodes_stream of {of} gave {entity_id!r} with the type {node.entity_type!r}; "
             f"get_nodes_batch gives {right!r}.",
         )

@@ -88,13 +88,13 @@ async def judge_all(
     return findings
 
 
-async def _in_time(judged: Awaitable[Finding], rule: Rule, left: float | None) -> Finding:
+async def _in_time(finding: Awaitable[Finding], rule: Rule, left: float | None) -> Finding:
     try:
         async with asyncio.timeout(left):
             await asyncio.sleep(0)  # without time left, this is where it ends
-            return await judged
+            return await finding
     except TimeoutError:
-        close = getattr(judged, "close", None)
+        close = getattr(finding, "close", None)
         if close is not None:
             close()
         return Finding(rule, "untried", "The time limit of the whole check was reached.")

@@ -87,13 +87,13 @@ async def every_edge(trial: Trial) -> None:
                 await _expect_same_edges(db, wanted, entity_id)
 
 
-async def _expect_same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: str) -> None:
+async def _expect_same_edges(db: GraphDbInterface, memory: MemoryBackend, entity_id: str) -> None:
     for method in ("edges_from", "edges_to"):
         have = sorted(map(tuple, await getattr(db, method)(entity_id)))
-        want = sorted(map(tuple, await getattr(wanted, method)(entity_id)))
+        want = sorted(map(tuple, await getattr(memory, method)(entity_id)))
         expect(have == want, f"{method}({entity_id!r}) gave {have}; expected: {want}.")
     ring = await ring_of(db, [entity_id])
-    want_ring = set(await wanted.edges_batch([entity_id]))
+    want_ring = set(await memory.edges_batch([entity_id]))
     expect(
         ring == want_ring,
         f"edges_batch([{entity_id!r}]) gave {sorted(ring)}; expected: {sorted(want_ring)}.",

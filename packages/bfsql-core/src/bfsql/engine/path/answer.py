@@ -26,7 +26,7 @@ from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.compare import compared
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
-from bfsql.engine.path.read import PathReader, Walked
+from bfsql.engine.path.read import PathReader, PathReading
 from bfsql.engine.select import PagePlaces, Pages, Prefix, Selection
 from bfsql.engine.traverse import Bounds, types_of
 from bfsql.errors import BoundMet, ToolError
@@ -115,7 +115,7 @@ async def follow(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
-    cache = None if conditions or query.comparisons else columns.kept
+    cache = None if conditions or query.comparisons else columns.answer_cache
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     request = (query.path, *ends, query.ordered_step, query.counted_steps, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
@@ -136,9 +136,9 @@ async def _result(
     reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
 ) -> PathResult:
     """The complete walks among those that are read, and what they show."""
-    walked = await reader().read()
-    columns, size = walked.columns, sum(map(len, walked.arcs))
-    start = (columns, walked.layers, walked.arcs, walked.starts, walked.targets)
+    reading = await reader().read()
+    columns, size = reading.columns, sum(map(len, reading.arcs))
+    start = (columns, reading.layers, reading.arcs, reading.starts, reading.targets)
     walks = await off_loop(size, lambda: Walks(*start))
     nodes = await off_loop(size, lambda: walks.nodes)
     complete = bool(len(nodes))
@@ -155,7 +155,7 @@ async def _result(
     if complete and not len(nodes):
         dead_end = DeadEnd(walks.steps, "", 0, compared=True)
     elif not len(walks.nodes):
-        dead_end = await _dead_end(reader, walked, missing=bool(missing))
+        dead_end = await _dead_end(reader, reading, missing=bool(missing))
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
@@ -182,7 +182,7 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
 
 
 async def _dead_end(
-    reader: Callable[..., PathReader], walked: Walked, *, missing: bool
+    reader: Callable[..., PathReader], reading: PathReading, *, missing: bool
 ) -> DeadEnd | None:
     """The end of the longest walks over existing nodes; None if those of both sides do not meet.
 
@@ -190,38 +190,38 @@ async def _dead_end(
     """
     with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
         if not missing:
-            nodes = distinct_numbers(np.concatenate([one.nodes for one in walked.frontiers]))
-            missing = bool((await types_of(walked.columns, nodes) == NO_NODE).any())
+            nodes = distinct_numbers(np.concatenate([one.nodes for one in reading.frontiers]))
+            missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
         if missing:
-            walked = await reader(existing=True).read()
-    found = await _longest(walked)
-    if await _turns_back(reader(turning=True, existing=missing), walked):
-        apart = DeadEnd(len(walked.path.steps), "", 0, apart=True)
+            reading = await reader(existing=True).read()
+    found = await _longest(reading)
+    if await _turns_back(reader(turning=True, existing=missing), reading):
+        apart = DeadEnd(len(reading.path.steps), "", 0, apart=True)
         return replace(found or apart, turned_back=True)
     return found
 
 
-async def _longest(walked: Walked) -> DeadEnd | None:
+async def _longest(reading: PathReading) -> DeadEnd | None:
     """The end of the longest walks; None if the walks from both sides do not meet."""
-    if not len(walked.starts):
-        return DeadEnd(0, "", len(walked.seeds), removed=walked.starts_removed)
-    if walked.targets is not None and not len(walked.targets):
-        steps = walked.path.steps
+    if not len(reading.starts):
+        return DeadEnd(0, "", len(reading.seeds), removed=reading.starts_removed)
+    if reading.targets is not None and not len(reading.targets):
+        steps = reading.path.steps
         return DeadEnd(
-            len(steps), steps[-1].text, 0, removed=walked.targets_removed, backwards=True
+            len(steps), steps[-1].text, 0, removed=reading.targets_removed, backwards=True
         )
-    layer, astray = walked.dead_end, False
+    layer, misses_targets = reading.dead_end, False
     if layer is None:
-        layer, astray = len(walked.layers) - 1, True
-        if walked.frontiers[layer].backwards:
+        layer, misses_targets = len(reading.layers) - 1, True
+        if reading.frontiers[layer].backwards:
             return None
-    nodes, backwards, removed = walked.frontiers[layer]
-    number = walked.layers[layer].step
-    step = walked.path.steps[number]
+    nodes, backwards, removed = reading.frontiers[layer]
+    number = reading.layers[layer].step
+    step = reading.path.steps[number]
     turned = None
     if step.direction is not None and not removed:
         other = replace(step, direction=FLIPPED[step.direction])
-        if await _finds(walked, layer, other):
+        if await _finds(reading, layer, other):
             turned = other.text
     return DeadEnd(
         number + 1,
@@ -230,18 +230,18 @@ async def _longest(walked: Walked) -> DeadEnd | None:
         removed=removed,
         turned=turned,
         backwards=backwards,
-        astray=astray,
+        misses_targets=misses_targets,
     )
 
 
-async def _turns_back(reader: PathReader, walked: Walked) -> bool:
+async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
     """Whether there would be walks if two consecutive edges could be the same.
 
     Args:
         reader: Reads the path without this rule.
-        walked: What was read with it.
+        reading: What was read with it.
     """
-    steps = walked.path.steps
+    steps = reading.path.steps
     following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
     named = ([one.predicates for one in pair] for pair in following)
     if not any(a is None or b is None or set(a) & set(b) for a, b in named):
@@ -256,16 +256,16 @@ async def _turns_back(reader: PathReader, walked: Walked) -> bool:
         return False
 
 
-async def _finds(walked: Walked, layer: int, step: Step) -> bool:
+async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
     """Whether another step, in place of one that found nothing, leads to the required nodes."""
-    columns, layers = walked.columns, walked.layers
-    nodes, backwards, *_ = walked.frontiers[layer]
+    columns, layers = reading.columns, reading.layers
+    nodes, backwards, *_ = reading.frontiers[layer]
     direction = FLIPPED[step.direction] if backwards else step.direction
-    types, among = step.types, walked.targets if layer == len(layers) - 1 else None
+    types, among = step.types, reading.targets if layer == len(layers) - 1 else None
     if backwards:
         before = layers[layer].before
-        types = walked.path.steps[layers[before[0]].step].types if before else None
-        among = None if before else walked.starts
+        types = reading.path.steps[layers[before[0]].step].types if before else None
+        among = None if before else reading.starts
     starts = Handles(columns.size, nodes)
     batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
     try:
@@ -276,7 +276,7 @@ async def _finds(walked: Walked, layer: int, step: Step) -> bool:
                 edges = distinct(ring, columns.size) if columns.repeats else ring
                 arcs = Arcs.of(edges, starts, direction)
                 for earlier in () if backwards else layers[layer].before[-1:]:
-                    arcs = arcs.selected(walked.meets(earlier, arcs))
+                    arcs = arcs.selected(reading.meets(earlier, arcs))
                 ends = distinct_numbers(arcs.ends)
                 if among is not None:
                     ends = ends[np.isin(ends, among)]

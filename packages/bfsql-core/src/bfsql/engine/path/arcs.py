@@ -253,14 +253,14 @@ def capped_products(one: LongArray, other: LongArray) -> LongArray:
 
 
 def capped_sums(
-    weights: LongArray, at: IntArray, wanted: IntArray, same: LongArray, count: int
+    weights: LongArray, at: IntArray, places: IntArray, same: LongArray, count: int
 ) -> LongArray:
     """For each wanted place, the sum of the weights there, at most `MANY`.
 
     Args:
         weights: Weights from 0 to `MANY`.
         at: The place of each weight; -1 for none.
-        wanted: The wanted places; -1 for none.
+        places: The wanted places; -1 for none.
         same: For each wanted place, the weight there that does not count; -1 for none.
         count: Number of places.
     """
@@ -268,7 +268,7 @@ def capped_sums(
     own = np.flatnonzero(same >= 0)
 
     def sums(weights: LongArray) -> LongArray:
-        total = _summed(weights, at, count)[wanted]
+        total = _summed(weights, at, count)[places]
         total[own] -= weights[same[own]]
         return total
 

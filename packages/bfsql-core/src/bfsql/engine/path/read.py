@@ -67,7 +67,7 @@ class Frontier(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class PathReading:
     """The layers of a path and their arcs, from which pruning makes the answer."""
 
     columns: IntegerGraph
@@ -160,7 +160,7 @@ class PathReader:
         self._frontiers: dict[int, Frontier] = {}
         self._done_front, self._done_back = 0, len(self._layers)
 
-    async def read(self) -> Walked:
+    async def read(self) -> PathReading:
         """Read all layers, each time on the side with fewer nodes.
 
         Raises:
@@ -186,7 +186,7 @@ class PathReader:
             else:
                 await self._read_layer(self._done_front, front, backwards=False)
                 self._done_front += 1
-        return Walked(
+        return PathReading(
             self._columns,
             self._path,
             self._layers,

@@ -306,7 +306,7 @@ class RowPages(Pages):
         rows, most = self._rows, self._bounds.edges
         if count * (1 + self.query.path.longest) > most:
             raise ToolError(
-                f"{count} walks have more nodes than this server's bound of {most:,} a page. Lower "
+                f"{count} walks have more nodes than this server's limit of {most:,} a page. Lower "
                 "limit and go on with offset; limit=0 gives walk_count alone.",
                 kind="too_large",
                 argument="limit",

@@ -39,7 +39,7 @@ export function searchField(container) {
       await schemaOrNull();
       return {
         suggestions: answer.map((/** @type {any} */ hit) => ({ text: hit.name ?? hit.id, of: hit, shown: hitParts(hit) })),
-        note: notes[0] ?? (answer.length ? "" : `Nothing is called “${text.slice(0, 60)}”.`),
+        note: notes[0] ?? (answer.length ? "" : `No entity is named “${text.slice(0, 60)}”.`),
       };
     },
     onChange: (text, chosen) => {
@@ -106,7 +106,7 @@ export function search(container, state) {
       });
       return h("li", null, box, link(href(walkFrom(hit)), { class: "hit" }, hitParts(hit)), link(href({ view: "entity", id: hit.id }), { class: "small" }, "Record"));
     });
-    const nothing = h("p", { class: "empty" }, state.types.length ? "No entity of these types is called that." : "No entity is called that.");
+    const nothing = h("p", { class: "empty" }, state.types.length ? "No entity of these types has this name." : "No entity has this name.");
     const several = rows.length > 1 && h("div", { class: "row" }, together, h("span", { class: "muted" }, "Tick hits to start from several at once."));
     fill(hits, notesList(made.notes), rows.length ? [h("ul", { class: "hit-list" }, rows), several] : nothing);
     announce(rows.length ? plural(rows.length, "hit") : "No hit");

@@ -131,7 +131,7 @@ export function walk(container, state) {
       point(undefined);
       parts.split.classList.toggle("table-alone", !drawable);
       picture.show(drawable ? graph : new Graph(), { hidden });
-      fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk came."));
+      fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk got."));
       fill(parts.status, statusOf(walked), pager(first, now), undo(now));
       fill(parts.notes, notesLine([...new Set(calls.flatMap((made) => made.notes))]));
       controls(parts.bar, now, (id) => graph.nameOf(id));
