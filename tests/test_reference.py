@@ -24,6 +24,7 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_postgres import PostgresSettings
 from bfsql_sparql import SparqlSettings
 from bfsql_sqlite import SqliteSettings
+from bfsql_sqlite.connection import LAYOUT
 from bfsql_testing.conformance import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -179,3 +180,9 @@ def test_every_rule_of_the_kit_is_there_word_for_word() -> None:
     text = page("reference/conformance-kit.md")
     for rule in rules("filling", "reading"):
         assert f"| `{rule.id}` | {rule.behaviour} | {rule.source} |" in text
+
+
+def test_versioning_has_the_numbers_of_the_contract_and_of_the_embedded_file() -> None:
+    text = (DOCS.parent / "VERSIONING.md").read_text(encoding="utf-8")
+    assert f"(`PRAGMA user_version`), now {LAYOUT}." in text
+    assert f"`bfsql.abc.CONTRACT`, now {abc.CONTRACT}:" in text
