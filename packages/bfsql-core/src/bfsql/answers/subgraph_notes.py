@@ -16,6 +16,7 @@ from bfsql.answers.notes import (
     counted,
     left_out,
     listed,
+    ways_on,
     were,
 )
 from bfsql.models import (
@@ -156,8 +157,7 @@ def _why_it_ended(end: DeadEnd) -> Iterator[str]:
             "Only walks that turn back would be complete, and two consecutive edges of a walk are "
             "never the same edge."
         )
-    if end.turned is not None:
-        yield f"The other direction would have found something: {plain(end.turned)}."
+    yield from ways_on(end)
 
 
 def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
