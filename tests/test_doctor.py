@@ -85,6 +85,16 @@ def nameless(folder: Path) -> list[str]:
     return [loaded(folder, n="id,type,size\na,T,1\nb,T,2\n", e=edges)]
 
 
+def unlabelled(folder: Path) -> list[str]:
+    book = "@prefix ex: <https://example.org/> . ex:b a ex:Book ; ex:heading 'B' ; ex:on ex:c ."
+    (folder / "books.ttl").write_text(book)
+    return ["books.ttl"]
+
+
+def unlabelled_in_sparql(folder: Path) -> list[str]:
+    return ["--backend", "sparql", "--data", *unlabelled(folder)]
+
+
 def no_server(_: Path) -> list[str]:
     dsn = f"postgres://nobody:hidden-word@127.0.0.1:{free_port()}/none"
     Path("dsn.txt").write_text(dsn)
@@ -108,6 +118,13 @@ def no_triples(folder: Path) -> list[str]:
         (no_graph_file, "wrong", "store", "odd.db"),
         (dangling, "warning", "edges", "--no-create-nodes"),
         (nameless, "warning", "names", "--name-column"),
+        (unlabelled, "warning", "names", "rdfs:label, or name a property: bfsql serve --backend"),
+        (
+            unlabelled_in_sparql,
+            "warning",
+            "names",
+            "with --label-property. Properties with text: ex:heading.",
+        ),
         (no_server, "wrong", "store", "127.0.0.1"),
         (broken_rdf, "wrong", "store", "books.ttl"),
         (no_triples, "wrong", "graph", "bfsql load --help"),

@@ -307,8 +307,10 @@ def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -
     edges.write_text("subject,object\na,b\n")
     assert notes(tmp_path, nodes, edges) == [[], []]
     edges.write_text('subject,object\na,"b\nc"\n')
-    line_break = f"{RECORD_BY_RECORD}: one of its cells contains a line break"
+    line_break = f"{RECORD_BY_RECORD}: the quote that opens in line 2 is not closed in it"
     assert notes(tmp_path, nodes, edges) == [[], [line_break]]
+    edges.write_text('subject,object\na,b\na,"b\nb,a\n')
+    assert notes(tmp_path, nodes, edges) == [[], [line_break.replace("2", "3")]]
     edges.write_text("subject,object\na,b\n")
     real, done = BulkGraph.number, []
 

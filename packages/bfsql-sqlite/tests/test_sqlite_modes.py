@@ -308,6 +308,9 @@ async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(
     for records, reason in (([], "no node"), (loose, "all 1 edges dangle")):
         with pytest.raises(LoadRefused, match=reason):
             await load_with(LoadMode.NEW, records, require_nodes=True)
+    respelt = [NodeRecord("1", "T"), EdgeRecord("1.0", "P", "1.0")]
+    with pytest.raises(LoadRefused, match=r'different ids: 1, for instance "1" and "1\.0"\.$'):
+        await load_with(LoadMode.NEW, respelt, require_nodes=True)
     assert names(file.parent) == []
     report = await load_with(
         LoadMode.NEW, loose, require_nodes=True, create_nodes=True, default_type="Node"

@@ -232,10 +232,23 @@ CASES = {
         "",
         "5 nodes, 3 edges",
         (
-            "differ only in case or blanks are different nodes: 2, for instance",
+            "Unicode form or a final .0 are different ids: 2, for instance",
             'for instance "Ann" and "ann", "New  York" and "New York".',
         ),
         edges="ann > B; A > New York; A > New  York",
+    ),
+    "ids in another Unicode form and as another number": Case(
+        {
+            "nodes.csv": "id,name\ncafe\u0301,A\n1,B\n",
+            "edges.csv": "source,target\ncaf\u00e9,1.0\ncafe\u0301,1\n",
+        },
+        "",
+        "4 nodes, 2 edges",
+        (
+            "Unicode form or a final .0 are different ids: 2,",
+            r'for instance "1" and "1.0", "cafe\u0301" and "caf\u00e9".',
+        ),
+        edges="A > B; caf\u00e9 > 1.0",
     ),
     "Northwind in two tables": Case(
         SUPPLIERS,
@@ -455,7 +468,10 @@ def test_a_rehearsal_names_ids_in_another_case_too(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.csv").write_text("from,to\nann,bob\nAnn,bob\n")
     result = CliRunner().invoke(bfsql, ["load", "e.csv", "--dry-run"])
-    assert 'blanks are different nodes: 1, for instance "Ann" and "ann".' in result.output
+    assert 'a final .0 are different ids: 1, for instance "Ann" and "ann".' in result.output
+    (tmp_path / "e.csv").write_text("from,to\ncaf\u00e9,1\ncafe\u0301,1.0\n")
+    result = CliRunner().invoke(bfsql, ["load", "e.csv", "--dry-run"])
+    assert r'ids: 2, for instance "1" and "1.0", "cafe\u0301" and "caf\u00e9".' in result.output
 
 
 def test_types_that_melt_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,13 +193,13 @@ class Scope:
         self._omissions.update(dict.fromkeys(omissions))
 
     @contextmanager
-    def own_omissions(self) -> Iterator[Collection[Omission]]:
-        """The omissions inside the block, also those that were reported before it."""
+    def own_omissions(self, *, kept: bool = True) -> Iterator[Collection[Omission]]:
+        """The omissions inside the block, also those before it; the call has them if `kept`."""
         before, self._omissions = self._omissions, {}
         try:
             yield self._omissions
         finally:
-            self._omissions = before | self._omissions
+            self._omissions = before | self._omissions if kept else before
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that runs alongside the call, until the call ends at the latest."""

@@ -442,7 +442,7 @@ class UnknownBackend(PluginError, LookupError):
     def __init__(self, name: str, installed: Sequence[str], suggestion: str | None) -> None:
         have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
         cure = (
-            f"Install it with: pip install {suggestion}"
+            f"Run pip install {suggestion}, or in a clone pip install ./packages/{suggestion}"
             if suggestion
             else "Check the spelling, or install the distribution that provides it."
         )

@@ -163,8 +163,45 @@ async def test_it_says_whether_the_other_direction_would_have_found_something():
         "Step 1 (<-studies- Disease) found nothing from 1 node.",
         "The opposite direction has matches: -studies-> Disease.",
     ]
-    assert "notes" in await asked("<-studies- Trial")
-    assert len((await asked("<-studies- Trial"))["notes"]) == 1
+    neither = await asked("<-studies- Trial")
+    assert neither["notes"] == [
+        "Step 1 (<-studies- Trial) found nothing from 1 node.",
+        'Relations there: "-studies-> Disease", "-tests-> Protein".',
+    ]
+
+
+async def test_a_dead_end_has_the_relations_by_which_a_walk_could_go_on():
+    cached, notes = CachedGraphDb(MemoryBackend(TRIALS)), []
+    for backend in (MemoryBackend(TRIALS), ColumnsOverMemory(TRIALS, 3), cached, cached):
+        served = Graph(backend, "", NO_BUDGET, None)
+        path = ["-studies->", "-tests->"]
+        answer = await tool_calls.read(served, "bfs_query", seeds=["t:2"], path=path)
+        notes.append(answer["notes"])
+    step = "Step 2 (-tests->) found nothing from 2 nodes."
+    assert notes == [[step, 'Relations there: "<-studies- Trial".']] * 4
+
+
+async def test_relations_that_are_many_or_take_long_are_no_part_of_a_dead_end():
+    cites = [NodeRecord(f"x:{n}", "Paper") for n in range(2_001)]
+    cites += [EdgeRecord("t:1", "cites", f"x:{n}") for n in range(2_001)]
+    hub = await asked("<-studies- Trial", records=[*TRIALS, *cites])
+    assert hub["notes"] == ["Step 1 (<-studies- Trial) found nothing from 1 node."]
+
+    class Hanging(MemoryBackend):
+        async def edges_batch(self, ids, *, predicates=None, direction=None):
+            call.omitted(*([] if predicates else [Omission("t:1", "out", at_least=9)]))
+            if predicates is None and ids == ["t:1"]:
+                await asyncio.Event().wait()
+            return await super().edges_batch(ids, predicates=predicates, direction=direction)
+
+    graph = Graph(Hanging(TRIALS), "", Limits(deadline=1.0), None)
+    arguments = {"seeds": ["t:1"], "path": ["<-studies- Trial"]}
+    answer = await tool_calls.read(graph, "bfs_query", **arguments)
+    assert answer["notes"] == hub["notes"]
+    arguments["seeds"] = ["t:1", "t:2"]
+    answer = await tool_calls.read(graph, "bfs_query", **arguments)
+    there = 'Relations there: "-studies-> Disease", "-tests-> Protein".'
+    assert answer["notes"] == ["Step 1 (<-studies- Trial) found nothing from 2 nodes.", there]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ def test_a_known_backend_that_is_missing_names_what_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bfsql.plugins.distributions._declared", lambda group, folders: [])
-    with pytest.raises(UnknownBackend, match=f"none is installed. .*pip install bfsql-{name}$"):
+    both = f"pip install bfsql-{name}, or in a clone pip install ./packages/bfsql-{name}$"
+    with pytest.raises(UnknownBackend, match=f"none is installed. Run {both}"):
         load(name)
 
 

@@ -39,6 +39,28 @@ async def test_a_foreign_host_or_origin_is_turned_away(over_http: Callable[..., 
     assert answers == [421, 403, 400]
 
 
+async def test_its_address_says_what_it_is_and_how_a_client_is_connected(
+    over_http: Callable[..., Any],
+) -> None:
+    root, guarded = (
+        over_http(**settings).url.removesuffix("/mcp")
+        for settings in ({}, {"bearer_token": "open-sesame"})
+    )
+    async with httpx2.AsyncClient() as http:
+        shown, other = await http.get(f"{root}/"), await http.get(f"{root}/other")
+        assert (shown.status_code, other.status_code) == (200, 404)
+        for part in ("knowledge graph over MCP", "endpoint is /mcp", "bfsql install CLIENT --url"):
+            assert part in shown.text
+        assert shown.headers.keys() == other.headers.keys()
+        assert shown.headers["content-type"].startswith("text/plain")
+        assert (await http.head(root)).text == ""
+        assert (await http.post(f"{root}/")).status_code == 404
+        assert (await http.get(f"{root}/", headers={"Host": "evil.example"})).status_code == 421
+        assert (await http.get(f"{guarded}/")).status_code == 401
+        token = {"Authorization": "Bearer open-sesame"}
+        assert (await http.get(f"{guarded}/", headers=token)).text == shown.text
+
+
 async def test_without_the_token_nobody_gets_in(over_http: Callable[..., Any]) -> None:
     running = over_http(bearer_token="open-sesame")
     async with httpx2.AsyncClient() as http:

@@ -254,7 +254,9 @@ class _Lines:
     def _row(self, line: str) -> list[str] | Unusable:
         cells = lone_row(line, self._encoding, self._dialect)
         if cells is None or (isinstance(cells, list) and any("\n" in cell for cell in cells)):
-            raise NeedsRecordReader("one of its cells contains a line break")
+            raise NeedsRecordReader(
+                f"the quote that opens in line {self._line} is not closed in it"
+            )
         return cells
 
     def _encoded_row(self, cells: list[str]) -> bytes:

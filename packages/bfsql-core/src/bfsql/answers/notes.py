@@ -207,8 +207,7 @@ def relation_notes(
             "counts are upper bounds."
         )
     for one, end in unmatched.items():
-        turned = end.turned if end is not None else None
-        other = f" The opposite direction has matches: {plain(turned)}." if turned else ""
+        other = "".join(f" {sentence}" for sentence in ways_on(end)) if end else ""
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
         yield (
             f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
@@ -217,6 +216,14 @@ def relation_notes(
     for scoped in sorted(idle, key=lambda one: one.text):
         of = listed(sorted(scoped.types or ()))
         yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."
+
+
+def ways_on(end: DeadEnd) -> Iterator[str]:
+    """Notes on the relations where the longest walks ended."""
+    if end.turned is not None:
+        yield f"The opposite direction has matches: {plain(end.turned)}."
+    if end.relations:
+        yield f"Relations there: {listing(list(map(excerpt, end.relations)), SHOWN)}."
 
 
 def shared_notes(

@@ -16,6 +16,7 @@ from bfsql.answers.notes import (
     counted,
     left_out,
     listed,
+    ways_on,
     were,
 )
 from bfsql.models import (
@@ -157,8 +158,7 @@ def _why_it_ended(end: DeadEnd) -> Iterator[str]:
             "Only walks that turn back would be complete, and two consecutive edges of a walk are "
             "never the same edge."
         )
-    if end.turned is not None:
-        yield f"The opposite direction has matches: {plain(end.turned)}."
+    yield from ways_on(end)
 
 
 def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
@@ -220,11 +220,10 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.keeps_absent or facts.met else "removed them all"
-        hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
+        shown = "describe_entity shows which properties an entity has."
+        hint = _HINTS.get(one.key, facts.hint or shown)
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
-        if facts.predicate is not None:
-            hint = f'A relation has an arrow: "{plain(f"no -{facts.predicate}->")}".'
         yield f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}"
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)

@@ -11,6 +11,7 @@ from typing import Any
 from bfsql.answers import notes
 from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
+from bfsql.loading.intake import similar_ids
 from bfsql.loading.joins import ends_without_node, lacks_most_ends
 from bfsql.masking import shorten
 from bfsql.models.json_values import encode
@@ -135,11 +136,7 @@ def _changes(report: LoadReport) -> Iterator[str]:
         yield f"Duplicates merged: {nodes}, {edges}."
     is_tabular = all(source.format not in RDF for source in report.sources)
     if report.similar_ids and is_tabular:
-        pairs = ["{} and {}".format(*map(_quoted, pair)) for pair in report.similar_examples]
-        yield (
-            "Ids that differ only in case or blanks are different nodes: "
-            f"{report.similar_ids:,}{_examples(pairs)}."
-        )
+        yield similar_ids(report)
     if report.retyped_nodes and is_tabular:
         yield (
             f"Nodes merged from records of different types: {report.retyped_nodes:,}"
@@ -163,10 +160,6 @@ def _changes(report: LoadReport) -> Iterator[str]:
         yield f"Dangling edges (an end is not a node): {report.dangling_edges:,}{examples}."
     if report.unattached_evidence:
         yield f"Evidence left out because its edge does not exist: {report.unattached_evidence:,}."
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(shorten(text, 40), ensure_ascii=False)
 
 
 def _id_columns(sources: Sequence[SourceAccount]) -> list[str]:

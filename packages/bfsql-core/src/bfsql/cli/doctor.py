@@ -13,7 +13,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,8 +31,8 @@ from bfsql.cli.proposal import command_line, new_config, proposal_of, write_conf
 from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
 from bfsql.cli.stats import degrees_of, size_text
-from bfsql.errors import BfsqlError, ToolError
-from bfsql.models import Outline
+from bfsql.errors import BfsqlError, ToolError, listing
+from bfsql.models import Outline, Property
 from bfsql.plugins import Proposal, hook_states, states
 from bfsql.settings import UnreadableFile, spelled
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
@@ -204,7 +204,9 @@ async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]
                 if reason := await graph.db.may_write():
                     found.append(Finding("warning", "rights", reason))
             proposal = await proposal_of(configuration)
-            found += [finding async for finding in _graph(graph, proposal)]
+            options = type(configuration.backend.settings).model_fields
+            named_by = [one for one in ("label_property", "name_property") if one in options]
+            found += [finding async for finding in _graph(graph, proposal, named_by)]
     except (BfsqlError, OSError) as error:
         found.append(Finding("wrong", "store", str(error)))
         return found, Proposal()
@@ -233,7 +235,9 @@ async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
         yield Finding("ok", "indexes", "none is missing")
 
 
-async def _graph(graph: Graph, proposal: Proposal) -> AsyncIterator[Finding]:
+async def _graph(
+    graph: Graph, proposal: Proposal, named_by: Sequence[str]
+) -> AsyncIterator[Finding]:
     with call.scope(seconds=STORE_SECONDS):
         types = await graph.db.entity_types()
     if not types:
@@ -264,10 +268,23 @@ async def _graph(graph: Graph, proposal: Proposal) -> AsyncIterator[Finding]:
         yield Finding(
             "warning",
             "names",
-            f"nodes of {', '.join(nameless[:5])} have no name, so search finds them only by id",
-            "Load them with --name-column, or name the property in the backend's options.",
+            f"nodes of {listing(nameless, 5)} have no name, so search finds them only by id",
+            _cure_of_names([outline.node_properties[type_] for type_ in nameless], named_by),
         )
     yield await _search(graph, types)
+
+
+def _cure_of_names(properties: Iterable[Sequence[Property]], named_by: Sequence[str]) -> str:
+    """What gives nodes a name: options of their backend, and their properties that may hold it."""
+    if named_by:
+        cure = f"List the properties that hold names with --{named_by[0].replace('_', '-')}."
+    else:
+        cure = (
+            "Load tables with --name-column. For RDF, add labels such as rdfs:label, or name a "
+            "property: bfsql serve --backend sparql --data FILE --label-property PROPERTY."
+        )
+    texts = sorted({one.name for some in properties for one in some if one.kind == "text"})
+    return f"{cure} Properties with text: {listing(texts, 5)}." if texts else cure
 
 
 async def _has_name(graph: Graph, type_: str) -> bool:

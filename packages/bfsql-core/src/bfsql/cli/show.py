@@ -40,7 +40,7 @@ def backends(*, as_json: bool) -> None:
         return
     if not found:
         click.echo(
-            "No backend is installed. For files, install bfsql-sqlite: in a clone, "
+            "No backend is installed. For files: pip install bfsql-sqlite, or in a clone "
             "pip install ./packages/bfsql-sqlite",
             err=True,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -84,13 +86,32 @@ def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: boo
             f"Nothing was loaded: all {dangling:,} edges dangle, because no record describes "
             f"their ends, for instance {', '.join(report.dangling_examples)}. Load the file of "
             "nodes as well, or leave out --no-create-nodes so that nodes are created for the "
-            "ends."
+            f"ends. {similar_ids(report)}".rstrip()
         )
     if not report.nodes:
         raise LoadRefused(
             "Nothing was loaded: the graph would have no nodes. --dry-run shows how the files "
             "are read."
         )
+
+
+def similar_ids(report: LoadReport) -> str:
+    """A sentence on ids that may be meant for each other; empty if there are none.
+
+    Ids that differ in Unicode form look the same, so they are written with escapes.
+    """
+    pairs = []
+    for pair in report.similar_examples:
+        look_the_same = len({unicodedata.normalize("NFC", one) for one in pair}) == 1
+        pairs.append(
+            " and ".join(json.dumps(shorten(one, 40), ensure_ascii=look_the_same) for one in pair)
+        )
+    if not pairs:
+        return ""
+    return (
+        "Ids that differ only in case, blanks, Unicode form or a final .0 are different ids: "
+        f"{report.similar_ids:,}, for instance {', '.join(pairs)}."
+    )
 
 
 def graph_is_there(

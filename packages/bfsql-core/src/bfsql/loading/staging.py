@@ -173,6 +173,7 @@ class Staging:
         self._codec = codec
         self._options = options
         self.connection.executescript(sql.PRAGMAS + sql.TABLES)
+        self.connection.create_function("nfc_normalize", 1, sql.nfc_normalize)
         # After each 100,000 steps of SQLite's machine.
         self.connection.set_progress_handler(worker.stopped, 100_000)
         self._ids = Numbers(self.connection, "node", "n", "id", ids_in_memory)
@@ -249,7 +250,7 @@ class Staging:
             self._create_nodes()
         self.report.nodes = self._number("SELECT count(*) FROM described")
         if self.report.nodes <= sql.MOST_COMPARED:
-            ids = sql.SIMILAR_IDS.format(ids="described JOIN node USING (n)")
+            ids = sql.SIMILAR_IDS.format(ids="node")  # also those at dangling ends
             self.report.note_similar_ids(self.connection.execute(ids))
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 BATCH = 5_000
 """Rows written to the file at a time."""
 
@@ -90,15 +92,23 @@ SAMPLE = "SELECT id FROM created WHERE (rowid - 1) % ? = 0 ORDER BY rowid"
 IS_NODE = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
 
 MOST_COMPARED = 1_000_000
-"""Up to this number of ids are compared without case and blanks."""
+"""Up to this number of ids are compared for spellings that are easily mistaken."""
 SIMILAR_IDS = """
 SELECT count(*) OVER (), one, other FROM (
     SELECT min(id) AS one, max(id) AS other FROM {ids}
-    GROUP BY lower(replace(id, ' ', '')) HAVING count(*) > 1
+    GROUP BY lower(replace(nfc_normalize(
+        CASE WHEN id GLOB '[0-9]*.0' THEN substr(id, 1, length(id) - 2) ELSE id END
+    ), ' ', '')) HAVING count(*) > 1
 ) AS pair ORDER BY one LIMIT 3
 """
-"""For SQLite and for DuckDB: the number of groups of ids that differ only in case and blanks, and
-two ids of some of them."""
+"""For SQLite and for DuckDB: the number of groups of ids that differ only in case, blanks, Unicode
+form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`."""
+
+
+def nfc_normalize(text: str) -> str:
+    """A text in the composed form of Unicode, for SQLite, which lacks the function."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
 
 DANGLING = """
 SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,

@@ -174,8 +174,8 @@ class LoadReport:
     retyped_examples: list[str] = field(default_factory=list)
     """Some of them with their types, as messages name them."""
     similar_ids: int = 0
-    """Number of groups of ids that differ only in case and blanks; not counted by every loader, and
-    not in graphs of more than a million ids."""
+    """Number of groups of ids, also of ends without a node, that differ only in case, blanks,
+    Unicode form or a final .0; not counted by every loader, nor among more than a million ids."""
     similar_examples: list[tuple[str, str]] = field(default_factory=list)
     """Two ids of some of these groups."""
     unattached_evidence: int = 0

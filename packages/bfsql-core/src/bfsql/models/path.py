@@ -67,6 +67,8 @@ class DeadEnd:
     """Whether the walks from the seeds and those to the nodes of `to` do not meet."""
     misses_targets: bool = False
     """Whether it found nodes, but none of `to`."""
+    relations: Sequence[str] = ()
+    """Relations of the nodes, as steps, if it found nothing in either direction."""
 
 
 class WalkRow(NamedTuple):

@@ -20,13 +20,14 @@ from bfsql.abc import NormalizedBackend
 from bfsql.answers.clean import excerpt
 from bfsql.answers.shapes import StrictModel
 from bfsql.call import Caller, within
-from bfsql.errors import ToolError, did_you_mean
+from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
 from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
+from bfsql.tools.validate import argument_like
 
 _READ_FACTOR = 20
 """Factor of the size limit up to which a body that is too large is read and discarded, because a
@@ -187,10 +188,9 @@ def _refuse_unknown(subject: str, names: Collection[str], known: Collection[str]
     """Refuse the first unknown name, and suggest the closest known one."""
     for name in names:
         if name not in known:
-            hint = did_you_mean(name.lower(), known)
             have = f"It takes: {', '.join(known)}." if known else "It takes none."
             raise ToolError(
-                f"{subject} has no parameter {excerpt(name)}.{hint} {have}",
+                f"{subject} has no parameter {excerpt(name)}.{argument_like(name, known)} {have}",
                 kind="unknown_argument",
                 argument=name,
             )

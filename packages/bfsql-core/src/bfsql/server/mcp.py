@@ -61,6 +61,14 @@ NAME = "bfs-ql"
 GREETING = "BFS-QL answers at {url}/mcp"
 """What the operator reads when the server listens over HTTP."""
 
+WELCOME = """\
+This is a BFS-QL server, which lets language models explore a knowledge graph over MCP.
+Its endpoint is /mcp at this address (streamable HTTP). To connect a client, on its machine:
+    bfsql install CLIENT --url ADDRESS/mcp
+or add the URL to the client's settings, as a server of the type "http".
+"""
+"""What a browser shows at the server's address."""
+
 log = logging.getLogger("bfsql")
 
 _Context: TypeAlias = ServerRequestContext[LiveGraph, Any]
@@ -359,7 +367,7 @@ def application(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     live.sessions = sessions = Sessions(sdk, settings)
-    app: ASGIApp = sessions
+    app = _with_welcome(sessions)
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)
@@ -382,6 +390,19 @@ def _with_user(app: ASGIApp) -> ASGIApp:
         await app(scope, receive, send)
 
     return with_caller
+
+
+def _with_welcome(app: ASGIApp) -> ASGIApp:
+    """The application, which says at `/` what it is to those who open its address in a browser."""
+
+    async def welcoming(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and path in ("", "/"):
+            await _plain_text(HTTPStatus.OK, WELCOME)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return welcoming
 
 
 def _plain_text(status: HTTPStatus, sentence: str) -> Response:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, cast
@@ -53,6 +54,12 @@ _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
+_OUTSIDE = re.compile(
+    r"(?:^|\s)(?:where\s+)?(?:\w+\.)?((\w+)\s*(?:[=~]|[!<>]=|<>|[<>](?!-))\s*[^\s<>=-].*?)"
+    r"(?=\s+<?-|\s*$)",
+    re.IGNORECASE,
+)
+"""A condition on a property outside of brackets, with what introduces it."""
 _JOINT = re.compile(
     r"(?:,|&&|\band\b)\s*(?=(?:[\w.:-]+|\"[^\"]*\"|'[^']*'|`[^`]*`)\s*[=!<>~])", re.IGNORECASE
 )
@@ -315,6 +322,31 @@ class PatternReader:
             ToolError: A step cannot be read, names something that the graph does not have, or
                 has an ambiguous direction; or there are too many steps.
         """
+        try:
+            return self._path(texts, start)
+        except ToolError as error:
+            raise self._correction(texts, start) or error from None
+
+    def _correction(self, texts: Sequence[str], start: Collection[str] | None) -> ToolError | None:
+        """The error of a path that lacks a relation, or brackets around a condition, if it does."""
+        text = " ".join(" ".join(texts).split())
+        whole = re.sub(r"^([^[<>-]+)\[(.*?)\]", r"\1 where \2", text)
+        found = _OUTSIDE.search(whole)
+        if found is None or self._predicates.spellings(found[2]):
+            return None
+        front, inside, rest = whole[: found.start()], f"[{found[1]}]", whole[found.end() :]
+        steps = [one for one in self._vocabulary.leaving(start) if one.endswith(f" {front}")]
+        reader, right = PatternReader(self._vocabulary, self._entities, self._argument), ""
+        for begin in (*steps[:6], front, f"{front} *"):
+            with suppress(ToolError):
+                right = f' Write "{plain(reader._path([begin + inside + rest], start).text)}".'
+                break
+        if front and not right:
+            return None
+        what = f"{excerpt(text)} lacks a relation, or brackets around a condition.{right}"
+        return step_error(f"{self._argument}: {what}", argument=self._argument)
+
+    def _path(self, texts: Sequence[str], start: Collection[str] | None) -> Path:
         raw: list[ParsedStep] = []
         for text in texts:
             reader = self._reader(text, before=len(raw))

@@ -57,20 +57,25 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
     return {name: _value(tool, p, given.get(name)) for name, p in parameters.items()}
 
 
-_OTHER_NAMES = {
-    "seeds": "nodes entities entity ids id start from",
-    "max_hops": "depth max_depth hops k",
-    "k": "depth max_depth hops max_hops",
-    "node_types": "types labels",
-    "predicates": "edge_types relations relationship_types",
-    "query": "name text q search",
-    "id": "name entity node entity_id",
-    "ids": "names entities nodes",
-    "to": "target end",
-    "where": "filter filters conditions",
-    "offset": "page skip",
-}
-"""By argument, names that other tools and query languages have for it."""
+_SYNONYMS = (
+    "seeds ids id nodes entities entity names name node entity_id start from",
+    "max_hops k depth max_depth hops",
+    "node_types types type labels label",
+    "predicates edge_types relations relationship_types",
+    "query q name text search",
+    "to target end",
+    "where filter filters conditions",
+    "offset after cursor page skip",
+    "fields keys properties",
+)
+"""Arguments of tools and of the web API, each with names that others have for the same."""
+
+
+def argument_like(name: str, known: Collection[str]) -> str:
+    """` Did you mean ...?` with the argument that others call so, or the one most like it."""
+    groups = (group.split() for group in _SYNONYMS)
+    same = [one for group in groups if name.lower() in group for one in group if one in known]
+    return f" Did you mean {same[0]}?" if same else did_you_mean(name.lower(), known)
 
 
 def missing(tool: str, argument: str) -> ToolError:
@@ -98,11 +103,9 @@ def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mappin
 
 
 def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
-    meant = [one for one in known if name.lower() in _OTHER_NAMES.get(one, "").split()]
-    hint = f" Did you mean {meant[0]}?" if meant else did_you_mean(name.lower(), known)
     have = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
     return ToolError(
-        f"{tool} has no argument {excerpt(name)}.{hint} {have}",
+        f"{tool} has no argument {excerpt(name)}.{argument_like(name, known)} {have}",
         kind="unknown_argument",
         argument=name,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -223,6 +224,10 @@ async def _longest(reading: PathReading) -> DeadEnd | None:
         other = replace(step, direction=FLIPPED[step.direction])
         if await _finds(reading, layer, other):
             turned = other.text
+    relations = list[str]()
+    if not (turned or removed or backwards or misses_targets) and len(nodes) <= 2_000:
+        with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+            relations = await _relations(reading, layer)
     return DeadEnd(
         number + 1,
         step.text,
@@ -231,7 +236,31 @@ async def _longest(reading: PathReading) -> DeadEnd | None:
         turned=turned,
         backwards=backwards,
         misses_targets=misses_targets,
+        relations=relations,
     )
+
+
+async def _relations(reading: PathReading, layer: int, most: int = 2_000) -> list[str]:
+    """The relations where the longest walks ended, the most frequent first.
+
+    None if they have more than `most` edges. The answer lacks nothing that the store omits here.
+    """
+    edges, columns = set[tuple[int, ...]](), reading.columns
+    with call.joined() as under_way, under_way.own_omissions(kept=False):
+        async with call.time_limit(0.5), aclosing(_arcs(reading, layer, Step())) as batches:
+            async for arcs in batches:
+                kinds = await types_of(columns, arcs.ends)
+                every = (arcs.along, arcs.predicates, kinds, arcs.origins, arcs.ends)
+                edges.update(map(tuple, np.stack(every, axis=1).tolist()))
+                if len(edges) > most:
+                    return []
+    names, types = columns.predicate_names, columns.type_names
+    steps = Counter(
+        f"-{names[predicate]}-> {types[kind]}" if along else f"<-{names[predicate]}- {types[kind]}"
+        for along, predicate, kind, *_ in edges
+        if kind != NO_NODE
+    )
+    return sorted(steps, key=lambda step: (-steps[step], step))
 
 
 async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
@@ -259,24 +288,15 @@ async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
 async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
     """Whether another step, in place of one that found nothing, leads to the required nodes."""
     columns, layers = reading.columns, reading.layers
-    nodes, backwards, *_ = reading.frontiers[layer]
-    direction = FLIPPED[step.direction] if backwards else step.direction
+    backwards = reading.frontiers[layer].backwards
     types, among = step.types, reading.targets if layer == len(layers) - 1 else None
     if backwards:
         before = layers[layer].before
         types = reading.path.steps[layers[before[0]].step].types if before else None
         among = None if before else reading.starts
-    starts = Handles(columns.size, nodes)
-    batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
     try:
-        async with aclosing(batches):
-            async for ring in batches:
-                call.has_read(edges=len(ring.subjects))
-                starts.cover(columns.size)
-                edges = distinct(ring, columns.size) if columns.repeats else ring
-                arcs = Arcs.of(edges, starts, direction)
-                for earlier in () if backwards else layers[layer].before[-1:]:
-                    arcs = arcs.selected(reading.meets(earlier, arcs))
+        async with aclosing(_arcs(reading, layer, step)) as batches:
+            async for arcs in batches:
                 ends = distinct_numbers(arcs.ends)
                 if among is not None:
                     ends = ends[np.isin(ends, among)]
@@ -288,6 +308,23 @@ async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
     except (BoundMet, TimeoutError):
         return False
     return False
+
+
+async def _arcs(reading: PathReading, layer: int, step: Step) -> AsyncGenerator[Arcs]:
+    """The arcs of another step, in place of one that found nothing."""
+    columns, (nodes, backwards, *_) = reading.columns, reading.frontiers[layer]
+    direction = FLIPPED[step.direction] if backwards else step.direction
+    starts = Handles(columns.size, nodes)
+    batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
+    async with aclosing(batches):
+        async for ring in batches:
+            call.has_read(edges=len(ring.subjects))
+            starts.cover(columns.size)
+            edges = distinct(ring, columns.size) if columns.repeats else ring
+            arcs = Arcs.of(edges, starts, direction)
+            for earlier in () if backwards else reading.layers[layer].before[-1:]:
+                arcs = arcs.selected(reading.meets(earlier, arcs))
+            yield arcs
 
 
 # --- pages ------------------------------------------------------------------------
