@@ -12,10 +12,12 @@ from threading import Event
 import numpy as np
 import pytest
 
-from bfsql import call
+from bfsql import call, open_graph
+from bfsql.engine import bfs_query
 from bfsql.errors import StoreError
 from bfsql.integers import NO_NODE
-from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models import BfsQuery, EdgeRecord, NodeRecord
+from bfsql.plugins import hookimpl
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, load_graph
 from bfsql_sqlite.connection import Pool
 
@@ -199,3 +201,22 @@ async def test_the_ring_of_nodes_without_edges_is_empty(tmp_path: Path) -> None:
         assert await backend.edges_batch(["a", "b"]) == []
     finally:
         await backend.close()
+
+
+class HidingSalaries:
+    """Hides a property from every caller."""
+
+    @hookimpl
+    def redact_metadata(self, metadata):
+        return {key: value for key, value in metadata.items() if key != "salary"}
+
+
+async def test_an_answer_of_the_whole_graph_is_not_reused_where_a_hook_hides_properties(opened):
+    records = [NodeRecord("hub", "T", {})]
+    for n in range(3_000):  # from 2,000 on, properties are read from columns
+        records += [NodeRecord(f"n{n}", "T", {"salary": n}), EdgeRecord("hub", "p", f"n{n}", {})]
+    call = {"seeds": ["hub"], "max_hops": 1, "limit": 0, "facets": ["salary"]}
+    async with open_graph(await opened(records), hooks=[HidingSalaries()]) as graph:
+        await bfs_query(graph.db, BfsQuery(seeds=["hub"], max_hops=1, limit=1))
+        answer = await graph.call("bfs_query", call)
+        assert answer.content["facets"]["salary"]["count"] == 0

@@ -368,3 +368,9 @@ WORDS = [
 async def test_misspelt_names_and_rare_words_are_found_as_in_memory(opened, query, types):
     memory = await MemoryBackend(WORDS).search_entities(query, types)
     assert await (await opened(WORDS)).search_entities(query, types) == memory
+
+
+async def test_words_that_a_word_of_the_text_begins_are_found_beside_many_whole_ones(opened):
+    names = [*(f"Smith Jon {letter}" for letter in "ABCDE"), "Smith Jonathan"]
+    backend = await opened([node(name, name) for name in names])
+    assert [stub.name for stub in await backend.search_entities("jon smith")] == names

@@ -1,5 +1,7 @@
 """The deadline and the node bound stop after a whole ring, with a note (`protocol.md` 10)."""
 
+import asyncio
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -206,3 +208,21 @@ async def test_metadata_that_hangs_is_cancelled_and_leaves_stubs():
     assert answer["nodes"] == [{"id": f"n:{i}", "entity_type": "Gene"} for i in range(3)]
     assert any("metadata of all nodes is missing" in note for note in answer["notes"])
     assert await backend.cancelled() == "metadata_for_nodes_batch"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deadline", [0.8, 1.0])
+async def test_a_store_of_even_latency_gives_the_depth_that_was_finished(deadline: float) -> None:
+    class Even(MemoryBackend):
+        async def edges_batch(self, ids, **filters):
+            await asyncio.sleep(0.2)
+            return await super().edges_batch(ids, **filters)
+
+        async def get_nodes_batch(self, ids):
+            await asyncio.sleep(0.2)
+            return await super().get_nodes_batch(ids)
+
+    async with open_graph(Even(chain()), limits=Limits(deadline=deadline)) as graph:
+        answer = await graph.bfs_query(["n:0"], max_hops=5, topology_only=True)
+    assert 2 <= answer.content["node_count"] < 6
+    assert any(note.startswith("Stopped at max_hops=") for note in answer.content["notes"])

@@ -208,3 +208,24 @@ async def test_limit_0_gives_counts_alone():
     assert (answer["nodes"], answer["edges"]) == ([], [])
     assert answer["schema_summary"]["node_counts"] == {"T": 5}
     assert answer["schema_summary"]["edge_counts"] == {"next": 4}
+
+
+async def test_an_edge_that_is_read_from_both_ends_counts_once_towards_the_bound() -> None:
+    ids = ["a", "b", "c", "d", "e"]
+    records = [EdgeRecord(one, "p", other) for one, other in pairwise(ids)]
+    records += [NodeRecord(one, "T") for one in ids]
+    for backend in (MemoryBackend(records), TypedStream(records, 1), ColumnsOverMemory(records, 1)):
+        async with open_graph(backend, limits=Limits(max_edges=4)) as graph:
+            answer = await graph.bfs_query(["a"], to=["e"])
+            assert answer.content["edge_count"] == 4
+
+
+async def test_a_seed_that_a_connection_leads_to_is_not_said_to_be_removed() -> None:
+    records = [NodeRecord("a", "T"), NodeRecord("b", "U"), EdgeRecord("a", "p", "b")]
+    async with open_graph(MemoryBackend(records)) as graph:
+        for connect, removed in ((False, True), (True, False)):
+            answer = await graph.intersect_subgraphs(
+                ["a", "b"], k=1, connect=connect, exclude_node_types=["T"]
+            )
+            assert ("a was removed" in str(answer.content["notes"])) is removed
+            assert ("a" in [node["id"] for node in answer.content["nodes"]]) is not removed

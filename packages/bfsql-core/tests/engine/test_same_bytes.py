@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, call
+from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, call, open_graph
 from bfsql.abc import normalized
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
@@ -150,3 +151,16 @@ async def test_handles_are_ordered_by_name_in_parts_as_they_are_at_once(names, c
     with patch.multiple("bfsql.workers", SMALL=2, LARGE=6):
         ordered = await graph.ordered(np.array(handles, np.int32))
     assert [names[handle] for handle in ordered] == sorted(names)
+
+
+async def test_an_edge_without_a_node_in_the_cache_ends_no_search_early() -> None:
+    ids = ["s", "1", "2", "3", "4", "t", "x"]
+    nodes = [NodeRecord(one, "T") for one in ids]
+    ends = [*pairwise(ids[:6]), ("x", "t"), ("s", "gone"), ("t", "gone"), ("x", "gone")]
+    backend = MemoryBackend([*nodes, *(EdgeRecord(a, "p", b) for a, b in ends)])
+    call = {"seeds": ["s"], "max_hops": 5, "topology_only": True}
+    async with open_graph(backend) as cold, open_graph(backend) as warm:
+        await warm.bfs_query(["x"], max_hops=2)  # reads the edges of "gone" with those of t
+        whole = await cold.call("bfs_query", call)
+        assert whole.content["node_count"] == 6
+        assert (await warm.call("bfs_query", call)).text == whole.text

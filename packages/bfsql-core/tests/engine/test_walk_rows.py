@@ -271,3 +271,13 @@ async def test_rows_meet_comparisons_of_steps(graph, steps, data):
             )
             assert at_shared["walks"] == expected(walks, steps, min(one, other))
     assert answers[0] == answers[1]
+
+
+async def test_a_predicate_that_begins_like_a_direction_has_one() -> None:
+    records = [NodeRecord("a", "T"), NodeRecord("b", "T"), EdgeRecord("a", "<p", "b")]
+    async with open_graph(MemoryBackend(records)) as graph:
+        answer = await graph.bfs_query(["a"], path=["-->"], show="walks")
+        assert answer.content["walks"] == [{"nodes": ["a", "b"], "edges": ["><p"]}]
+    async with open_graph(MemoryBackend(records), limits=Limits(answer_format="lines")) as graph:
+        lines = await graph.bfs_query(["a"], path=["-->"], show="walks")
+        assert 'a -"<p"-> b' in lines.text

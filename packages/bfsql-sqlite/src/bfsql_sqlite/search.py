@@ -69,6 +69,8 @@ def search(
             break
     if not exact and len(found) < ENOUGH:
         found.update(dict.fromkeys(looks.alike(grams) or looks.alike(swapped_grams)))
+    elif not exact and len(found) < LIMIT:
+        found.update(dict.fromkeys(looks.alike(grams, errors=False)))
     if not found:
         found.update(dict.fromkeys(looks.sharing()))
     best = list(found)[:LIMIT]
@@ -138,11 +140,12 @@ class _Looks:
             _within(text), lambda name, others: text in name or text in others
         )
 
-    def alike(self, grams_of: Callable[[str], list[str]]) -> list[int]:
+    def alike(self, grams_of: Callable[[str], list[str]], *, errors: bool = True) -> list[int]:
         """Entries that the text may be a misspelling of, the most alike first.
 
         They are chosen by the trigrams that they share with it. Entries whose words begin with
-        the words of the text, or are written together in it, count too.
+        the words of the text, or are written together in it, count too; without `errors`, only
+        these.
         """
         if not 1 < len(self._text) <= LONGEST:
             return []
@@ -151,7 +154,7 @@ class _Looks:
         ids = {n: entity_id for n, entity_id, *_ in rows}
         wanted, order = NameQuery(self._query), {}
         for n, (name, others) in self._index.labels(nearest).items():
-            if match := wanted.match(ids[n], name, others.split("\n")):
+            if match := wanted.match(ids[n], name, others.split("\n"), errors=errors):
                 order[n] = (*match.order, len(name), n)
         return sorted(order, key=order.__getitem__)[:LIMIT]
 

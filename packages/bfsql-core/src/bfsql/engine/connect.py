@@ -167,7 +167,8 @@ class _EdgesRead:
         self.columns = columns
         self.directed = along is not None
         self._along = along
-        self._found = EdgeCollector(columns, bounds.edges)
+        # An edge is in the rings of both its ends.
+        self._found = EdgeCollector(columns, bounds.edges, repeats=True)
         self._conditions, self._bounds = conditions, bounds
         self._read = {back: Handles(columns.size) for back in (False, True)}
         self._tested = Handles(columns.size, ends)
@@ -327,8 +328,12 @@ async def connected(
     via, every = await off_loop(len(edges.subjects), added)
     nodes = np.concatenate([common, reach.nodes[via]])
     types = np.concatenate([selection.types, reach.types[via]])
+    shown = Handles(columns.size, nodes)
+    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
+    removed = tuple(text for text in selection.facts.removed_seeds if text not in ends)
     return replace(
         selection,
+        facts=replace(selection.facts, removed_seeds=removed),
         nodes=nodes,
         types=types,
         edges=every,

@@ -110,7 +110,9 @@ async def selected(  # noqa: PLR0917 - what makes two answers the same
     """
     filtered = conditions or (along is not None and along.has_conditions)
     cache = None if filtered else columns.answer_cache
-    request = (seeds.handles.tobytes(), hops, bounds, None if along is None else along.paths)
+    steps = None if along is None else along.paths
+    # A graph without the properties that a hook redacts shares the cache of the whole graph.
+    request = (type(columns), seeds.handles.tobytes(), hops, bounds, steps)
     found: Selection | None = None if cache is None else cache.find(request)
     if found is None:
         reach = await traverse(columns, seeds, hops, bounds, along)

@@ -7,6 +7,7 @@ edges either, so the traversal does not continue from it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -132,7 +133,8 @@ async def traverse(
     edges, dangling = await off_loop(
         _count(search.edges), lambda: _apart(search.every_edge(), missing)
     )
-    depth = len(rings) - 1
+    # Through an id that is not a node, which a cache of rings may know, a search ends too early.
+    depth = len(rings) - 1 if stopped_by else hops
     if missing and columns.repeats and followed is None:
         # A backend may return edges for an id that is not a node, and so does a cache of rings if
         # such an id was requested together with its neighbours. It connects nothing.
@@ -152,7 +154,7 @@ async def traverse(
         columns,
         seeds,
         hops,
-        depth if stopped_by else hops,
+        depth,
         stopped_by,
         nodes[real],
         distances[real],
@@ -306,6 +308,7 @@ class _Search:
         self._room = bounds.nodes - len(seeds)
         size = columns.size
         self._seen, self._expanded = Handles(size, seeds), Handles(size)
+        self._slowest = 0.0
 
     def every_edge(self) -> Ring:
         """All edges, each once."""
@@ -335,9 +338,13 @@ class _Search:
                 raise BoundMet("nodes", self._bounds.nodes)
             return ring
 
-        async with call.time_limit(RING_SHARE):
+        began, left = time.monotonic(), call.remaining()
+        # Reading the types of all nodes, which comes last, may take somewhat longer than a ring.
+        share = min(RING_SHARE, 1 - 1.5 * self._slowest / left) if left else RING_SHARE
+        async with call.time_limit(max(share, 0.0)):
             await edges.read((followed or columns).rings(frontier), fresh)
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
+        self._slowest = max(self._slowest, time.monotonic() - began)
         if not self._repeats:
             self._expanded.add(frontier)
         found = np.concatenate(reached)

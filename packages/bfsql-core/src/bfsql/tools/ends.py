@@ -287,16 +287,13 @@ class EndResolver:
     def _note_namesakes(self, values: Sequence[str]) -> None:
         """Note entities that are called like a type, since the type may be meant."""
         latest = self._schema.latest
-        outline = self._schema.known_outline
         types = latest.entity_types if latest else ()
         for value in values:
             place = bisect_left(types, value)  # they are sorted, and may be many
             if types[place : place + 1] == (value,):
-                count = outline.node_counts.get(value) if outline else None
-                those = f"the {count:,} of that type are" if count else "those of that type are"
                 self._names.notes.append(
-                    f"{excerpt(value)} was taken as the entity of that name; {those} "
-                    f'"{plain(value)}:*".'
+                    f"{excerpt(value)} was taken as the entity of that name; those of that type "
+                    f'are "{plain(value)}:*".'
                 )
 
     async def _check_other_types(self, names: Sequence[str], argument: str) -> None:

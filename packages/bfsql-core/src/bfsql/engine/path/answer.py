@@ -118,7 +118,8 @@ async def follow(
     """
     cache = None if conditions or query.comparisons else columns.answer_cache
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
-    request = (query.path, *ends, query.ordered_step, query.counted_steps, bounds)
+    # Its type tells whether properties are redacted, as in `selected`.
+    request = (type(columns), query.path, *ends, query.ordered_step, query.counted_steps, bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
         reader = partial(

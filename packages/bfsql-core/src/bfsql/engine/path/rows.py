@@ -93,12 +93,16 @@ class WalkList:
         return found
 
     def edges(self, walk: Walk, steps: Sequence[Step]) -> list[str]:
-        """The predicates of a walk, with the direction of each edge where its step allows both."""
+        """The predicates of a walk, with the direction of each edge where its step allows both.
+
+        A predicate that begins like a direction always has one.
+        """
         found = []
         for n, at in walk:
             arcs, step = self._walks.arcs[n], steps[self._walks.layers[n].step]
-            sign = "" if step.direction else ">" if arcs.along[at] else "<"
-            found.append(sign + self._walks.columns.predicate_names[arcs.predicates[at]])
+            predicate = self._walks.columns.predicate_names[arcs.predicates[at]]
+            is_known = step.direction and not predicate.startswith(("<", ">"))
+            found.append(f"{'' if is_known else '>' if arcs.along[at] else '<'}{predicate}")
         return found
 
     # --- the order ------------------------------------------------------------------
