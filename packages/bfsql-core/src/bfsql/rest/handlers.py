@@ -57,10 +57,10 @@ async def schema(request: ApiRequest) -> Reply:
     """What the graph contains, and where batches are accepted."""
     api = request.api
     types, predicates = await api.vocabulary()
-    counts = dict(await api.graph.node_counts())
+    known, _ = await api.graph.graph_schema.outline()
     return reply(
         {
-            **({"node_counts": counts} if counts else {}),
+            **({"node_counts": dict(known.node_counts)} if known and known.node_counts else {}),
             "description": clean_text(api.graph.description),
             "comprehensive": await within(api.db.comprehensive()),
             "entity_types": types,
@@ -81,7 +81,7 @@ async def schema(request: ApiRequest) -> Reply:
 
 async def outline(request: ApiRequest) -> Reply:
     """What the graph is made of, in counts."""
-    known, counting = await request.api.graph.outline()
+    known, counting = await request.api.graph.graph_schema.outline()
     if known is None:
         return replace(reply({"counting": counting}), transient=True)
     return reply(

@@ -211,7 +211,7 @@ class BfsqlServer(Server[LiveGraph]):
 
         def introduce(graph: Graph) -> None:
             self.instructions = graph.instructions(live.settings.instructions)
-            graph.begin()
+            graph.graph_schema.count()
             if self._changes.anyone_listed:
                 task = asyncio.get_running_loop().create_task(self._announce(live))
                 announcing.add(task)
