@@ -122,8 +122,8 @@ class SubgraphWriter:
         self._undecided = frozenset(undecided)
         self.stripped = frozenset(stripped)
         self.answer_format = answer_format
-        self._notes = tuple(notes)
-        self._bound = bound
+        self.notes = tuple(notes)
+        self.bound = bound
         # Cleaning is the expensive part, so all sizes of the same answer share its results.
         self._nodes: dict[str, Document] = {}
         self._edges: dict[Triple, Document] = {}
@@ -131,10 +131,6 @@ class SubgraphWriter:
     def draft(self, result: Result) -> Draft:
         """The draft of an answer with a result, not written yet."""
         return Draft(self, result)
-
-    def notes(self, result: Result) -> list[Note]:
-        """The notes of the answer."""
-        return [*self._notes, *subgraph_notes(result, self._bound)]
 
     def document(self, result: Result, notes: Sequence[Note]) -> Document:
         """The answer; explanations precede the parts that a host may cut off."""
@@ -266,7 +262,7 @@ class Draft:
     @cached_property
     def notes(self) -> list[Note]:
         """The notes of the answer."""
-        return self.writer.notes(self.result)
+        return [*self.writer.notes, *subgraph_notes(self.result, self.writer.bound)]
 
     @cached_property
     def document(self) -> Document:

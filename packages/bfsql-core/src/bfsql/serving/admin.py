@@ -175,8 +175,10 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
             )
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
+            case "/livez" if health.alive:
+                return Response("ok\n", media_type=_TEXT)
             case "/livez":
-                return _livez(health)
+                return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
             case "/readyz":
                 return _readyz(health)
             case "/metrics":
@@ -190,14 +192,6 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
         await response(scope, receive, send)
 
     return application
-
-
-def _livez(health: Health) -> Response:
-    from starlette.responses import Response
-
-    if health.alive:
-        return Response("ok\n", media_type=_TEXT)
-    return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
 
 
 def _readyz(health: Health) -> Response:
