@@ -28,7 +28,6 @@ from bfsql.models import (
     ShownNodes,
     Subgraph,
     Triple,
-    WalkRow,
 )
 from bfsql.models.facet import Facets, FacetSummary, Value
 from bfsql.models.json_values import json_number
@@ -171,7 +170,8 @@ class SubgraphWriter:
                     "node_counts": result.schema_summary.node_counts,
                     "edge_counts": result.schema_summary.edge_counts,
                 },
-                "walks": None if rows is None else list(map(_walk, rows)),
+                # Edges are left out where the steps leave no choice of them.
+                "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,
                 "edges": self._edge_list(result.page),
             }
@@ -202,11 +202,6 @@ class SubgraphWriter:
             else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
-
-
-def _walk(row: WalkRow) -> Document:
-    """A walk; its edges are left out where the steps leave no choice of them."""
-    return _without_absent({"nodes": row.nodes, "edges": row.edges})
 
 
 def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
