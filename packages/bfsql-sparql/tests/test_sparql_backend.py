@@ -9,7 +9,7 @@ import pytest
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql.graph import open_graph
 from bfsql_sparql.backend import SparqlBackend, open_dataset
-from bfsql_sparql.dataset import Reply
+from bfsql_sparql.dataset import PING, Reply
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import page, refused, results
@@ -25,14 +25,26 @@ async def _opened(**given: Any) -> None:
     await dataset.close()
 
 
+async def _answer(query: str, **given: Any) -> bool | None:
+    """The answer of a dataset to an ASK query."""
+    dataset = await open_dataset(SparqlSettings(**given))
+    try:
+        return await dataset.ask(query, seconds=30)
+    finally:
+        await dataset.close()
+
+
 async def test_an_endpoint_is_opened(sparql_server: SparqlServer) -> None:
-    await _opened(endpoint=sparql_server.query_url)
+    assert await _answer(PING, endpoint=sparql_server.query_url) is True
+    unmet = "ASK { <http://x.test/a> <http://x.test/none> ?o }"
+    assert await _answer(unmet, endpoint=sparql_server.query_url) is False
 
 
 async def test_files_are_opened(tmp_path: Path) -> None:
     file = tmp_path / "a.nt"
     file.write_text("<http://x.test/a> <http://x.test/p> <http://x.test/b> .\n")
-    await _opened(data=[str(file)])
+    assert await _answer("ASK { <http://x.test/a> ?p ?o }", data=[str(file)]) is True
+    assert await _answer("ASK { <http://x.test/b> ?p ?o }", data=[str(file)]) is False
 
 
 async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(

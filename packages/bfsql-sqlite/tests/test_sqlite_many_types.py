@@ -47,7 +47,7 @@ async def test_very_many_types_or_predicates_are_described_soon(
     async with open_graph("sqlite", path=tmp_path / "g.db") as graph:
         assert (await graph.describe_schema()).text
         await graph.counted()
-        counted, _ = await graph.outline()
+        counted, _ = await graph.graph_schema.outline()
     assert counted is not None
     relations = len(counted.relations) + counted.relations_left_out
     assert (len(counted.node_counts) if of_nodes else relations) >= MANY

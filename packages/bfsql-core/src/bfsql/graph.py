@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -22,7 +22,6 @@ from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
-from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
@@ -64,6 +63,7 @@ class Graph:
         memory: The memory that calls take.
         scope: Begins a call within the limits, for interfaces that read the graph themselves.
         entity_page: Lists entities in the order of their ids, within such a call.
+        graph_schema: The types, predicates and relations of the graph, as far as they are known.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Graph:
         self.memory = self._operations.memory
         self.scope = self._operations.scope
         self.entity_page = self._operations.entity_page
+        self.graph_schema = self._operations.graph_schema
 
     async def call(
         self,
@@ -142,61 +143,18 @@ class Graph:
         """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
 
-    def changed(self) -> Hashable | None:
-        """Identifies the store's content if it is now another graph; None if it is unchanged."""
-        return self.db.changed()
-
-    @property
-    def knows_schema(self) -> bool:
-        """Whether the vocabulary of the graph has been read."""
-        return self.schema is not None or self._operations.graph_schema.latest is not None
-
-    async def vocabulary(self) -> Schema:
-        """The types and predicates of the graph, from the cache if it has them."""
-        return await self._operations.graph_schema.lists()
-
-    async def reach(self) -> None:
-        """Send the store itself a small request, and request the schema if it is not known.
-
-        Raises:
-            BfsqlError: The store does not answer, or refuses.
-        """
-        await self.db.ping()
-        if not self.knows_schema:
-            await self.vocabulary()
-
-    def begin(self) -> None:
-        """Start counting the contents of the graph in the background."""
-        self._operations.graph_schema.count()
-
     async def counted(self) -> None:
         """Wait until the contents of the graph are counted, or cannot be."""
-        await self._operations.graph_schema.outline(OUTLINE_SECONDS)
-
-    async def outline(self) -> tuple[Outline | None, bool]:
-        """The outline of the graph after the hooks, and whether it is still being counted.
-
-        A call waits for the outline at most a few seconds.
-        """
-        return await self._operations.graph_schema.outline()
-
-    async def node_counts(self) -> Mapping[str, int]:
-        """The number of nodes by type if they are counted within a few seconds; empty otherwise."""
-        outline, _ = await self._operations.graph_schema.outline()
-        return outline.node_counts if outline else {}
-
-    async def end(self) -> None:
-        """Stop all background tasks."""
-        await self._operations.graph_schema.close()
+        await self.graph_schema.outline(OUTLINE_SECONDS)
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six tools as a client lists them, with the graph's schema inserted if it is small."""
-        known = self._operations.graph_schema
+        known = self.graph_schema
         return tools.definitions(known.latest or self.schema, known.known_outline)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""
-        await self._operations.graph_schema.outline()
+        await self.graph_schema.outline()
         return self.definitions()
 
     def instructions(self, operator: str | None = None) -> str:
@@ -272,7 +230,7 @@ async def open_graph(
         try:
             yield graph
         finally:
-            await graph.end()
+            await graph.graph_schema.close()
     finally:
         if breaker is not None:
             breaker.stop()
@@ -338,7 +296,7 @@ async def _schema_in_time(graph: Graph) -> Schema | None:
         BfsqlError: The store reports a fault for the operator, and waiting would not help.
     """
     try:
-        return await asyncio.wait_for(graph.vocabulary(), 3.0)
+        return await asyncio.wait_for(graph.graph_schema.lists(), 3.0)
     except StoreUnavailable as gone:
         log.warning("%s", gone)
         return None

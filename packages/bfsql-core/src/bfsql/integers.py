@@ -19,7 +19,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -274,6 +274,11 @@ def _forwarded(
     return forward
 
 
+def _value_of_inner(name: str) -> Any:
+    """A property that has the value of the inner columns."""
+    return property(attrgetter(f"_inner.{name}"))
+
+
 class ForwardingIntegerGraph(IntegerGraph):
     """Columns that pass every call on to others; subclasses override what they change.
 
@@ -285,26 +290,10 @@ class ForwardingIntegerGraph(IntegerGraph):
         self._inner = inner
         self.answer_cache = inner.answer_cache
 
-    @property
-    def size(self) -> int:
-        """Upper bound (exclusive) of all handles in use."""
-        return self._inner.size
-
-    @property
-    def type_names(self) -> Sequence[str]:
-        """The name of each type, by its number."""
-        return self._inner.type_names
-
-    @property
-    def predicate_names(self) -> Sequence[str]:
-        """The name of each predicate, by its number."""
-        return self._inner.predicate_names
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a ring may hold an edge more than once."""
-        return self._inner.repeats
-
+    size = _value_of_inner("size")
+    type_names = _value_of_inner("type_names")
+    predicate_names = _value_of_inner("predicate_names")
+    repeats = _value_of_inner("repeats")
     find = _forwarded(IntegerGraph.find)
     prefetch = _forwarded(IntegerGraph.prefetch)
     ids = _forwarded(IntegerGraph.ids)

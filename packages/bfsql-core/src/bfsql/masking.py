@@ -88,6 +88,11 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
 
+def one_line(text: str) -> str:
+    """A text on one line, of at most 300 characters and `...`, without a final full stop."""
+    return shorten(" ".join(text.split()).rstrip("."), 300)
+
+
 def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """A text with `**********` in place of every secret in it.
 

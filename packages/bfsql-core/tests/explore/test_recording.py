@@ -207,13 +207,21 @@ async def test_calls_go_on_while_the_disk_is_full(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-async def test_a_pipe_that_nobody_reads_holds_up_no_call(tmp_path: Path) -> None:
+async def test_a_pipe_that_nobody_reads_holds_up_no_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     os.mkfifo(tmp_path / "pipe")
     recorder = Recorder(tmp_path / "pipe")
     async with open_graph(MemoryBackend(RECORDS), observers=[recorder]) as graph:
         async with asyncio.timeout(60):
             for _ in range(200):  # more than a pipe's buffer holds
                 await called(graph, "describe_schema", {})
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    first, *_ = os.read(reading, 1_000_000).splitlines()
+    os.close(reading)
+    assert json.loads(first)["tool"] == "describe_schema"
+    [said] = caplog.messages
+    assert "cannot be recorded in" in said
 
 
 # Reading

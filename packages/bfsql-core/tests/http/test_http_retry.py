@@ -140,7 +140,7 @@ async def test_no_turn_comes_while_the_server_wants_to_be_left_alone() -> None:
 
 def test_a_text_of_others_is_one_short_line_without_secrets() -> None:
     assert one_line(" a\n\tb. ") == "a b"
-    assert one_line("x" * 9, 4) == "xxxx..."
+    assert one_line("x" * 301) == "x" * 300 + "..."
     assert describe(ValueError("no.")) == "ValueError: no"
     assert describe(ValueError()) == "ValueError"
     assert hide_secrets("ab abc", ["", "ab", "abc"]) == "********** **********"

@@ -146,7 +146,7 @@ async def test_a_store_without_an_outline_answers_as_before():
 async def test_a_known_outline_costs_a_call_no_task():
     async with open_graph(MemoryBackend(TRIALS)) as graph:
         await graph.counted()
-        known = graph._operations.graph_schema
+        known = graph.graph_schema
         counting = known._counting
         await graph.bfs_query(["Trial:*"], where=["no -studies-> Disease"], limit=0)
         await graph.describe_schema()
@@ -207,7 +207,7 @@ async def test_closing_the_graph_ends_the_counting():
 
     store = Endless(TRIALS)
     async with open_graph(store) as graph:
-        graph.begin()
+        graph.graph_schema.count()
         await asyncio.sleep(0.01)
     assert store.cancelled
 

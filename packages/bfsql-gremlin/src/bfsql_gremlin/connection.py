@@ -21,7 +21,7 @@ from gremlin_python.driver.request import RequestMessage
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.masking import shorten
+from bfsql.masking import one_line
 from bfsql.places import Places
 from bfsql_gremlin.serialization import serializer
 from bfsql_gremlin.settings import GremlinSettings
@@ -104,8 +104,8 @@ class Connection:
 
 def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
     if message.type is WSMsgType.ERROR:
-        return _brief(str(message.data)) or "the connection broke"
-    why = f" ({_brief(str(message.extra))})" if message.extra else ""
+        return one_line(str(message.data)) or "the connection broke"
+    why = f" ({one_line(str(message.extra))})" if message.extra else ""
     return f"it closed the connection with code {socket.close_code}{why}"
 
 
@@ -275,8 +275,8 @@ class Client:
         except Exception as error:  # of whatever kind the driver's reader raises
             raise Unread(
                 f"{place(self.settings)} sent an answer that cannot be read "
-                f"({_brief(str(error)) or type(error).__name__}). If it contains a value of a rare "
-                "type, --serializer graphson may read it."
+                f"({one_line(str(error)) or type(error).__name__}). If it contains a value of a "
+                "rare type, --serializer graphson may read it."
             ) from error
         return answer
 
@@ -339,7 +339,7 @@ class Client:
             raise _not_trusted(error, settings) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._change_replica(replica)
-            raise Unreachable(_brief(str(error)) or type(error).__name__) from error
+            raise Unreachable(one_line(str(error)) or type(error).__name__) from error
         return Connection(socket, replica)
 
     async def _signature(self, uri: str) -> dict[str, str]:
@@ -365,7 +365,7 @@ class Client:
     # --- errors ---------------------------------------------------------------
 
     def _refusal(self, code: int, text: str) -> Exception:
-        settings, why = self.settings, _brief(text)
+        settings, why = self.settings, one_line(text)
         where = place(settings)
         if code == _TIMEOUT:
             return TimeoutError(f"{where} stopped a query that took too long.")
@@ -435,7 +435,7 @@ def _tls(settings: GremlinSettings) -> ssl.SSLContext | bool:
     except OSError as error:
         raise StoreError(
             f"The setting ca_file ({file}), the certificates to trust, cannot be read: "
-            f"{_brief(str(error))}. It has to be a file of certificates in PEM format."
+            f"{one_line(str(error))}. It has to be a file of certificates in PEM format."
         ) from error
 
 
@@ -459,11 +459,7 @@ def _handshake(
 
 def _not_trusted(error: Exception, settings: GremlinSettings) -> StoreError:
     return StoreError(
-        f"{place(settings)} and this computer could not agree on TLS: {_brief(str(error))}. Name a "
-        "file with the certificates to trust with --ca-file, and address the server by a name in "
+        f"{place(settings)} and this computer could not agree on TLS: {one_line(str(error))}. Name "
+        "a file with the certificates to trust with --ca-file, and address the server by a name in "
         "its certificate; a server without TLS is addressed with ws://."
     )
-
-
-def _brief(text: str) -> str:
-    return shorten(" ".join(text.split()).rstrip("."), 300)

@@ -18,7 +18,13 @@ from gremlin_python.statics import BigDecimal, long
 
 from bfsql.models.json_properties import from_properties
 from bfsql.models.json_values import iso_text
-from bfsql.models.merge import merge_edges, merge_metadata, sorted_union, with_evidence
+from bfsql.models.merge import (
+    add_other_types,
+    merge_edges,
+    merge_metadata,
+    sorted_union,
+    with_evidence,
+)
 
 ELEMENT = "gremlin:"
 """Prefix of the ids of vertices without an id property; the engine's own id follows."""
@@ -163,10 +169,7 @@ def node_metadata(
         records.append(from_properties(own, _unnamed, reserved))
     metadata = merge_metadata(records)
     others = {entity_type for entity_type, _ in vertices[1:]} - {vertices[0][0]}
-    if others:
-        have = metadata.get("other_types")
-        listed = have if isinstance(have, list) else [] if have is None else [have]
-        metadata["other_types"] = sorted_union([*listed, *others])
+    add_other_types(metadata, others)
     return metadata
 
 

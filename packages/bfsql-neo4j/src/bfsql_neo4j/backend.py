@@ -15,7 +15,7 @@ from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import SUFFIX, stored_names
 from bfsql.models.json_values import distinct_texts, is_text
-from bfsql.models.merge import evidence_items, merged_from, sorted_union
+from bfsql.models.merge import add_other_types, evidence_items, merged_from
 from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import (
     NO_METADATA,
@@ -367,11 +367,7 @@ class Neo4jBackend(BatchGraphDb):
         }
         metadata = from_properties(shown, ids)
         entity_type = schema.type_of(labels)
-        others = [label for label in labels if label != entity_type]
-        if others:
-            have = metadata.get("other_types")
-            listed = have if isinstance(have, list) else [] if have is None else [have]
-            metadata["other_types"] = sorted_union([*listed, *others])
+        add_other_types(metadata, [label for label in labels if label != entity_type])
         return metadata
 
     async def _with_properties(

@@ -22,7 +22,7 @@ from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, Sessio
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable, network_reason
-from bfsql.masking import shorten
+from bfsql.masking import one_line
 from bfsql.places import Places
 from bfsql_neo4j.settings import Neo4jSettings
 
@@ -373,5 +373,4 @@ def _caused_by(error: BaseException | None, kind: type[Failure]) -> Failure | No
 
 
 def _brief(text: str) -> str:
-    line = _USER_INFO.sub("//", " ".join(text.split())).rstrip(".")
-    return shorten(line, 300)
+    return one_line(_USER_INFO.sub("//", " ".join(text.split())))

@@ -282,14 +282,14 @@ def _unbroken(text: str) -> list[str]:
     return list(dict.fromkeys(word[start : start + size] for start in starts))
 
 
-def _any_accents(text: str, longest: int = 60) -> str | None:
+def _any_accents(text: str) -> str | None:
     """A regular expression for a text with and without accents, as XPath has them.
 
-    None if no letter of it has accents, or it is longer than `longest`.
+    None if no letter of it has accents, or it is longer than 60 characters.
     """
     plain = without_accents(text)
     letters = [_accented().get(letter, "") for letter in plain.lower()]
-    if len(plain) > longest or not any(letters):
+    if len(plain) > 60 or not any(letters):
         return None
     return "".join(
         f"[{letter}{others}]" if others else _SPECIAL.sub(r"\\\g<0>", letter)

@@ -40,8 +40,8 @@ def rows_for(
     return rows
 
 
-def _marks(size: int, mark: str = "?") -> str:
-    return ", ".join([mark] * size)
+def _marks(size: int) -> str:
+    return ", ".join("?" * size)
 
 
 # --- nodes --------------------------------------------------------------------

@@ -28,7 +28,6 @@ from bfsql.models import (
     ShownNodes,
     Subgraph,
     Triple,
-    WalkRow,
 )
 from bfsql.models.facet import Facets, FacetSummary, Value
 from bfsql.models.json_values import json_number
@@ -122,8 +121,8 @@ class SubgraphWriter:
         self._undecided = frozenset(undecided)
         self.stripped = frozenset(stripped)
         self.answer_format = answer_format
-        self._notes = tuple(notes)
-        self._bound = bound
+        self.notes = tuple(notes)
+        self.bound = bound
         # Cleaning is the expensive part, so all sizes of the same answer share its results.
         self._nodes: dict[str, Document] = {}
         self._edges: dict[Triple, Document] = {}
@@ -131,10 +130,6 @@ class SubgraphWriter:
     def draft(self, result: Result) -> Draft:
         """The draft of an answer with a result, not written yet."""
         return Draft(self, result)
-
-    def notes(self, result: Result) -> list[Note]:
-        """The notes of the answer."""
-        return [*self._notes, *subgraph_notes(result, self._bound)]
 
     def document(self, result: Result, notes: Sequence[Note]) -> Document:
         """The answer; explanations precede the parts that a host may cut off."""
@@ -175,7 +170,8 @@ class SubgraphWriter:
                     "node_counts": result.schema_summary.node_counts,
                     "edge_counts": result.schema_summary.edge_counts,
                 },
-                "walks": None if rows is None else list(map(_walk, rows)),
+                # Edges are left out where the steps leave no choice of them.
+                "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,
                 "edges": self._edge_list(result.page),
             }
@@ -206,11 +202,6 @@ class SubgraphWriter:
             else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
-
-
-def _walk(row: WalkRow) -> Document:
-    """A walk; its edges are left out where the steps leave no choice of them."""
-    return _without_absent({"nodes": row.nodes, "edges": row.edges})
 
 
 def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
@@ -266,7 +257,7 @@ class Draft:
     @cached_property
     def notes(self) -> list[Note]:
         """The notes of the answer."""
-        return self.writer.notes(self.result)
+        return [*self.writer.notes, *subgraph_notes(self.result, self.writer.bound)]
 
     @cached_property
     def document(self) -> Document:

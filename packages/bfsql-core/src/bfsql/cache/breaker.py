@@ -17,15 +17,14 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Literal, ParamSpec, TypeAlias, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, PassThroughBackend
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable
-from bfsql.models import EdgeDirection, Node, PropertyCondition, Triple
-from bfsql.models.parts import TypedTriple
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,11 +84,10 @@ class Breaker:
             raise CircuitOpen(self.last_error, self.seconds)
 
     @contextmanager
-    def watching(self, silence: float = 5.0) -> Iterator[None]:
+    def watching(self) -> Iterator[None]:
         """Observe the outcome of a call to the store; `answered` reports a part of an answer.
 
-        Args:
-            silence: Seconds without a response after which a cancelled call starts a probe.
+        A call that is cancelled after 5 s without a response starts a probe.
         """
         began = time.monotonic()
         try:
@@ -104,7 +102,7 @@ class Breaker:
             raise
         except asyncio.CancelledError:
             took = time.monotonic() - began
-            if took >= silence or call.remaining() == 0:
+            if took >= 5.0 or call.remaining() == 0:
                 self._suspect(_silent(took), began)
             raise
         except KeyError:  # an answer: the node or edge does not exist
@@ -194,6 +192,25 @@ class Breaker:
         self.failures, self.last_error = 0, None
 
 
+def _watched(
+    stream: Callable[Concatenate[Any, P], AsyncGenerator[T]],
+) -> Callable[Concatenate[Any, P], AsyncGenerator[T]]:
+    """The stream behind a breaker; each batch counts as a response of the store."""
+
+    @wraps(stream)
+    async def watched(
+        self: CircuitBreakerBackend, /, *args: P.args, **named: P.kwargs
+    ) -> AsyncGenerator[T]:
+        await self.breaker.admit()
+        with self.breaker.watching():
+            async with aclosing(stream(self, *args, **named)) as batches:
+                async for batch in batches:
+                    self.breaker.answered()
+                    yield batch
+
+    return watched
+
+
 class CircuitBreakerBackend(PassThroughBackend):
     """A backend behind a breaker.
 
@@ -214,34 +231,8 @@ class CircuitBreakerBackend(PassThroughBackend):
         with self.breaker.watching():
             return await super()._ask(method, *args, **named)
 
-    def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches; each batch counts as a response of the store."""
-        ring = super().edges_stream(ids, predicates=predicates, direction=direction)
-        return self._watched(ring)
-
-    def nodes_stream(
-        self,
-        *,
-        entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),
-    ) -> AsyncGenerator[Sequence[Node]]:
-        """The entities of some types in batches; each batch counts as a response of the store."""
-        nodes = super().nodes_stream(entity_types=entity_types, conditions=conditions)
-        return self._watched(nodes)
-
-    async def _watched(self, stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
-        await self.breaker.admit()
-        with self.breaker.watching():
-            async with aclosing(stream) as batches:
-                async for batch in batches:
-                    self.breaker.answered()
-                    yield batch
+    edges_stream = _watched(PassThroughBackend.edges_stream)
+    nodes_stream = _watched(PassThroughBackend.nodes_stream)
 
     async def close(self) -> None:
         """Stop probing and close the backend."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.abc.delegating import edges_up_to
-from bfsql.cache.observed import ObservedIntegerGraph
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
 from bfsql.cache.store import (
@@ -25,7 +25,7 @@ from bfsql.cache.store import (
     restored,
     snapshots,
 )
-from bfsql.integers import IntegerGraph
+from bfsql.integers import ForwardingIntegerGraph, IntegerGraph
 from bfsql.models import (
     NO_METADATA,
     Edge,
@@ -41,6 +41,8 @@ from bfsql.models.parts import only
 from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", str, Triple)
+_Value = TypeVar("_Value")
+_P = ParamSpec("_P")
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
@@ -337,3 +339,38 @@ def _holds_nothing(answer: Any) -> bool:
 
 async def _tuple(answer: Any) -> tuple[Any, ...]:
     return tuple(await answer)
+
+
+def _observed(
+    method: Callable[Concatenate[Any, _P], _Value], observe: Callable[[Observers, str, _Value], Any]
+) -> Callable[Concatenate[Any, _P], _Value]:
+    """The method, of whose calls the observers are notified."""
+    name = f"columns.{method.__name__}"
+
+    @wraps(method)
+    def observed(self: ObservedIntegerGraph, /, *args: _P.args, **named: _P.kwargs) -> _Value:
+        answer: _Value = observe(self.observers, name, method(self, *args, **named))
+        return answer
+
+    return observed
+
+
+class ObservedIntegerGraph(ForwardingIntegerGraph):
+    """The same graph in integers; observers are notified of every call to the store.
+
+    The time reported for a stream covers all batches.
+
+    Args:
+        inner: The store's own columns.
+        observers: The observers of the graph.
+    """
+
+    def __init__(self, inner: IntegerGraph, observers: Observers) -> None:
+        super().__init__(inner)
+        self.observers = observers
+
+    find = _observed(ForwardingIntegerGraph.find, Observers.store_call)
+    ids = _observed(ForwardingIntegerGraph.ids, Observers.store_call)
+    types = _observed(ForwardingIntegerGraph.types, Observers.store_call)
+    rings = _observed(ForwardingIntegerGraph.rings, Observers.store_stream)
+    nodes = _observed(ForwardingIntegerGraph.nodes, Observers.store_stream)

@@ -174,9 +174,9 @@ def lengths(answers: Collection[Sequence[Any]]) -> int:
     return sum(1 + len(answer) for answer in answers)
 
 
-def pages(snapshots: Collection[Any], page: int = 1024) -> int:
-    """The number of records in metadata: one per snapshot, plus one per page of its bytes."""
-    return sum(1 + len(s) // page if isinstance(s, bytes) else 1 for s in snapshots)
+def pages(snapshots: Collection[Any]) -> int:
+    """The number of records in metadata: one per snapshot, plus one per KiB of it."""
+    return sum(1 + len(s) // 1024 if isinstance(s, bytes) else 1 for s in snapshots)
 
 
 # --- copies that no caller can change -----------------------------------------

@@ -268,12 +268,12 @@ def _entity(entity: Mapping[str, Any]) -> Iterator[RenderableType]:
     if properties:
         yield grid(properties)
     if edges := entity.get("edges"):
-        yield _title("Relations")
+        yield plain("\nRelations", "bold")
         yield grid([(step, f"{count:,}") for step, count in edges.items()])
     if items := entity.get("provenance", {}).get("items"):
         total = entity["provenance"]["total"]
         more = f" ({len(items)} of {total:,})" if total and total > len(items) else ""
-        yield _title(f"Evidence{more}")
+        yield plain(f"\nEvidence{more}", "bold")
         for item in items:
             yield from _evidence(item)
 
@@ -326,7 +326,3 @@ def _relation(text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     relation, count = found.groups() if found else (text, "")
     own = next((keys for name, keys in properties.items() if f" -{name}-> " in relation), None)
     return {"relation": relation, "number": f"{int(count):,}" if count else "", "properties": own}
-
-
-def _title(text: str) -> Text:
-    return plain(f"\n{text}", "bold")

@@ -360,9 +360,7 @@ async def _session(server: Launch) -> Finding:
     )
 
 
-async def _failure(
-    command: str, args: tuple[str, ...], env: Mapping[str, str], seconds: float = 30.0
-) -> str | None:
+async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
     """Why a server does not start and answer over stdio in time; None if it does."""
     from mcp import Client as McpClient
     from mcp import StdioServerParameters
@@ -371,14 +369,14 @@ async def _failure(
     parameters = StdioServerParameters(command=command, args=list(args), env=dict(env))
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(30.0):
                 async with McpClient(stdio_client(parameters, errlog=log)) as client:
                     if len((await client.list_tools()).tools) != 6:
                         return "it is a different server: it does not have the six tools"
                     answer = await client.call_tool("describe_schema", {})
                     return "describe_schema failed" if answer.is_error else None
         except TimeoutError:
-            return f"it did not answer within {seconds:g} s"
+            return "it did not answer within 30 s"
         except Exception as fault:  # noqa: BLE001 - whatever a process that ends causes
             log.seek(0)
             lines = log.read().strip().splitlines()
@@ -388,26 +386,18 @@ async def _failure(
             return f"it does not start ({str(cause) or type(cause).__name__})"
 
 
-def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
-    """The existing client files, each with its servers, or why it cannot be read."""
+async def _clients() -> AsyncIterator[Finding]:
+    """Check that the entries of client files that start bfsql still work."""
     try:
         home = Path.home()
     except RuntimeError:
         return
     for client in CLIENTS.values():
         path = client.path(home, os.environ)
-        if path.exists():
-            try:
-                yield client, path, client.servers(read_file(path))
-            except (Unreadable, UnreadableFile) as wrong:
-                yield client, path, str(wrong)
-
-
-async def _clients() -> AsyncIterator[Finding]:
-    """Check that the client entries that start bfsql still work."""
-    for client, path, servers in _client_files():
-        if isinstance(servers, str):
-            text = f"{path} cannot be read: {servers}"
+        try:
+            servers = client.servers(read_file(path)) if path.exists() else {}
+        except (Unreadable, UnreadableFile) as wrong:
+            text = f"{path} cannot be read: {wrong}"
             yield Finding("warning", client.title, text, "Correct the file.")
             continue
         for name, entry in servers.items():

@@ -99,7 +99,10 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
             raise worded from error.__cause__
         if is_display:
-            _display(tool, found, arguments, every_line=every_line)
+            from bfsql.cli.answer import show
+
+            shown = replace(found, notes=tuple(map(as_typed, found.notes)))
+            show(tool, shown, arguments, every_line=every_line)
             return
         click.echo(found.text.encode() + b"\n", nl=False)
         for notes in found.blocks[1:]:
@@ -209,13 +212,6 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         if tool == "describe_schema":
             await graph.counted()  # there is no later call that could show it
         return await graph.call(tool, arguments)
-
-
-def _display(tool: str, answer: Answer, arguments: dict[str, Any], *, every_line: bool) -> None:
-    from bfsql.cli.answer import show
-
-    worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
-    show(tool, worded, arguments, every_line=every_line)
 
 
 _COMMANDS = {definition.name: tool_command(definition) for definition in TOOLS}

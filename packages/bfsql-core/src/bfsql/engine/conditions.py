@@ -53,15 +53,6 @@ class RelationFilter(Protocol):
         """Which of some nodes meet a condition."""
 
 
-async def names_for(db: GraphDbInterface, query: Query) -> Names:
-    """The types and predicates that the conditions of a query may name.
-
-    Raises:
-        TimeoutError: The deadline passed.
-    """
-    return await names_of(db) if query.where else Names((), ())
-
-
 async def names_of(db: GraphDbInterface) -> Names:
     """The types and predicates that a graph lists.
 
@@ -79,7 +70,7 @@ class Conditions:
         db: The graph.
         columns: The graph in integers, for this call.
         query: The query with its `exclude_node_types`, `min_mentions`, conditions, and path.
-        names: The names that a scope of `where` may use, from `names_for`.
+        names: The names that a scope of `where` may use.
         relations: Reads relations, for conditions on them.
         stripped: Keys of edge metadata that traversals leave out; they count as absent.
 

@@ -262,42 +262,6 @@ async def _first(columns: IntegerGraph, things: IntArray | Ring) -> IntArray | R
 # --- the facets of an answer --------------------------------------------------------
 
 
-class FacetCounts:
-    """Facets of the same nodes or edges, counted batch by batch.
-
-    Args:
-        facets: The facets.
-
-    Attributes:
-        keys: The keys of metadata that they need.
-    """
-
-    def __init__(self, facets: Sequence[Facet]) -> None:
-        self._counts = [(one, ValueCounts()) for one in facets]
-        self.keys = frozenset(one.of.key for one in facets)
-
-    @property
-    def size(self) -> int:
-        """The number of different values of all properties."""
-        return sum(counts.size for _, counts in self._counts)
-
-    def add(self, metadata: Sequence[Metadata]) -> None:
-        """Count the properties of some nodes or edges."""
-        for one, counts in self._counts:
-            counts.add([known.get(one.of.key) for known in metadata])
-
-    async def summaries(self) -> Facets:
-        """What has been counted, by label.
-
-        Raises:
-            TimeoutError: The deadline passed.
-        """
-        return {
-            one.label: await off_loop(counts.size, partial(counts.summary, one.most))
-            for one, counts in self._counts
-        }
-
-
 async def with_facets(
     db: GraphDbInterface,
     query: Query,
@@ -346,17 +310,33 @@ async def facets_of(
         scopes[replace(one.of, key="")].append(one)
     found: dict[str, FacetSummary] = {}
     for scope, group in scopes.items():
-        counts = FacetCounts(group)
-        read = properties_of(db, parts.columns, parts.scope(scope), counts.keys)
-        async with aclosing(read) as batches:
-            async for _, metadata in batches:
-                before = counts.size
-                await off_loop(len(metadata), partial(counts.add, metadata))
-                call.hold(VALUE_BYTES * (counts.size - before))
-        found |= await counts.summaries()
+        found |= await _summaries(db, parts, scope, group)
     for one in wanted:
         summary = found[one.label]
         if summary.missing and not summary.count:
             known = await known_properties(db, parts, one.of, stripped)
             found[one.label] = replace(summary, known=known)
     return {one.label: found[one.label] for one in wanted}
+
+
+async def _summaries(
+    db: GraphDbInterface, parts: AnswerParts, scope: ScopedProperty, facets: Sequence[Facet]
+) -> Facets:
+    """Facets of the same nodes or edges, counted batch by batch."""
+    counts = [(one, ValueCounts()) for one in facets]
+
+    def add(metadata: Sequence[Metadata]) -> int:
+        """Count the properties of some nodes or edges; return the number of new values."""
+        before = sum(values.size for _, values in counts)
+        for one, values in counts:
+            values.add([known.get(one.of.key) for known in metadata])
+        return sum(values.size for _, values in counts) - before
+
+    keys = {one.of.key for one in facets}
+    async with aclosing(properties_of(db, parts.columns, parts.scope(scope), keys)) as batches:
+        async for _, metadata in batches:
+            call.hold(VALUE_BYTES * await off_loop(len(metadata), partial(add, metadata)))
+    return {
+        one.label: await off_loop(values.size, partial(values.summary, one.most))
+        for one, values in counts
+    }

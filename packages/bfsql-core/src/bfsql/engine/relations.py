@@ -14,7 +14,7 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
-from bfsql.engine.conditions import Conditions, Query, names_for
+from bfsql.engine.conditions import Conditions, Query, names_of
 from bfsql.engine.path.answer import PathResult, follow
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
@@ -22,6 +22,7 @@ from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
 from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition, ScopedRelation
+from bfsql.models.condition import Names
 
 
 class RelationReader:
@@ -64,7 +65,7 @@ class RelationReader:
             TimeoutError: The deadline passed.
         """
         self.idle.update(one for one in query.relations if one.types)
-        names = await names_for(self._db, query)
+        names = await names_of(self._db) if query.where else Names((), ())
         return Conditions(self._db, self._columns, query, names, self, stripped=self._stripped)
 
     async def walks(self, query: PathQuery, seeds: NodeSet) -> PathResult:

@@ -43,10 +43,9 @@ from bfsql.http.errors import (
     ReplyTooLarge,
     UnusableCertificate,
     describe,
-    one_line,
 )
 from bfsql.http.retry import RateLimited, RateLimiter, Retryable, backoff, retry
-from bfsql.masking import hide_secrets
+from bfsql.masking import hide_secrets, one_line
 
 __all__ = [
     "Credentials",

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from bfsql.errors import system_reason
+from bfsql.masking import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,12 +132,6 @@ class UnusableCertificate(Exception):
 def describe(error: BaseException) -> str:
     """Type and text of an exception on one line, as in `ConnectError: All attempts failed`."""
     return one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
-
-
-def one_line(text: str, limit: int = 300) -> str:
-    """A text on one line, of at most `limit` characters and `...`, without a final full stop."""
-    line = " ".join(text.split())
-    return f"{line[:limit]}..." if len(line) > limit else line.rstrip(".")
 
 
 def _classified(error: Exception) -> tuple[Failure, str]:

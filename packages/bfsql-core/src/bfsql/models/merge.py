@@ -108,6 +108,14 @@ def merge_node_records(
     return types[0] if types else default_type, merged
 
 
+def add_other_types(metadata: dict[str, Any], others: Collection[str]) -> None:
+    """Add types beside the `entity_type` of a node to the `other_types` of its metadata."""
+    if others:
+        have = metadata.get("other_types")
+        listed = have if isinstance(have, list) else [] if have is None else [have]
+        metadata["other_types"] = sorted_union([*listed, *others])
+
+
 def created_node(entity_id: str, default_type: str) -> NodeRecord:
     """The node for an id that only occurs in edges."""
     return NodeRecord(entity_id, default_type, {"name": entity_id})

@@ -57,10 +57,10 @@ async def schema(request: ApiRequest) -> Reply:
     """What the graph contains, and where batches are accepted."""
     api = request.api
     types, predicates = await api.vocabulary()
-    counts = dict(await api.graph.node_counts())
+    known, _ = await api.graph.graph_schema.outline()
     return reply(
         {
-            **({"node_counts": counts} if counts else {}),
+            **({"node_counts": dict(known.node_counts)} if known and known.node_counts else {}),
             "description": clean_text(api.graph.description),
             "comprehensive": await within(api.db.comprehensive()),
             "entity_types": types,
@@ -81,7 +81,7 @@ async def schema(request: ApiRequest) -> Reply:
 
 async def outline(request: ApiRequest) -> Reply:
     """What the graph is made of, in counts."""
-    known, counting = await request.api.graph.outline()
+    known, counting = await request.api.graph.graph_schema.outline()
     if known is None:
         return replace(reply({"counting": counting}), transient=True)
     return reply(
@@ -206,9 +206,8 @@ async def entity(request: ApiRequest) -> Reply:
         known = await within(db.metadata_for_node(node.id))
     else:
         known = (await within(db.metadata_for_nodes_batch([node.id], keys))).get(node.id, {})
-    metadata = _prefixed(_of_keys({**node.metadata, **known}, keys))
-    identity = {"id": node.id, "@type": node.entity_type}
-    return reply({"@context": context("../", metadata), **identity, **metadata})
+    metadata = _prefixed({**node.metadata, **known}, keys)
+    return reply({"@context": context("../", metadata), **_stub(node), **metadata})
 
 
 async def provenance(request: ApiRequest) -> Reply:
@@ -231,7 +230,7 @@ async def entity_batch(request: ApiRequest) -> Reply:
     results = [_stub(node) for node in nodes]
     if batch.metadata:
         for n, result in zip(nodes, results, strict=True):
-            result.update(_prefixed(_of_keys({**n.metadata, **known.get(n.id, {})}, keys)))
+            result.update(_prefixed({**n.metadata, **known.get(n.id, {})}, keys))
     return reply({"results": results})
 
 
@@ -239,16 +238,13 @@ def _stub(node: Node) -> dict[str, Any]:
     return {"id": node.id, "@type": node.entity_type}
 
 
-def _prefixed(metadata: Metadata) -> dict[str, Any]:
-    """Metadata in the form in which it is placed beside an identity."""
+def _prefixed(metadata: Metadata, keys: Sequence[str] | None) -> dict[str, Any]:
+    """Some keys of metadata in the form in which it is placed beside an identity."""
+    kept = metadata if keys is None else {k: v for k, v in metadata.items() if k in keys}
     return {
         f"metadata.{key}" if _RESERVED.fullmatch(key) else key: value
-        for key, value in clean_metadata(metadata).items()
+        for key, value in clean_metadata(kept).items()
     }
-
-
-def _of_keys(metadata: Metadata, keys: Sequence[str] | None) -> Metadata:
-    return metadata if keys is None else {k: v for k, v in metadata.items() if k in keys}
 
 
 # Relations
@@ -336,7 +332,11 @@ async def relation_batch(request: ApiRequest) -> Reply:
     """Every relation that touches one of the ids, or the metadata of relations."""
     batch: RingBatch | MetadataBatch = request.parameters
     if isinstance(batch, RingBatch):
-        return reply({"relations": await _ring(request, batch)})
+        part = (batch.predicates, batch.direction)
+        ring = await within(_edges(request.api, batch.ids, *part)) if batch.ids else []
+        least = sum(sum(map(len, triple)) for triple in ring)
+        refuse_if_too_large(request.api.graph.limits, request.route.subject, least)
+        return reply({"relations": ring})
     triples = list(dict.fromkeys((s, p, o) for s, p, o in batch.relations))
     db = request.api.db
     known = await within(db.metadata_for_edges_batch(triples, batch.keys)) if triples else {}
@@ -346,17 +346,6 @@ async def relation_batch(request: ApiRequest) -> Reply:
         if triple in known
     ]
     return reply({"results": results})
-
-
-async def _ring(request: ApiRequest, batch: RingBatch) -> list[Triple]:
-    if not batch.ids:
-        return []
-    ring = await within(_edges(request.api, batch.ids, batch.predicates, batch.direction))
-    least = sum(
-        len(subject) + len(predicate) + len(object_) for subject, predicate, object_ in ring
-    )
-    refuse_if_too_large(request.api.graph.limits, request.route.subject, least)
-    return ring
 
 
 def _relation(edge: Triple) -> dict[str, Any]:

@@ -23,8 +23,6 @@ from mcp_types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -137,6 +135,7 @@ class BfsqlServer(Server[LiveGraph]):
     """
 
     def __init__(self, open_live: Callable[[], AbstractAsyncContextManager[LiveGraph]]) -> None:
+        self._changes = ListChanges()
         super().__init__(
             NAME,
             version=__version__,
@@ -145,11 +144,10 @@ class BfsqlServer(Server[LiveGraph]):
             get_tool_input_schema=lambda _: None,  # none of the arguments is sent as a header
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self._changes.listen,
         )
         self._open_live = open_live
         self._keeps_sessions = True
-        self._changes = ListChanges()
 
     def create_initialization_options(
         self,
@@ -211,7 +209,7 @@ class BfsqlServer(Server[LiveGraph]):
 
         def introduce(graph: Graph) -> None:
             self.instructions = graph.instructions(live.settings.instructions)
-            graph.begin()
+            graph.graph_schema.count()
             if self._changes.anyone_listed:
                 task = asyncio.get_running_loop().create_task(self._announce(live))
                 announcing.add(task)
@@ -234,11 +232,6 @@ class BfsqlServer(Server[LiveGraph]):
             await self._changes.announce(await self._tools(live))
         except BfsqlError as error:
             log.warning("The tools of the new graph cannot be listed. %s", error)
-
-    async def _listen(
-        self, ctx: _Context, params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
-        return await self._changes.listen(ctx, params)
 
     async def _list_tools(
         self,

@@ -14,7 +14,6 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -210,7 +209,11 @@ class Sessions:
                 break
             if session.id in self._sessions and not session.ids:  # still the case after awaiting
                 self._forget(session, "evicted")
-                await self._end(session, scope)
+                await self._send(session, scope, "DELETE")  # as if its client had requested it
+                # The SDK's sessions have reference cycles, which would otherwise be freed much
+                # later than a flood of them needs.
+                if self.ended["evicted"] % 500 == 0:
+                    gc.collect()
         if self.ended["evicted"] > before and self._may_log():
             log.warning(
                 "There are %d sessions, which is the limit max_sessions: idle ones are ended for "
@@ -218,7 +221,7 @@ class Sessions:
                 self._most,
             )
 
-    def _giving_way(self) -> Iterator[_Session]:
+    def _giving_way(self) -> list[_Session]:
         """Sessions without a call in progress, in the order in which they are evicted.
 
         Those that made no call come first, then those of the client with most sessions, then those
@@ -226,7 +229,7 @@ class Sessions:
         """
         held = Counter(session.client for session in self._sessions.values())
         idle = [session for session in self._sessions.values() if not session.ids]
-        return iter(sorted(idle, key=lambda s: (s.used, -held[s.client], s.since)))
+        return sorted(idle, key=lambda s: (s.used, -held[s.client], s.since))
 
     async def _release_messages(self, session: _Session, scope: Scope) -> None:
         """Make the SDK forget the last request and answer of a session by sending a short one."""
@@ -234,14 +237,6 @@ class Sessions:
             ping = {"jsonrpc": "2.0", "id": f"bfsql-{uuid4().hex}", "method": "ping"}
             with suppress(ClosedResourceError, BrokenResourceError):  # it ended meanwhile
                 await self._send(session, scope, "POST", json.dumps(ping).encode())
-
-    async def _end(self, session: _Session, scope: Scope) -> None:
-        """Make the SDK end a session, as if its client had requested it."""
-        await self._send(session, scope, "DELETE")
-        # The SDK's sessions have reference cycles, which would otherwise be freed much later than
-        # a flood of them needs.
-        if self.ended["evicted"] % 500 == 0:
-            gc.collect()
 
     async def _send(self, session: _Session, scope: Scope, method: str, body: bytes = b"") -> None:
         """Send the SDK a request of a session, in the name of its client."""

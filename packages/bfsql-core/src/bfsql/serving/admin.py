@@ -126,7 +126,7 @@ class Health:
         elif age > self.stale_seconds:
             store = f"The store was last queried {age:.0f} s ago: the server is busy."
         reasons = [store]
-        if not live.current.knows_schema:
+        if live.current.graph_schema.latest is None:
             reasons.append("The schema of the graph has not been read yet.")
         if live.problem is not None:
             reasons.append(
@@ -138,7 +138,9 @@ class Health:
     async def _probe(self) -> str | None:
         try:
             async with self._live.graph() as graph, asyncio.timeout(self.probe_seconds):
-                await graph.reach()
+                await graph.db.ping()
+                if graph.graph_schema.latest is None:
+                    await graph.graph_schema.lists()
         except TimeoutError:
             return f"The store did not answer within {self.probe_seconds:g} s."
         except BfsqlError as error:
@@ -173,8 +175,10 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
             )
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
+            case "/livez" if health.alive:
+                return Response("ok\n", media_type=_TEXT)
             case "/livez":
-                return _livez(health)
+                return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
             case "/readyz":
                 return _readyz(health)
             case "/metrics":
@@ -188,14 +192,6 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
         await response(scope, receive, send)
 
     return application
-
-
-def _livez(health: Health) -> Response:
-    from starlette.responses import Response
-
-    if health.alive:
-        return Response("ok\n", media_type=_TEXT)
-    return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
 
 
 def _readyz(health: Health) -> Response:

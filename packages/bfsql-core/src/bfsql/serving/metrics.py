@@ -134,9 +134,6 @@ class _Collector:
         yield from self.metrics.families()
         yield from _families(self.readings)
 
-    def describe(self) -> list[Any]:
-        return []
-
 
 def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tuple[bytes, str]:
     """The metrics as text for a header `Accept`, and its content type.

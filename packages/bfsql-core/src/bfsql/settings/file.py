@@ -125,18 +125,18 @@ def read_text(path: Path, max_bytes: int = 1_000_000) -> str:
         ) from None
 
 
-def _bounded(file: FileIO, max_bytes: int, seconds: float = 5.0) -> bytes:
+def _bounded(file: FileIO, max_bytes: int) -> bytes:
     """The content, cut one byte after the maximum size; of a pipe, as in `<(command)`, in time."""
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
         raise UnreadableFile("it is a device, not a file")
-    content, ends = b"", time.monotonic() + seconds
+    content, ends = b"", time.monotonic() + 5.0
     while len(content) <= max_bytes:
         part: bytes | None = file.read(max_bytes + 1 - len(content))
         if part is None:  # a pipe that is open and empty
             left = max(0.0, ends - time.monotonic())
             if not select.select([file], [], [], left)[0]:
-                raise UnreadableFile(f"it is a pipe that was not closed within {seconds:g} s")
+                raise UnreadableFile("it is a pipe that was not closed within 5 s")
         elif part:
             content += part
         elif not content and stat.S_ISFIFO(mode):

@@ -236,16 +236,12 @@ class EndResolver:
             of = f"of the type {listed(sorted(pattern.types or ()))}"
             self._names.notes.append(f"{excerpt(written)} was taken as the {those} {of}.")
         if not len(place.handles):
-            self._names.notes.append(await self._nothing(pattern))
+            facts = await self.property_facts(pattern)
+            hint = " ".join(facts) or "Drop a condition to see which one is not met."
+            self._names.notes.append(f"Nothing matches {excerpt(pattern.text)}. {hint}")
         elif lacks:
             self._names.notes += await self.property_facts(replace(pattern, conditions=lacks), 0.2)
         return place
-
-    async def _nothing(self, pattern: Pattern) -> str:
-        """A sentence on a pattern without entities, with the values of its properties."""
-        facts = await self.property_facts(pattern)
-        hint = " ".join(facts) or "Drop a condition to see which one is not met."
-        return f"Nothing matches {excerpt(pattern.text)}. {hint}"
 
     async def explained(self, answer: Selection) -> Selection:
         """An answer whose facts say what is known of properties that nothing has."""

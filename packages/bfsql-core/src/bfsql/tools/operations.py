@@ -79,7 +79,7 @@ class Operations:
 
     Attributes:
         db: The graph without what the hooks redact.
-        known: The known schema of the graph.
+        graph_schema: The types, predicates and relations of the graph, as far as they are known.
     """
 
     def __init__(

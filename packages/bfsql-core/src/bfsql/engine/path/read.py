@@ -179,7 +179,8 @@ class PathReader:
             kept = self._kept_at(targets, len(steps), steps[-1].types)
             self._ends, targets_removed = await kept
         while self._done_front < self._done_back:
-            front, back = await off_loop(self._bounds.edges - self._room, self._fronts)
+            read = self._bounds.edges - self._room
+            front, back = await off_loop(read, lambda: (self._front(), self._back()))
             if back is not None and len(back) < len(front):
                 self._done_back -= 1
                 await self._read_layer(self._done_back, back, backwards=True)
@@ -200,10 +201,6 @@ class PathReader:
         )
 
     # --- frontiers ----------------------------------------------------------------
-
-    def _fronts(self) -> tuple[IntArray, IntArray | None]:
-        """The nodes at which the next layers from the seeds and from the targets are read."""
-        return self._front(), self._back()
 
     def _front(self) -> IntArray:
         """The nodes at which the next layer from the seeds starts."""
