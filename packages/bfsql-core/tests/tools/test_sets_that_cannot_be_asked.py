@@ -10,7 +10,7 @@ from bfsql.models import EdgeRecord, NodeRecord
 RECORDS = [
     *(NodeRecord(f"t:{n}", "Trial", {"phase": n % 3, "status": "open"}) for n in range(6)),
     NodeRecord("c", "Compound", {"name": "Aspirin"}),
-    *(EdgeRecord(f"t:{n}", "tests", "c", {"dose": n}) for n in range(6)),
+    *(EdgeRecord(f"t:{n}", "tests", "c") for n in range(6)),
 ]
 ODD = [
     *("a[b]", "x|y", "-to-> B", "<-to- B", "A -to-> B", 'say "x"', "it's", "`t`", "[", "]", "{}"),
@@ -71,25 +71,6 @@ async def test_a_set_of_nothing_is_an_answer_that_names_the_values_or_the_proper
         ({"seeds": ["Trial[size>2]"]}, "it has phase, status."),
         ({"seeds": ["Compound[name=asp]"]}, "name has many values: ~ matches a part of a value"),
         ({"seeds": ["Trial:*"], "where": ["no phse"]}, 'so "no phse" removed nothing.'),
-        (
-            {"seeds": ["Trial:*"], "where": ["Trial.phse=1"]},
-            'them all. No property "phse" is known there; the nearest: phase.',
-        ),
-        ({"seeds": ["Trial:*"], "where": ["Trial.size>2"]}, "removed them all. No property"),
-        ({"seeds": ["c"], "where": ["phse=1"]}, "the nearest: phase."),
-        ({"seeds": ["c"], "where": ["size=1"]}, "known there; describe_schema lists them."),
-        ({"seeds": ["c"], "where": ["dos=1"]}, "the nearest: dose."),
-        ({"seeds": ["c"], "where": ["tests.dos=1"]}, "the nearest: dose."),
-        ({"seeds": ["c"], "where": ["no tests.dos"]}, "the nearest: dose."),
-        ({"seeds": ["c"], "where": ["no Compound.tesst"]}, 'as a relation it is "-tests->".'),
-        ({"seeds": ["c"], "path": ["<-tests- Trial[phse=1]"]}, "the nearest: phase."),
-        ({"seeds": ["c"], "path": ["-tests[dos=1]-"]}, "the nearest: dose."),
-        ({"seeds": ["c"], "path": ["<-tests-"], "where": ["name=a"]}, "all. describe_entity"),
-        (
-            {"seeds": ["Compound:*"], "where": ["no <-tests- Trial[phse=1]"]},
-            'No property "phse" is known there; the nearest: phase.',
-        ),
-        ({"seeds": ["Compound:*"], "where": ["no <-tests- Trial[phase=7]"]}, "one of 0, 1, 2."),
         ({"seeds": ["Trial:*"], "facets": ["Compound.name"]}, 'has "Compound.name".'),
         ({"seeds": ["Trial:*"], "facets": ["tests.dose"]}, 'has "tests.dose".'),
         ({"seeds": ["Trial:*"], "facets": ["entity_type"]}, "schema_summary counts types."),

@@ -220,10 +220,11 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.keeps_absent or facts.met else "removed them all"
-        shown = "describe_entity shows which properties an entity has."
-        hint = _HINTS.get(one.key, facts.hint or shown)
+        hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
+        if facts.predicate is not None:
+            hint = f'A relation has an arrow: "{plain(f"no -{facts.predicate}->")}".'
         yield f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}"
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)

@@ -11,6 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -34,6 +35,7 @@ from bfsql.models import (
     ScopedRelation,
 )
 from bfsql.models.condition import Condition, Names, condition
+from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
@@ -131,11 +133,14 @@ class Conditions:
     @property
     def facts(self) -> tuple[ConditionTally, ...]:
         """The results of each condition of `where` so far."""
-        tallies = ((one, self._tallies[_subject(one)]) for one in self._conditions)
-        return tuple(
-            tally.facts(one, hidden=one.key in self._stripped, absent=self._spares(one))
-            for one, tally in tallies
-        )
+        return tuple(map(self._facts, self._conditions))
+
+    def _facts(self, one: Condition) -> ConditionTally:
+        hidden, absent = one.key in self._stripped, self._spares(one)
+        facts = self._tallies[_subject(one)].facts(one, hidden=hidden, absent=absent)
+        asks = not facts.had and one.operator in ("has", "lacks")
+        near = KnownNames(self._names.predicates).nearest(one.key) if asks else []
+        return replace(facts, predicate=near[0][0]) if near else facts
 
     async def keeps_nodes(
         self, handles: IntArray, types: IntArray, step: int | None, *, named: bool = False
@@ -164,7 +169,7 @@ class Conditions:
         meet = partial(self._meet, active, names, least=least)
         kept = await _filtered(kept, places, types, read, meet, 1 + len(active))
         for one in self._relations:
-            if self._at(one, step, named=named):
+            if self._relates(one, step, named=named):
                 about = kept if one.types is None else kept & are_named(types, names, one.types)
                 places = np.flatnonzero(about)
                 if len(places):
@@ -188,12 +193,17 @@ class Conditions:
         written = [condition(text, self._names, self._steps) for text in self._where]
         return [*written, *_conditions_of_steps(self._path)]
 
-    def _at(self, one: Condition | ScopedRelation, step: int | None, *, named: bool) -> bool:
+    def _at(self, one: Condition, step: int | None, *, named: bool) -> bool:
         """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
         if step is None or one.step is not None:
             return one.step == step
-        types = one.type if isinstance(one, Condition) else one.types
-        return step == self._shown if types is None else not named
+        return step == self._shown if one.type is None else not named
+
+    def _relates(self, one: ScopedRelation, step: int | None, *, named: bool) -> bool:
+        """Whether a condition on relations applies to a step; without a scope, to the shown one."""
+        if step is None or one.step is not None:
+            return one.step == step
+        return step == self._shown if one.types is None else not named
 
     def _about_edges(self, one: Condition, step: int | None) -> bool:
         if one.type is not None or (not one.of_edges and step is not None):
@@ -239,13 +249,14 @@ def _conditions_of_steps(path: Path | None) -> Iterator[Condition]:
     """The conditions that stand in brackets in the steps of a path."""
     if path is None:
         return
-    ends = enumerate((path.start, *(step.end for step in path.steps)))
-    of_nodes = [(number, one, False) for number, end in ends for one in end.conditions]
-    steps = enumerate(path.steps, 1)
-    of_edges = [(number, one, True) for number, step in steps for one in step.conditions]
-    for number, one, edges in (*of_nodes, *of_edges):
-        text = f"{number}.{one.property_text}"
-        yield Condition(one.key, one.operator, one.values, text, number, of_edges=edges)
+    for number, pattern in enumerate((path.start, *(step.end for step in path.steps))):
+        for one in pattern.conditions:
+            text = f"{number}.{one.property_text}"
+            yield Condition(one.key, one.operator, one.values, text, number)
+    for number, step in enumerate(path.steps, 1):
+        for one in step.conditions:
+            text = f"{number}.{one.property_text}"
+            yield Condition(one.key, one.operator, one.values, text, number, of_edges=True)
 
 
 def _relations_of(query: Query, path: Path | None) -> tuple[ScopedRelation, ...]:

@@ -179,8 +179,8 @@ class ConditionTally:
     """
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
-    hint: str = ""
-    """What is known of its property, if nothing has it."""
+    predicate: str | None = None
+    """The predicate most like its key, if that is all that it names and nothing has it."""
 
 
 def condition(text: str, names: Names, steps: int | None) -> Condition:

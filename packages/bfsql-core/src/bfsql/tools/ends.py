@@ -19,11 +19,9 @@ from bfsql import call
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
-from bfsql.engine.select import Selection
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntegerGraph, NodeSet, Place
 from bfsql.models import Pattern, Property, PropertyCondition
-from bfsql.models.condition import Condition
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
 from bfsql.tools.resolve import NameResolver, UnresolvedName
@@ -236,45 +234,26 @@ class EndResolver:
             of = f"of the type {listed(sorted(pattern.types or ()))}"
             self._names.notes.append(f"{excerpt(written)} was taken as the {those} {of}.")
         if not len(place.handles):
-            facts = await self.property_facts(pattern)
+            facts = await self._property_facts(pattern)
             hint = " ".join(facts) or "Drop a condition to see which one is not met."
             self._names.notes.append(f"Nothing matches {excerpt(pattern.text)}. {hint}")
         elif lacks:
-            self._names.notes += await self.property_facts(replace(pattern, conditions=lacks), 0.2)
+            self._names.notes += await self._property_facts(replace(pattern, conditions=lacks), 0.2)
         return place
 
-    async def explained(self, answer: Selection) -> Selection:
-        """An answer whose facts say what is known of properties that nothing has."""
-        every = [
-            replace(one, hint=await self._hint(one.condition))
-            if one.applied > one.had == 0
-            else one
-            for one in answer.facts.conditions
-        ]
-        return replace(answer, facts=replace(answer.facts, conditions=tuple(every)))
-
-    async def _hint(self, one: Condition) -> str:
-        """What is known of the property of a condition, beside its values."""
-        scope = None if one.scope is None else frozenset((one.scope,))
-        pattern = Pattern(scope, (PropertyCondition(one.key, "lacks", ()),))
-        return " ".join(await self.property_facts(pattern))
-
-    async def property_facts(self, pattern: Pattern, wait: float = 1.0) -> list[str]:
+    async def _property_facts(self, pattern: Pattern, wait: float = 1.0) -> list[str]:
         """What is known, within some seconds, of the properties that a pattern names."""
         outline, _ = await self._schema.outline(wait)
-        by_type = {**outline.node_properties, **outline.edge_properties} if outline else {}
+        by_type = {} if outline is None else outline.node_properties
         known = {p.name: p for t in sorted(pattern.types or by_type) for p in by_type.get(t, ())}
         predicates = self._schema.latest.predicates if self._schema.latest else ()
         facts: list[str] = []
         for key, operator in ((one.key, one.operator) for one in pattern.conditions if known):
             if key not in known:
                 near = [names[0] for names in KnownNames(known).nearest(key)]
-                related = [names[0] for names in KnownNames(predicates).nearest(key)]
-                what = f"it has {listed(sorted(known))}"
-                if key in predicates or (related and not near):
-                    what = f'as a relation it is "-{plain(related[0])}->"'
-                elif near or not pattern.types:
-                    what = f"the nearest: {listed(near)}" if near else "describe_schema lists them"
+                what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"
+                if key in predicates:
+                    what = f'as a relation it is "-{plain(key)}->"'
                 facts.append(f"No property {excerpt(key)} is known there; {what}.")
             elif operator != "lacks":
                 facts += _values(known[key])

@@ -182,15 +182,9 @@ class Traversal:
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
         undecided = len(self._relations.undecided)
-        own = await self._relation_notes((), undecided)
+        own = relation_notes(self._relations.unmatched, (), undecided)
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
-
-    async def _relation_notes(self, *of: Any) -> list[str]:
-        """The notes on conditions on relations, with what is known of the properties in them."""
-        ends = [s.end for one in self._relations.unmatched for s in one.steps if s.end.conditions]
-        facts = [fact for end in ends for fact in await self._ends.property_facts(end)]
-        return list(dict.fromkeys([*relation_notes(self._relations.unmatched, *of), *facts]))
 
     async def _rank(self, handles: IntArray, after: str) -> int:
         """The number of handles, which are in the order of their ids, up to an id."""
@@ -233,7 +227,6 @@ class Traversal:
             whole = await with_facets(self._db, query, grouped, stripped=stripped)
             result = replace(result, selection=whole)
         self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
-        result = replace(result, selection=await self._ends.explained(result.selection))
         if query.row_step is not None:
             by_id = await self._columns.ordered(result.walks.nodes)
             rows = WalkList(result, query.row_step, by_id)
@@ -330,7 +323,6 @@ class Traversal:
         """Answer with a selection, in the requested order."""
         if not len(selection.edges.subjects):
             self._notes += self._doubts
-        selection = await self._ends.explained(selection)
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
         if query.facets:
@@ -344,7 +336,7 @@ class Traversal:
         relations = self._relations
         handles = np.array(sorted(relations.undecided), np.int32)
         undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
-        own = await self._relation_notes(relations.idle, len(undecided))
+        own = relation_notes(relations.unmatched, relations.idle, len(undecided))
         notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound
