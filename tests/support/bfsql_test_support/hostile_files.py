@@ -138,7 +138,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "a long context in JSON-LD": (
         "a.jsonld",
         f'{{"@context": {{"e": "http://{_LONG}"}}, "@id": "http://e.org/a"}}'.encode(),
-        "at most 1,000",
+        "the limit is 1,000",
     ),
     "deep elements in GraphML": (
         "a.graphml",
