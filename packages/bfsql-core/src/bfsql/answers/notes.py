@@ -207,9 +207,7 @@ def relation_notes(
             "counts are upper bounds."
         )
     for one, end in unmatched.items():
-        # Which nodes are looked at differs by store; other relations there would, too.
-        turned = end.turned if end is not None else None
-        other = f" The opposite direction has matches: {plain(turned)}." if turned else ""
+        other = "".join(f" {sentence}" for sentence in ways_on(end)) if end else ""
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
         yield (
             f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "

@@ -157,7 +157,10 @@ async def _result(
     if complete and not len(nodes):
         dead_end = DeadEnd(walks.steps, "", 0, compared=True)
     elif not len(walks.nodes):
-        dead_end = await _dead_end(reader, reading, missing=bool(missing))
+        # A condition on relations, whose query has no seeds, is read for nodes in any portions, so
+        # what leads on from them would differ by store.
+        named = bool(query.seeds)
+        dead_end = await _dead_end(reader, reading, missing=bool(missing), relations=named)
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
@@ -184,11 +187,17 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
 
 
 async def _dead_end(
-    reader: Callable[..., PathReader], reading: PathReading, *, missing: bool
+    reader: Callable[..., PathReader], reading: PathReading, *, missing: bool, relations: bool
 ) -> DeadEnd | None:
     """The end of the longest walks over existing nodes; None if those of both sides do not meet.
 
     A store may have edges of an id without a node, or not.
+
+    Args:
+        reader: Reads the path again.
+        reading: What was read of it.
+        missing: Whether walks lead over ids without a node.
+        relations: Whether to find the relations that lead on from there.
     """
     with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
         if not missing:
@@ -196,14 +205,14 @@ async def _dead_end(
             missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
         if missing:
             reading = await reader(existing=True).read()
-    found = await _longest(reading)
+    found = await _longest(reading, relations=relations)
     if await _turns_back(reader(turning=True, existing=missing), reading):
         apart = DeadEnd(len(reading.path.steps), "", 0, apart=True)
         return replace(found or apart, turned_back=True)
     return found
 
 
-async def _longest(reading: PathReading) -> DeadEnd | None:
+async def _longest(reading: PathReading, *, relations: bool) -> DeadEnd | None:
     """The end of the longest walks; None if the walks from both sides do not meet."""
     if not len(reading.starts):
         return DeadEnd(0, "", len(reading.seeds), removed=reading.starts_removed)
@@ -225,10 +234,11 @@ async def _longest(reading: PathReading) -> DeadEnd | None:
         other = replace(step, direction=FLIPPED[step.direction])
         if await _finds(reading, layer, other):
             turned = other.text
-    relations = list[str]()
-    if not (turned or removed or backwards or misses_targets) and len(nodes) <= 2_000:
+    leading_on = list[str]()
+    explained = turned or removed or backwards or misses_targets
+    if relations and not explained and len(nodes) <= 2_000:
         with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
-            relations = await _relations(reading, layer)
+            leading_on = await _relations(reading, layer)
     return DeadEnd(
         number + 1,
         step.text,
@@ -237,14 +247,15 @@ async def _longest(reading: PathReading) -> DeadEnd | None:
         turned=turned,
         backwards=backwards,
         misses_targets=misses_targets,
-        relations=relations,
+        relations=leading_on,
     )
 
 
 async def _relations(reading: PathReading, layer: int, most: int = 2_000) -> list[str]:
     """The relations where the longest walks ended, the most frequent first.
 
-    None if they have more than `most` edges. The answer lacks nothing that the store omits here.
+    None are given if they have more than `most` edges. Nothing is missing from the answer that the
+    store omits here.
     """
     edges, columns = set[tuple[int, ...]](), reading.columns
     with call.joined() as under_way, under_way.own_omissions(kept=False):
