@@ -6,11 +6,14 @@ import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, outline, queries
 from bfsql_postgres.address import place
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.port import free_port
 from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.suites.agreement import assert_agreed
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
@@ -209,6 +212,50 @@ async def test_what_the_encoding_of_the_database_has_not_is_unknown(
         await backend.close()
     finally:
         old_postgres.sql("DROP DATABASE latin WITH (FORCE)")
+
+
+# --- keys of several types ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "types",
+    [("bigint", "text"), ("numeric", "int"), ("int", "numeric(9,2)"), ("float8", "int"),
+     ("numeric(9,2)", "text"), ("text", "int"), ("uuid", "text")],
+)  # fmt: skip
+async def test_a_reference_may_have_another_type_than_the_key(
+    owner: asyncpg.Connection, opened: Open, types: tuple[str, str]
+) -> None:
+    key, reference = types
+    keys = ["1", "2", "9223372036854775807" if types == ("bigint", "text") else "30"]
+    if key == "uuid":
+        keys = [f"6f3a1b2c-0000-4000-8000-00000000000{n}" for n in range(3)]
+    more = ["none", "99999999999999999999"] if reference == "text" else []
+    stored = [f"{one}.00" if reference.startswith("numeric") else one for one in keys]
+    await owner.execute(f"""
+        CREATE TABLE person (id {key} PRIMARY KEY, name text, likes {reference});
+        CREATE TABLE pet (id {reference}, owner {key});
+        CREATE INDEX ON pet (owner);
+        CREATE INDEX ON pet (id);
+    """)
+    for one, liked in zip(keys, [*stored[1:], stored[0]], strict=True):
+        await owner.execute(f"INSERT INTO person VALUES ('{one}', 'P{one}', '{liked}')")
+        await owner.execute(f"INSERT INTO pet VALUES ('{liked}', '{one}')")
+    for one in more:
+        await owner.execute(f"INSERT INTO pet VALUES ('{one}', '{keys[0]}')")
+    backend = await opened(
+        nodes=["person: id=person:id, name=name, metadata=name"],
+        edges=["person: subject=person:id, predicate='likes', object=person:likes",
+               "pet: subject=person:id, predicate='has', object=person:owner"],
+    )  # fmt: skip
+    liked = list(zip(keys, [*keys[1:], keys[0]], strict=True))
+    records: list[GraphRecord] = [
+        NodeRecord(f"person:{one}", "person", {"name": f"P{one}"}) for one in keys
+    ]
+    records += [EdgeRecord(f"person:{s}", "likes", f"person:{o}") for s, o in liked]
+    records += [EdgeRecord(f"person:{o}", "has", f"person:{s}") for s, o in liked]
+    records += [EdgeRecord(f"person:{s}", "has", f"person:{keys[0]}") for s in more]
+    await assert_agreed(backend, records, evidence=False)
+    assert (await backend.outline()).relations == (await MemoryBackend(records).outline()).relations
 
 
 # --- functions of other users -----------------------------------------------

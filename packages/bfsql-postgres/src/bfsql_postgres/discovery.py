@@ -309,7 +309,8 @@ class _Finder:
             self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
         if self.missing:
             return None
-        return Layout(self.catalogue, key, tuple(nodes), tuple(edges), tuple(evidence), mentions)
+        parts = tuple(nodes), tuple(edges), tuple(evidence), mentions
+        return Layout(self.catalogue, key, *parts, uniform=_uniform(ids))
 
     def _check_prefixes(self, nodes: Sequence[Nodes], edges: Sequence[Edges]) -> None:
         """Check that every id has a prefix, and every end of an edge that of a table of nodes."""
@@ -364,6 +365,15 @@ def _key_of(ids: list[Id]) -> Key:
     if all(column.type == "uuid" for column in columns):
         return "uuid"
     return "mixed"
+
+
+def _uniform(ids: list[Id]) -> frozenset[str]:
+    """The prefixes whose keys are of the same kind wherever they are."""
+    kinds: dict[str, set[tuple[str, ...]]] = {}
+    for own in ids:
+        if own.prefix is not None:
+            kinds.setdefault(own.prefix, set()).add(tuple(column.kind for column in own.columns))
+    return frozenset(prefix for prefix, found in kinds.items() if len(found) == 1)
 
 
 def _column(term: str | None) -> str | None:

@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
 from bfsql.models.json_values import INT64
-from bfsql_postgres.schema import Column, Id, Key, Layout
-from bfsql_postgres.sql import comparable, literal, named, storable, text
+from bfsql_postgres.schema import Column, Id, Layout
+from bfsql_postgres.sql import comparable, key_text, literal, named, storable
 
-_WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
+_SHAPES = {
+    "whole": "0|-?[1-9][0-9]{0,18}",
+    "numeric": "0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]*[1-9]",
+    "uuid": "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+}
+"""Patterns of the texts of keys, by the kind of their column; other kinds may have any text."""
 
 
 def encoded(part: str) -> str:
@@ -33,14 +37,13 @@ def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
     """Ids that the store can contain, without duplicates, with the values that represent them."""
     distinct = dict.fromkeys(ids)
     if layout.key == "whole":
-        return {i: int(i) for i in distinct if _is_whole(i)}
+        return {i: int(i) for i in distinct if _has_shape(i, "whole")}
     if layout.key == "uuid":
-        return {i: i for i in distinct if _is_uuid(i)}
+        return {i: i for i in distinct if _has_shape(i, "uuid")}
     if not storable(list(distinct), layout.codec):
         distinct = {i: None for i in distinct if storable((i,), layout.codec)}
     if layout.key == "prefixed":
-        own = layout.ids
-        return {i: i for i in distinct if (of := own.get(prefix(i))) and _is_key(i, of)}
+        return {i: i for i in distinct if _may_be_key(i, layout)}
     return dict(zip(distinct, distinct, strict=True))
 
 
@@ -54,9 +57,12 @@ def prefixes(ids: Iterable[str], layout: Layout) -> frozenset[str] | None:
     return frozenset(map(prefix, ids)) if layout.key == "prefixed" else None
 
 
-def _is_key(node_id: str, of: Id) -> bool:
-    """Whether a key follows the prefix, spelled as the database spells it."""
-    _, colon, rest = node_id.partition(":")
+def _may_be_key(node_id: str, layout: Layout) -> bool:
+    """Whether a key follows a known prefix, spelled as the database spells it."""
+    first, colon, rest = node_id.partition(":")
+    of = layout.ids.get(first)
+    if of is None or first not in layout.uniform:
+        return of is not None and bool(colon)
     if len(of.columns) == 1:
         return bool(colon) and _is_value(rest, of.columns[0])
     parts = rest.split(":")
@@ -67,34 +73,27 @@ def _is_key(node_id: str, of: Id) -> bool:
 
 
 def _is_value(value: str, column: Column) -> bool:
-    if column.is_whole:
-        return _is_whole(value)
-    if column.type == "uuid":
-        return _is_uuid(value)
+    if column.kind in _SHAPES:
+        return _has_shape(value, column.kind)
     return column.type != "bpchar" or not value.endswith(" ")
 
 
-def _is_whole(value: str) -> bool:
-    return _WHOLE.fullmatch(value) is not None and -INT64 <= int(value) < INT64
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        return str(UUID(value)) == value
-    except ValueError:
-        return False
+def _has_shape(value: str, kind: str) -> bool:
+    return bool(re.fullmatch(_SHAPES[kind], value)) and (
+        kind != "whole" or -INT64 <= int(value) < INT64
+    )
 
 
 # --- comparisons as SQL ------------------------------------------------------------
 
 
-def equals(alias: str, own: Id, value: str, key: Key) -> str:
+def equals(alias: str, own: Id, value: str, layout: Layout) -> str:
     """The condition that the id of a row is a value of the type in `ID_TYPES`.
 
     The key in a value with another prefix may not be of the column's type, so it is not read.
     """
     if own.prefix is None:
-        return f"{comparable(alias, own, key)} = {value}"
+        return f"{comparable(alias, own, layout.key)} = {value}"
     first = f"{own.prefix}:"
     has_prefix = f"left({value}, {len(first)}) = {literal(first)}"
     tests = [has_prefix]
@@ -104,8 +103,9 @@ def equals(alias: str, own: Id, value: str, key: Key) -> str:
             part = f"split_part({value}, ':', {number + 2})"
             if not _is_plain(column):
                 part = f"replace(replace({part}, '%3A', ':'), '%25', '%')"
-        left = named(alias, column) if _cast(column) is not None else text(alias, column)
-        tests.append(f"{left} = CASE WHEN {has_prefix} THEN {part}{_cast(column) or ''} END")
+        left = named(alias, column) if has_cast(column) else key_text(alias, column)
+        key = _cast(part, column, is_uniform=own.prefix in layout.uniform)
+        tests.append(f"{left} = CASE WHEN {has_prefix} THEN {key} END")
     return " AND ".join(tests)
 
 
@@ -114,21 +114,31 @@ def joined(alias: str, own: Id, other_alias: str, other: Id) -> str:
     pairs = zip(own.columns, other.columns, strict=True)
     return " AND ".join(
         f"{named(alias, one)} = {named(other_alias, two)}"
-        if one.type == two.type or (one.is_whole and two.is_whole)
-        else f"{text(alias, one)} = {text(other_alias, two)}"
+        if one.type == two.type or {one.kind, two.kind} <= {"whole", "numeric"}
+        else f"{key_text(alias, one)} = {key_text(other_alias, two)}"
         for one, two in pairs
+    )
+
+
+def has_cast(column: Column) -> bool:
+    """Whether a text is converted to the type of a column, whose index then finds it."""
+    return (
+        column.is_text or column.kind in _SHAPES or (column.type == "bpchar" and not column.folded)
     )
 
 
 def _is_plain(column: Column) -> bool:
     """Whether no value of a column has a character that `encoded` replaces."""
-    return column.is_whole or column.type == "uuid"
+    return column.kind in _SHAPES
 
 
-def _cast(column: Column) -> str | None:
-    """What converts a text to a value that an index of the column finds; None if nothing does."""
-    if column.is_whole:
-        return "::bigint"
-    if column.type in {"uuid", "bpchar"} and not column.folded:
-        return f"::{column.type}"
-    return "" if column.is_text else None
+def _cast(part: str, column: Column, *, is_uniform: bool) -> str:
+    """A part of a key with the type of a column; null if it is none and may be none."""
+    if not has_cast(column) or column.is_text:
+        return part
+    value = f"{part}::{'bigint' if column.is_whole else column.type}"
+    if is_uniform or column.type == "bpchar":
+        return value
+    if column.is_whole:  # nested, since the server may evaluate the parts of an AND in any order
+        value = f"CASE WHEN {part}::numeric BETWEEN {-INT64} AND {INT64 - 1} THEN {value} END"
+    return f"CASE WHEN {part} ~ '^({_SHAPES[column.kind]})$' THEN {value} END"

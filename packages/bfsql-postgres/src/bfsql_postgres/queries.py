@@ -164,7 +164,7 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
         arms.append(
             f"SELECT {', '.join(shown)}\nFROM {requested} "
             f"JOIN {relation_name(nodes.relation)} AS n "
-            f"ON {equals('n', nodes.id, 'a.id', layout.key)} WHERE {live('n', nodes)}"
+            f"ON {equals('n', nodes.id, 'a.id', layout)} WHERE {live('n', nodes)}"
         )
     return _rows(union(arms), fields, 3, wanted)
 
@@ -226,9 +226,9 @@ def _same_triple(edges: Edges, layout: Layout) -> str:
     """Joins the triples in `a` with their rows of edges."""
     return (
         f"a JOIN {relation_name(edges.relation)} AS e "
-        f"ON {equals('e', edges.subject, 'a.s', layout.key)} "
+        f"ON {equals('e', edges.subject, 'a.s', layout)} "
         f"AND {text('e', edges.predicate)} = a.p "
-        f"AND {equals('e', edges.object, 'a.o', layout.key)}"
+        f"AND {equals('e', edges.object, 'a.o', layout)}"
     )
 
 
@@ -360,7 +360,7 @@ def _touching(edges: Edges, end: Id, layout: Layout) -> str:
     """Edges with the entity at one of their ends."""
     return (
         f"SELECT {_triple(edges, layout)}, TRUE FROM {relation_name(edges.relation)} AS e "
-        f"WHERE {equals('e', end, f'$1::{ID_TYPES[layout.key]}', layout.key)}"
+        f"WHERE {equals('e', end, f'$1::{ID_TYPES[layout.key]}', layout)}"
     )
 
 

@@ -53,6 +53,11 @@ class Column:
         return self.type in {"int2", "int4", "int8"}
 
     @property
+    def kind(self) -> str:
+        """How its values compare as keys: `whole`, `text`, or as the type compares them."""
+        return "whole" if self.is_whole else "text" if self.is_text else self.type
+
+    @property
     def is_json(self) -> bool:
         """Whether it is `json` or `jsonb`."""
         return self.type in {"json", "jsonb"}
@@ -377,6 +382,8 @@ class Layout:
     edges: tuple[Edges, ...]
     evidence: tuple[Evidence, ...] = ()
     mentions: Mentions | None = None
+    uniform: frozenset[str] = frozenset()
+    """The prefixes whose keys are of the same kind wherever they are."""
 
     @cached_property
     def ids(self) -> Mapping[str, Id]:

@@ -187,7 +187,7 @@ def by_name(
     kept = sent.types(types)
     arms = []
     for nodes in _of_types(layout, types):
-        wide = [f"({equals('n', nodes.id, one, layout.key)})" for one in exact]
+        wide = [f"({equals('n', nodes.id, one, layout)})" for one in exact]
         ranks = [(0, test) for test in wide]
         if _is_cut(layout, nodes):
             arms += _exact(nodes, wide, sent.text(query), kept)

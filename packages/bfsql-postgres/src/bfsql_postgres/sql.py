@@ -109,7 +109,7 @@ def _id_text(alias: str, own: Id) -> str:
     """An id as `bfsql_postgres.ids` describes it."""
     if own.prefix is None:
         return text(alias, own.columns[0])
-    parts = [text(alias, column) for column in own.columns]
+    parts = [key_text(alias, column) for column in own.columns]
     if len(parts) > 1:
         parts = [
             part if column.is_whole else f"replace(replace({part}, '%', '%25'), ':', '%3A')"
@@ -117,6 +117,14 @@ def _id_text(alias: str, own: Id) -> str:
         ]
     after = " || ':' || ".join(parts)
     return f"({literal(f'{own.prefix}:')} || {after})"
+
+
+def key_text(alias: str, column: Column) -> str:
+    """A part of a key as text: equal numbers have the same text, whatever their scale."""
+    value = text(alias, column)
+    if column.type != "numeric":
+        return value
+    return f"CASE WHEN {value} LIKE '%.%' THEN rtrim(rtrim({value}, '0'), '.') ELSE {value} END"
 
 
 def collated(expression: str, column: Column) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeDirection
-from bfsql_postgres.ids import equals
+from bfsql_postgres.ids import equals, has_cast
 from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     ID_TYPES,
@@ -114,7 +114,7 @@ def _type_of(node_id: str, tables: Sequence[Nodes], layout: Layout) -> str:
         found.append(
             f"(SELECT coalesce(nullif({kind}, ''), {literal(UNTYPED)}) "
             f"FROM {relation_name(nodes.relation)} AS n "
-            f"WHERE {equals('n', nodes.id, node_id, layout.key)} AND {live('n', nodes)}"
+            f"WHERE {equals('n', nodes.id, node_id, layout)} AND {live('n', nodes)}"
             f"{order} LIMIT 1)"
         )
     return found[0] if len(found) == 1 else f"coalesce({', '.join(found) or 'NULL::text'})"
@@ -132,14 +132,17 @@ def nodes(layout: Layout, part: RingDirection = WHOLE) -> str:
 
 def _is_found(relation: Relation, own: Id, layout: Layout) -> bool:
     """Whether an index finds the rows with an id."""
-    return layout.key != "mixed" and relation.is_indexable and relation.leads(*own.names)
+    converted = layout.key != "prefixed" or all(map(has_cast, own.columns))
+    return (
+        layout.key != "mixed" and converted and relation.is_indexable and relation.leads(*own.names)
+    )
 
 
 def _requested(nodes: Nodes, layout: Layout) -> str:
     return (
         f"\nFROM unnest($1::{ID_TYPES[layout.key]}[]) AS a (id) "
         f"JOIN {relation_name(nodes.relation)} AS n "
-        f"ON {equals('n', nodes.id, 'a.id', layout.key)} WHERE {live('n', nodes)}"
+        f"ON {equals('n', nodes.id, 'a.id', layout)} WHERE {live('n', nodes)}"
     )
 
 
@@ -180,6 +183,6 @@ def _ends(
         tests.append("live.type IS NOT NULL")
     return (
         f"SELECT {', '.join(shown)}\nFROM live JOIN {relation_name(edges.relation)} AS e "
-        f"ON {equals('e', end, 'live.id', layout.key)}"
+        f"ON {equals('e', end, 'live.id', layout)}"
         f"{' WHERE ' if tests else ''}{' AND '.join(tests)}"
     )
