@@ -2,9 +2,12 @@
 
 import asyncio
 import gc
+import os
+import socket
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 from neo4j import GraphDatabase
 
@@ -260,3 +263,18 @@ async def test_a_write_over_the_backend_s_own_session_is_refused(
     assert await content() == before
     assert await backend.metadata_for_node("a") == {}
     await backend.close()
+
+
+async def test_connections_send_at_once(settings: Neo4jSettings, neo4j_server: Neo4jServer) -> None:
+    backend = await Neo4jBackend.open(settings)
+    try:
+        port = int(neo4j_server.uri.rpartition(":")[2])
+        found = psutil.Process().net_connections("tcp")
+        sockets = [socket.socket(fileno=os.dup(c.fd)) for c in found if c.raddr[1:] == (port,)]
+        options = [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets]
+        for one in sockets:
+            one.close()
+    finally:
+        await backend.close()
+    assert options
+    assert all(options)

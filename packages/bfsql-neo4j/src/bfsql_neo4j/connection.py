@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from neo4j import (
@@ -49,6 +50,19 @@ def without_user(uri: str) -> str:
 
 
 # --- connections ------------------------------------------------------------------
+
+
+def _tcp_socket(family: int) -> socket.socket:
+    """A socket that sends at once: Nagle's algorithm delays each new connection by 45 ms."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+with suppress(ImportError):  # a private module of the driver, which has no option for it
+    from neo4j._async_compat.network import _bolt_socket
+
+    _bolt_socket.socket = _tcp_socket  # type: ignore[assignment, attr-defined]
 
 _SCHEMES = tuple(scheme + tls for scheme in ("bolt", "neo4j") for tls in ("", "+s", "+ssc"))
 
