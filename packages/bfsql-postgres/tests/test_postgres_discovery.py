@@ -109,6 +109,27 @@ async def test_names_and_aliases_of_all_tables_are_searched(
     assert await best("Lovelase") == ["1"]
 
 
+async def test_a_column_with_the_name_of_a_key_of_metadata_is_not_lost(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("""
+        CREATE TABLE drugs (id text, title text, name int, aliases text[], synonyms text);
+        INSERT INTO drugs VALUES ('a', 'Aspirin', 7, ARRAY['ASA'], 'Acetylsalicylic acid'),
+            ('b', 'Ibuprofen', NULL, NULL, 'Brufen'), ('c', 'Codeine', 8, ARRAY['Codein'], NULL);
+        CREATE TABLE e (subject text, object text);
+    """)
+    backend = await opened(nodes="drugs: name=title, aliases=aliases", edges="e")
+    assert await backend.metadata_for_nodes_batch(["a", "b", "c"]) == {
+        "a": {"name": "Aspirin", "columns.name": 7, "synonyms": ["ASA", "Acetylsalicylic acid"]},
+        "b": {"name": "Ibuprofen", "synonyms": "Brufen"},
+        "c": {"name": "Codeine", "columns.name": 8, "synonyms": ["Codein"]},
+    }
+    for query, wanted in (("asa", "a"), ("acetylsalicylic acid", "a"), ("Brufen", "b")):
+        assert [one.id for one in await backend.search_entities(query)] == [wanted]
+    backend = await opened(nodes="drugs: aliases=synonyms, metadata=synonyms|name", edges="e")
+    assert await backend.metadata_for_node("a") == {"name": 7, "synonyms": "Acetylsalicylic acid"}
+
+
 async def test_views_uuids_and_quoted_names_work(owner: asyncpg.Connection, opened: Open):
     await owner.execute("""
         CREATE TABLE "odd ""table" ("the id" uuid PRIMARY KEY, "kind;--" varchar(9), "größe" int);
@@ -189,7 +210,14 @@ async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_re
     [
         ({"nodes": "people", "edges": ""}, "but edges does not"),
         ({"nodes": "people: id person", "edges": "x"}, "cannot be read"),
-        ({"nodes": "people: colour=red", "edges": "x"}, "nodes"),
+        (
+            {"nodes": "people: aliasses=nicknames", "edges": "x"},
+            "'aliasses' is not .* Did you mean aliases[?] The keys are table, metadata, properties",
+        ),
+        ({"nodes": "people", "edges": "x: Subject=a"}, "'Subject' .* Did you mean subject[?]"),
+        ({"nodes": "people", "edges": ({"table": "x", "colour": "a"},)}, "'colour' is not a key"),
+        ({"nodes": 'people: name="Full Name', "edges": "x"}, 'has a " that nothing closes'),
+        ({"nodes": "order.items: id=order.items:id", "edges": "x"}, 'id="order.items":id'),
         ({"names": {"entitty": "x"}}, "did you mean entity"),
     ],
 )

@@ -18,12 +18,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from bfsql.embedding import EmbeddingSettings
+from bfsql.errors import did_you_mean
 from bfsql.settings import Env
 
 # --- kgraph's names ----------------------------------------------------------
@@ -61,13 +62,14 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
 _NAME_PART = rf"{_NAME}|[^.]+"
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
+_ITEM = re.compile(rf"([\w-]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
 _ID_SUFFIX = re.compile(r"(?<=.)(?:_(?i:id)|(?<=[a-z])I[dD])$")
 _IDS = ("id", "subject", "object")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
     "{!r} cannot be read; write a table, a colon and the meaning of its columns, such as people: "
-    "id=person_id, name=full_name, type='Person', metadata=born|died"
+    "id=person_id, name=full_name, type='Person', metadata=born|died. A name with spaces or signs, "
+    'such as a point, is in double quotes: "order.items": id="order.items":id'
 )
 
 
@@ -85,29 +87,27 @@ def _tables(value: Any) -> Any:
     return [*(item for item in items if not isinstance(item, str)), *_parsed(", ".join(texts))]
 
 
-def _parsed(text: str) -> Iterator[dict[str, Any]]:
+def _parsed(text: str) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = []
     if text.lstrip().startswith("{"):
         try:
-            yield from json.loads(f"[{text}]")
+            return [*json.loads(f"[{text}]")]
         except ValueError as error:
             raise ValueError(f"it is not JSON ({error})") from None
-        return
-    table: dict[str, Any] | None = None
+    if stray := set(_CUT.sub("", text)) - set(",; "):
+        raise ValueError(f"{text!r} has a {stray.pop()} that nothing closes")
     for piece in (found.strip() for found in _CUT.findall(text)):
         rest = piece
         if head := _HEAD.match(piece):
-            if table is not None:
-                yield table
-            table = {"table": head[1]}
+            tables.append({"table": head[1]})
             rest = piece[head.end() :].strip()
         item = _ITEM.match(rest)
-        if table is None or (rest and item is None):
+        if not tables or (rest and item is None):
             raise ValueError(_UNREADABLE.format(piece))
         if item:
             raw = item[1] in {"metadata", *_IDS} or item[2].startswith("'")
-            table[item[1]] = item[2] if raw else _unquoted(item[2])
-    if table is not None:
-        yield table
+            tables[-1][item[1]] = item[2] if raw else _unquoted(item[2])
+    return tables
 
 
 def _listed(value: Any) -> Any:
@@ -167,7 +167,6 @@ Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text separated by vertical bars."""
 
-
 IdColumns = Annotated[str, AfterValidator(_checked_id)]
 """Source of an id: a column, or what begins the ids and columns, separated by colons."""
 
@@ -183,6 +182,15 @@ class Table(BaseModel, frozen=True, extra="forbid"):
     properties: str | None = Field(
         default=None, description="Column of JSON whose fields are added to the metadata."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, described: Any) -> Any:
+        for key in described if isinstance(described, Mapping) else ():
+            if key not in (known := list(cls.model_fields)):
+                hint = f"{did_you_mean(key, known)} The keys are {', '.join(known)}"
+                raise ValueError(f"{key!r} is not a key of this setting.{hint}")
+        return described
 
     @property
     def path(self) -> tuple[str | None, str]:
