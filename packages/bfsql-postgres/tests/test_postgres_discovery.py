@@ -12,6 +12,7 @@ from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge
 from bfsql.settings import resolve
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries
+from bfsql_postgres.settings import id_parts
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
@@ -234,6 +235,30 @@ def test_pieces_of_the_command_line_become_tables_again():
     assert (people.id, people.name, people.type) == ("pid", "Full Name", "'Per son'")
     assert people.metadata == ("born", "d|ied")
     assert (cities.path, more.path) == ((None, "cities"), (None, "more"))
+
+
+def test_tables_are_shown_in_the_form_in_which_they_are_read() -> None:
+    nodes = [
+        {
+            "table": '"order.items"',
+            "id": '"order.items":id',
+            "type": "'it''s'",
+            "metadata": ["a b"],
+        },
+        {"table": "sales.the people", "id": "the id", "name": "Name", "aliases": "also: known"},
+        {"table": "plain", "metadata": []},
+    ]
+    edges = ({"table": "e", "subject": "a", "predicate": "of what", "properties": "more"},)
+    given = resolve(PostgresSettings, options={"nodes": nodes, "edges": edges}).settings
+    shown = {key: list(map(str, getattr(given, key))) for key in ("nodes", "edges")}
+    assert shown["nodes"][1] == 'sales."the people": id="the id", name=Name, aliases="also: known"'
+    again = resolve(PostgresSettings, options=shown).settings
+    assert list(map(str, again.nodes)) == shown["nodes"]
+    assert [one.path for one in again.nodes] == [one.path for one in given.nodes]
+    assert [id_parts(one.id) for one in again.nodes] == [id_parts(one.id) for one in given.nodes]
+    kept = {"metadata", "name", "aliases", "type", "predicate", "properties"}
+    for one, other in zip([*given.nodes, *given.edges], [*again.nodes, *again.edges], strict=True):
+        assert one.model_dump(include=kept) == other.model_dump(include=kept)
 
 
 async def test_what_lacks_is_said_all_at_once(owner: asyncpg.Connection, opened: Open):

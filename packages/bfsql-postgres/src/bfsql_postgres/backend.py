@@ -345,10 +345,8 @@ def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
     columns = [(relation, column) for relation, own in ids for column in own.columns]
     cast = dict.fromkeys(f"{r.schema}.{r.name}.{c.name}" for r, c in columns if not c.is_text)
     if cast and layout.key == "mixed":
-        log.warning(
-            "Ids are of different types, so %s are compared as text, which is slow.",
-            ", ".join(cast),
-        )
+        slow = "Ids are of different types, so %s are compared as text, which is slow."
+        log.warning(slow, ", ".join(cast))
     if missing := [*missing_indexes(layout, by_meaning=by_meaning)]:
         log.warning(
             "Indexes that make this graph fast are missing: %d. `bfsql index --backend postgres` "

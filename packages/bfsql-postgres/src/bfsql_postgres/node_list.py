@@ -153,9 +153,8 @@ def _of_one(
     tests = [test for test in each.values() if test is not None]
     decided = [test.decided for test in tests if test.decided is not None]
     judged = [one for one, test in each.items() if test and test.decided and test.possible]
-    shown = {one.key for one in conditions} if len(decided) < len(each) else set[str]()
-    if len(tests) < len(each):
-        shown = set()
+    is_judged_again = len(decided) < len(each) == len(tests)
+    shown = {one.key for one in conditions} if is_judged_again else set[str]()
     fields = table.values(shown.union(one.key for one in judged)) or ()
     what = f"SELECT {text('n', nodes.id)}, {text('n', nodes.type)}"
     source = f"FROM {relation_name(nodes.relation)} AS n WHERE {base}"

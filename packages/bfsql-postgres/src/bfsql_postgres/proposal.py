@@ -21,15 +21,13 @@ from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting, display_name
 from bfsql_postgres.failures import grant
 from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
-from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
+from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted, spelled_name
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
-_SHOWN = 8  # tables in a sentence
 SAMPLE_ROWS = 500
 """First rows of a table by which the column of names is chosen."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 TABLES = """
 SELECT coalesce(json_agg(json_build_object(
@@ -245,7 +243,7 @@ class _Mapping:
         name, columns = self._names[path], self._columns[path]
         parts = [f"id={self._id(path)}"]
         parts += [f"type={quoted(self._labels[path])}"] if self._labels[path] != path[1] else []
-        parts += [f"name={_name(name)}"] if name not in (None, "name") else []
+        parts += [f"name={spelled_name(name)}"] if name not in (None, "name") else []
         parts += [f"aliases={one}" for one in ("aliases", "synonyms") if one in columns][:1]
         return f"{self._place(path)}: {', '.join(parts)}"
 
@@ -266,11 +264,10 @@ class _Mapping:
 
     def _id(self, path: Path, columns: Sequence[str] = ()) -> str:
         """The ids of a table of nodes, in its own columns or in others."""
-        return ":".join(map(_name, (self._labels[path], *(columns or self.keys[path]))))
+        return ":".join(map(spelled_name, (self._labels[path], *(columns or self.keys[path]))))
 
     def _place(self, path: Path) -> str:
-        own = _name(path[1])
-        return own if path[0] == self._schema else f"{_name(path[0])}.{own}"
+        return ".".join(map(spelled_name, path[1:] if path[0] == self._schema else path))
 
     # --- what is left out ---------------------------------------------------------
 
@@ -281,11 +278,11 @@ class _Mapping:
             return ""
         role, schemas = self.catalogue.role, ", ".join({identifier(one): None for one, _ in denied})
         grants = [grant(role, qualified(*path), own) for path, own in denied.items()]
-        if len(grants) > _SHOWN:
+        if len(grants) > 8:
             grants = [grant(role, f"ALL TABLES IN SCHEMA {schemas}")]
         shown = [self._column(path, own) for path, own in denied.items()]
         return (
-            f"The role {role!r} may not read {listing(shown, _SHOWN)}. Have their owner run: "
+            f"The role {role!r} may not read {listing(shown, 8)}. Have their owner run: "
             f"GRANT USAGE ON SCHEMA {schemas} TO {identifier(role)}; {' '.join(grants)}"
         )
 
@@ -351,28 +348,23 @@ class _Mapping:
         return statement, _argument(f"{self._place(name)}: {', '.join(terms)}")
 
     def _columns_of(self, keys: Sequence[tuple[Path, Reference]]) -> str:
-        return listing([self._column(path, one.columns) for path, one in keys], _SHOWN)
+        return listing([self._column(path, one.columns) for path, one in keys], 8)
 
     def _column(self, path: Path, columns: Sequence[str]) -> str:
         return ".".join(filter(None, (self._place(path), ", ".join(columns))))
 
     def _listed(self, paths: Collection[Path]) -> str:
-        return listing([self._place(path) for path in sorted(paths)], _SHOWN)
+        return listing([self._place(path) for path in sorted(paths)], 8)
 
     def _line(self, paths: Collection[Path]) -> str:
         path = min(paths)
         prefix = _full(*path) if path[1] in self._labels.values() else path[1]
-        return _argument(f"{self._place(path)}: id={_name(prefix)}:COLUMN")
+        return _argument(f"{self._place(path)}: id={spelled_name(prefix)}:COLUMN")
 
 
 def _full(schema: str, name: str) -> str:
     """A table with its schema, in one way: only the point between them is a point."""
     return ".".join(one.replace("%", "%25").replace(".", "%2E") for one in (schema, name))
-
-
-def _name(name: str) -> str:
-    """A name as the settings read it."""
-    return name if _PLAIN.fullmatch(name) else identifier(name)
 
 
 def _argument(line: str) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
@@ -60,7 +60,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 # --- the short form of a table ----------------------------------------------
 
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
-_NAME_PART = rf"{_NAME}|[^.]+"
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME_PART = r'"(?:[^"]|"")*"|[^.]+'
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
 _ITEM = re.compile(rf"([\w-]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
 _ID_SUFFIX = re.compile(r"(?<=.)(?:_(?i:id)|(?<=[a-z])I[dD])$")
@@ -78,11 +79,9 @@ def _tables(value: Any) -> Any:
 
     The command line splits its texts at commas, so the pieces are joined again first.
     """
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
         return value
-    items = list(value)
     texts = [item for item in items if isinstance(item, str)]
     return [*(item for item in items if not isinstance(item, str)), *_parsed(", ".join(texts))]
 
@@ -111,9 +110,7 @@ def _parsed(text: str) -> list[dict[str, Any]]:
 
 
 def _listed(value: Any) -> Any:
-    if isinstance(value, str):
-        return [_unquoted(part.strip()) for part in re.findall(_NAME, value)]
-    return value
+    return [*map(_unquoted, re.findall(_NAME, value))] if isinstance(value, str) else value
 
 
 def id_parts(value: str) -> tuple[str | None, tuple[str, ...]]:
@@ -140,6 +137,18 @@ def _printable(name: str) -> str:
     if "\0" in name or not name.isprintable():
         raise ValueError(f"{name!r} is not a valid name in Postgres")
     return name
+
+
+def spelled_name(name: str) -> str:
+    """A name as the short form has it."""
+    return name if _PLAIN.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))
+
+
+def _short(key: str, value: str | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return "|".join(map(spelled_name, value))
+    is_short = constant(value) is not None or (key in _IDS and ":" in value)
+    return value if is_short else spelled_name(_unquoted(value) if key in _IDS else value)
 
 
 def predicate_of(columns: tuple[str, ...], target: str) -> str:
@@ -192,11 +201,18 @@ class Table(BaseModel, frozen=True, extra="forbid"):
                 raise ValueError(f"{key!r} is not a key of this setting.{hint}")
         return described
 
+    def __str__(self) -> str:
+        """The table in the short form."""
+        place = ".".join(spelled_name(one) for one in self.path if one is not None)
+        given = self.model_dump(exclude_defaults=True, exclude={"table"})
+        items = ", ".join(f"{key}={_short(key, value)}" for key, value in given.items())
+        return f"{place}: {items}" if items else place
+
     @property
     def path(self) -> tuple[str | None, str]:
         """Schema, or None where the setting `schema` applies, and name."""
         parts = [_unquoted(part) for part in re.findall(_NAME_PART, self.table)]
-        return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])
+        return (parts[0], parts[1]) if len(parts) == 2 else (None, _unquoted(self.table))
 
 
 class NodeTable(Table, frozen=True):
