@@ -177,6 +177,7 @@ class Settings(BackendSettings):
     place: str = "here"
     password: SecretStr | None = None
     ids: list[str] = []
+    nodes: list[str] = []
     sharp: bool = False
 
 async def open_(settings):
@@ -221,6 +222,7 @@ def test_what_a_backend_chose_is_a_line_that_can_be_run(doctor: Doctor) -> None:
     found = {finding["subject"]: finding for finding in json.loads(result.stdout)}
     assert found["left out"]["text"] == "Nodes of Size have no name."
     assert found["names"]["text"].startswith("nodes of Place have no name")
+    assert found["names"]["cure"].startswith("Name the column that holds them in --nodes")
     assert found["ids"]["text"] == "A B=x, C,D=y (chosen: unique constraints)"
     line = found["bfsql serve"]["cure"]
     assert found["bfsql install CLIENT"]["cure"] == line.replace("serve", "install CLIENT", 1)

@@ -12,6 +12,7 @@ from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge
 from bfsql.settings import resolve
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries
+from bfsql_postgres.settings import id_parts
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
@@ -109,6 +110,27 @@ async def test_names_and_aliases_of_all_tables_are_searched(
     assert await best("Lovelase") == ["1"]
 
 
+async def test_a_column_with_the_name_of_a_key_of_metadata_is_not_lost(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("""
+        CREATE TABLE drugs (id text, title text, name int, aliases text[], synonyms text);
+        INSERT INTO drugs VALUES ('a', 'Aspirin', 7, ARRAY['ASA'], 'Acetylsalicylic acid'),
+            ('b', 'Ibuprofen', NULL, NULL, 'Brufen'), ('c', 'Codeine', 8, ARRAY['Codein'], NULL);
+        CREATE TABLE e (subject text, object text);
+    """)
+    backend = await opened(nodes="drugs: name=title, aliases=aliases", edges="e")
+    assert await backend.metadata_for_nodes_batch(["a", "b", "c"]) == {
+        "a": {"name": "Aspirin", "columns.name": 7, "synonyms": ["ASA", "Acetylsalicylic acid"]},
+        "b": {"name": "Ibuprofen", "synonyms": "Brufen"},
+        "c": {"name": "Codeine", "columns.name": 8, "synonyms": ["Codein"]},
+    }
+    for query, wanted in (("asa", "a"), ("acetylsalicylic acid", "a"), ("Brufen", "b")):
+        assert [one.id for one in await backend.search_entities(query)] == [wanted]
+    backend = await opened(nodes="drugs: aliases=synonyms, metadata=synonyms|name", edges="e")
+    assert await backend.metadata_for_node("a") == {"name": 7, "synonyms": "Acetylsalicylic acid"}
+
+
 async def test_views_uuids_and_quoted_names_work(owner: asyncpg.Connection, opened: Open):
     await owner.execute("""
         CREATE TABLE "odd ""table" ("the id" uuid PRIMARY KEY, "kind;--" varchar(9), "größe" int);
@@ -189,7 +211,14 @@ async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_re
     [
         ({"nodes": "people", "edges": ""}, "but edges does not"),
         ({"nodes": "people: id person", "edges": "x"}, "cannot be read"),
-        ({"nodes": "people: colour=red", "edges": "x"}, "nodes"),
+        (
+            {"nodes": "people: aliasses=nicknames", "edges": "x"},
+            "'aliasses' is not .* Did you mean aliases[?] The keys are table, metadata, properties",
+        ),
+        ({"nodes": "people", "edges": "x: Subject=a"}, "'Subject' .* Did you mean subject[?]"),
+        ({"nodes": "people", "edges": ({"table": "x", "colour": "a"},)}, "'colour' is not a key"),
+        ({"nodes": 'people: name="Full Name', "edges": "x"}, 'has a " that nothing closes'),
+        ({"nodes": "order.items: id=order.items:id", "edges": "x"}, 'id="order.items":id'),
         ({"names": {"entitty": "x"}}, "did you mean entity"),
     ],
 )
@@ -206,6 +235,30 @@ def test_pieces_of_the_command_line_become_tables_again():
     assert (people.id, people.name, people.type) == ("pid", "Full Name", "'Per son'")
     assert people.metadata == ("born", "d|ied")
     assert (cities.path, more.path) == ((None, "cities"), (None, "more"))
+
+
+def test_tables_are_shown_in_the_form_in_which_they_are_read() -> None:
+    nodes = [
+        {
+            "table": '"order.items"',
+            "id": '"order.items":id',
+            "type": "'it''s'",
+            "metadata": ["a b"],
+        },
+        {"table": "sales.the people", "id": "the id", "name": "Name", "aliases": "also: known"},
+        {"table": "plain", "metadata": []},
+    ]
+    edges = ({"table": "e", "subject": "a", "predicate": "of what", "properties": "more"},)
+    given = resolve(PostgresSettings, options={"nodes": nodes, "edges": edges}).settings
+    shown = {key: list(map(str, getattr(given, key))) for key in ("nodes", "edges")}
+    assert shown["nodes"][1] == 'sales."the people": id="the id", name=Name, aliases="also: known"'
+    again = resolve(PostgresSettings, options=shown).settings
+    assert list(map(str, again.nodes)) == shown["nodes"]
+    assert [one.path for one in again.nodes] == [one.path for one in given.nodes]
+    assert [id_parts(one.id) for one in again.nodes] == [id_parts(one.id) for one in given.nodes]
+    kept = {"metadata", "name", "aliases", "type", "predicate", "properties"}
+    for one, other in zip([*given.nodes, *given.edges], [*again.nodes, *again.edges], strict=True):
+        assert one.model_dump(include=kept) == other.model_dump(include=kept)
 
 
 async def test_what_lacks_is_said_all_at_once(owner: asyncpg.Connection, opened: Open):

@@ -1,6 +1,8 @@
 """Databases as they are: the mapping that keys and foreign keys propose."""
 
+import json
 import re
+import shlex
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -95,9 +97,10 @@ ODD_RECORDS = [
     NodeRecord("other_key:1", "other_key", {"c": 1}),
 ]
 LEFT_OUT = """
-This role may not read secret; have the owner run: GRANT SELECT ON "public"."secret" TO "ROLE";
-Tables without a readable primary key are left out: keyless. Give them one, or add a line to \
-nodes, as in "keyless: id=keyless:COLUMN".
+The role 'ROLE' may not read secret. Have their owner run: GRANT USAGE ON SCHEMA "public" TO \
+"ROLE"; GRANT SELECT ON "public"."secret" TO "ROLE";
+Tables without a primary key are left out: keyless. Give them one, or add a line to nodes, as in \
+"keyless: id=keyless:COLUMN".
 Foreign keys are left out that refer to other columns than the primary key: other_key.c. To read \
 the first one, have the owner run: CREATE VIEW "public"."other_key_c" AS SELECT subject."id" AS \
 subject_1, object."b" AS object_1 FROM "public"."other_key" AS subject JOIN "public"."a" AS object \
@@ -159,6 +162,72 @@ async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
     await owner.execute("INSERT INTO parts VALUES (1, NULL), (2, 1)")
     backend = await opened(nodes=nodes, edges=edges)
     assert await backend.edges_from("parts:2") == [Edge("parts:2", "parent", "parts:1")]
+
+
+async def test_lines_for_tables_with_points_and_spaces_run_as_they_are_printed(
+    owner: asyncpg.Connection, opened: Open, database: Database, schema: str
+) -> None:
+    await owner.execute(f"""
+        CREATE TABLE "order.items" (id int PRIMARY KEY, "of" int REFERENCES "order.items");
+        CREATE TABLE "the ""$ list" (id int); CREATE VIEW "a.view" AS SELECT 1 AS id;
+        INSERT INTO "order.items" VALUES (1, NULL), (2, 1); INSERT INTO "the ""$ list" VALUES (3);
+        CREATE TABLE "{schema}.x" (id int PRIMARY KEY); CREATE TABLE x (id int PRIMARY KEY);
+        INSERT INTO "{schema}.x" VALUES (4); INSERT INTO x VALUES (5);
+    """)
+    proposal = await discovery.propose(PostgresSettings(dsn=database.reader_url, schema_=schema))
+    nodes, edges = (one.value for one in proposal.settings)
+    for sentence in proposal.left_out:
+        if found := re.search(r"as in (.*)\.$", sentence):
+            nodes = [*nodes, *shlex.split(found[1].replace("COLUMN", "id"))]
+    backend = await opened(nodes=json.dumps(nodes), edges=json.dumps(edges))
+    other = f"{schema}.{schema}%252Ex:4"
+    ids = ["order.items:2", 'the "$ list:3', "a.view:1", other, "x:5"]
+    assert {one.id for one in await backend.get_nodes_batch(ids)} == set(ids)
+    assert await backend.edges_from(ids[0]) == [Edge(ids[0], "of", "order.items:1")]
+
+
+RIGHTS = """
+CREATE TABLE people (id int PRIMARY KEY, name text, boss int REFERENCES people);
+CREATE TABLE firms (id int PRIMARY KEY, name text);
+CREATE TABLE jobs (person int REFERENCES people, firm int REFERENCES firms, since int,
+    PRIMARY KEY (person, firm));
+"""
+
+
+async def test_missing_rights_are_named_with_the_statements_that_give_them(
+    owner: asyncpg.Connection, database: Database, schema: str
+) -> None:
+    settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
+    await owner.execute(RIGHTS)
+    every = f'"{database.reader}"'
+    for granted, names in (
+        ("SELECT", "firms, jobs, people"),
+        ("GRANT SELECT (name) ON people TO {0}", "firms, jobs, people.boss, id"),
+        ("GRANT SELECT (id, name) ON people TO {0}; GRANT SELECT ON jobs TO {0}", None),
+        ("GRANT SELECT ON firms TO {0}; GRANT SELECT (id, name) ON people TO {0}", None),
+        (
+            "GRANT SELECT ON firms, people TO {0}; GRANT SELECT (person, since) ON jobs TO {0}",
+            "jobs.firm",
+        ),
+    ):
+        await owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {every}")
+        await owner.execute(granted.format(every))
+        try:
+            [said] = (await discovery.propose(settings)).left_out[:1]
+        except StoreError as refused:
+            said = str(refused)
+        assert "entity" not in said
+        found = re.fullmatch(r"The role .* may not read (.*)\. Have their owner run: (.*)", said)
+        assert found is not None
+        assert names in (None, found[1])
+        await owner.execute(found[2])
+        proposal = await discovery.propose(settings)
+        assert len(proposal.settings[1].value) == 2
+        assert all(sentence.startswith("Tables without rows") for sentence in proposal.left_out)
+    await owner.execute("".join(f"CREATE TABLE t{n} (id int PRIMARY KEY);" for n in range(9)))
+    await owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {every}")
+    with pytest.raises(StoreError, match=r"and 4 more.* SELECT ON ALL TABLES IN SCHEMA "):
+        await discovery.propose(settings)
 
 
 async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_line_of_its_sentence(

@@ -46,18 +46,12 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
 
 def place(url: str | None) -> str:
     """The server in words: host, port and database, without anything that could be secret."""
-    where, database = _server(url)
+    where, database = server_and_database(url)
     at = f" at {where}" if where else ""
     return f"the Postgres server{at}" + (f", database {database}" if database else "")
 
 
-def schema_address(url: str | None, schema: str) -> str:
-    """A schema as its database's address, without user, password and options."""
-    where, database = _server(url)
-    return f"postgresql://{where}/{database}, schema {schema}"
-
-
-def _server(url: str | None) -> tuple[str, str]:
+def server_and_database(url: str | None) -> tuple[str, str]:
     """Host with port, and the database; both empty if they cannot be determined reliably."""
     if url is None:
         named = os.environ.get("PGHOST") or "localhost"

@@ -24,9 +24,9 @@ from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import proposed_layout, warning_of_shared_ids
 from bfsql_postgres.ids import known_ids, prefix, prefixes
-from bfsql_postgres.indexes import index_statements
+from bfsql_postgres.indexes import missing_indexes
 from bfsql_postgres.metadata import PartReaders
-from bfsql_postgres.node_list import NodeList
+from bfsql_postgres.node_list import NodeList, nodes_of
 from bfsql_postgres.rights import reason_it_may_write
 from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
@@ -173,17 +173,11 @@ class PostgresBackend(BatchGraphDb):
         for chunk in chunks(known, CHUNK):
             part = self._of_ids(topology.WHOLE, chunk)
             rows += await self._pool.fetch(self._nodes(part), chunk)
-        if not rows:
-            return []
-        found, types, *_ = zip(*rows, strict=True)
-        if len(set(found)) < len(found):
+        if len({row[0] for row in rows}) < len(rows):
             # The first table that has an id determines its type, and within it the first type.
             rows.sort(key=lambda row: (row[2:], row[1] or ""), reverse=True)
-            found, types = zip(*{row[0]: row[1] for row in rows}.items(), strict=True)
-        # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000
-        # neighbours.
-        parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
-        return list(map(tuple.__new__, repeat(Node), parts))
+            rows = list({row[0]: row for row in rows}.values())
+        return nodes_of(rows, repeat(NO_METADATA))
 
     async def edges_batch(
         self,
@@ -351,11 +345,9 @@ def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
     columns = [(relation, column) for relation, own in ids for column in own.columns]
     cast = dict.fromkeys(f"{r.schema}.{r.name}.{c.name}" for r, c in columns if not c.is_text)
     if cast and layout.key == "mixed":
-        log.warning(
-            "Ids are of different types, so %s are compared as text, which is slow.",
-            ", ".join(cast),
-        )
-    if missing := index_statements(layout, by_meaning=by_meaning):
+        slow = "Ids are of different types, so %s are compared as text, which is slow."
+        log.warning(slow, ", ".join(cast))
+    if missing := [*missing_indexes(layout, by_meaning=by_meaning)]:
         log.warning(
             "Indexes that make this graph fast are missing: %d. `bfsql index --backend postgres` "
             "prints the statements that create them.",

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 from bfsql.models.comparison import Moment
@@ -270,22 +271,15 @@ def numeric_test(
     if forms.texts:  # NaN and the infinities are text, as are other numbers for `~`
         return None
     operator = condition.operator
-    intervals = []
-    for one in forms.numbers:
-        if column.is_whole:
-            intervals.append(_whole_bounds(one, operator))
-        elif column.type == "float8":
-            intervals.append(bounds_of(one, operator, nearest_double))
-        else:
-            intervals.append(_decimal_bounds(one, operator))
-    # A number of four digits is a year for a date.
-    years = [int(moment[0]) for moment in forms.dates]
-    of_years = [bounds_of(year, operator) for year in years]
-    kinds = {"float8": "float8", "numeric": "numeric"}
-    kind = kinds.get(column.type, "int8")
+    kind = column.type if column.type in ("float8", "numeric") else "int8"
+    bounds: Callable[[Any, str], Interval] = _whole_bounds if kind == "int8" else _decimal_bounds
     if kind == "float8":
-        of_years = [tuple(None if b is None else float(b) for b in one) for one in of_years]  # type: ignore[misc]
-    return f"({' OR '.join(in_intervals(value, [*intervals, *of_years], sent, kind))})"
+        bounds = partial(bounds_of, rounded=nearest_double)
+    intervals = [bounds(one, operator) for one in forms.numbers]
+    # A number of four digits is a year for a date.
+    years = [(float if kind == "float8" else int)(moment[0]) for moment in forms.dates]
+    intervals += [bounds_of(year, operator) for year in years]
+    return f"({' OR '.join(in_intervals(value, intervals, sent, kind))})"
 
 
 def _whole_bounds(value: float, operator: str) -> Interval:

@@ -178,7 +178,7 @@ class _Finder:
             type=_term(relation, table.type),
             name=have[name] if name else None,
             aliases=have[table.aliases] if table.aliases else None,
-            metadata=(*named, *_chosen(relation, table.metadata, used)),
+            metadata=_beside(named, _chosen(relation, table.metadata, used)),
             properties=have[table.properties] if table.properties else None,
         )
 
@@ -336,7 +336,7 @@ class _Finder:
         elif found is None:
             self.misnamed = True
             sentence = failures.no_table(self.catalogue, path, columns)
-        elif not found.columns or set(found.unreadable).intersection(columns):
+        elif not found.columns:
             sentence = failures.not_readable(self.catalogue, found)
         else:
             return found
@@ -415,8 +415,18 @@ def _chosen(
 
 def _metadata(relation: Relation, known: dict[str, Column], keys: Sequence[str]) -> Fields:
     """Metadata of a kgraph table: some of the known columns, by kgraph's names, and all others."""
-    own = ((key, known[key]) for key in keys if key in known)
-    return (*own, *_others(relation, [column.name for column in known.values()]))
+    own = [(key, known[key]) for key in keys if key in known]
+    return _beside(own, _others(relation, [column.name for column in known.values()]))
+
+
+def _beside(named: Sequence[tuple[str, Column]], others: Fields) -> Fields:
+    """Metadata under fixed keys and that of other columns, which are `columns.KEY` if it is taken.
+
+    Two columns of `synonyms` have one key, since their values are joined.
+    """
+    taken = {key for key, _ in named} - {"synonyms"}
+    own = [one for one in others if one not in named]
+    return (*named, *((f"columns.{key}" if key in taken else key, one) for key, one in own))
 
 
 async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:

@@ -128,33 +128,6 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
     return StoreError(f"{here} refused a statement: {message}.")
 
 
-def not_written(error: BaseException, schema: str, role: str) -> str:
-    """The reason why a load or an index failed; `role` if it lacks a right."""
-    message = message_of(error)
-    match error:
-        case asyncpg.InsufficientPrivilegeError():
-            return (
-                f"The role {role!r} may not write into the schema {schema!r} ({message}). Have "
-                f"its owner run: GRANT USAGE, CREATE ON SCHEMA {identifier(schema)} TO "
-                f"{identifier(role)}. To replace or index tables, the role has to own them; to "
-                "create a schema, it needs CREATE on the database."
-            )
-        case asyncpg.ReadOnlySQLTransactionError():
-            return (
-                "This server, or this role's session, is read-only. Name the primary server, or "
-                "a role that may write, in DATABASE_URL (or --dsn-file)."
-            )
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return f"The server is out of space: {message}."
-        case asyncpg.DependentObjectsStillExistError():
-            return (
-                "The tables cannot be replaced because other objects depend on them: "
-                f"{'; '.join((error.detail or message).splitlines())}. Drop these objects first, "
-                "and create them again afterwards."
-            )
-    return f"Postgres says: {message}."
-
-
 def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
     """All connections were busy for too long."""
     return StoreUnavailable(
@@ -225,9 +198,14 @@ def not_readable(catalogue: Catalogue, relation: Relation, columns: Sequence[str
     what = f"{_listing(columns)} of the table" if columns else "the table"
     return (
         f"The role {catalogue.role!r} may not read {what} {relation.schema}.{relation.name}. Have "
-        f"its owner run: GRANT SELECT ON {relation_name(relation)} TO "
-        f"{identifier(catalogue.role)};"
+        f"its owner run: {grant(catalogue.role, relation_name(relation), columns)}"
     )
+
+
+def grant(role: str, table: str, columns: Sequence[str] = ()) -> str:
+    """The statement that lets a role read a table, or some of its columns."""
+    of = f" ({', '.join(map(identifier, columns))})" if columns else ""
+    return f"GRANT SELECT{of} ON {table} TO {identifier(role)};"
 
 
 def too_wide(relations: Sequence[Relation], number: int, most: int) -> str:

@@ -66,19 +66,13 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
         by_meaning = settings.embedding is not None
         if by_meaning:
             await _warn_of_untyped_vectors(connection, layout)
-        statements = index_statements(layout, by_meaning=by_meaning)
-        for index in await _of_properties(connection, layout):
-            statements += index.statements()
+        missing = [*missing_indexes(layout, by_meaning=by_meaning)]
+        missing += await _of_properties(connection, layout)
+        statements = [statement for index in missing for statement in index.statements()]
         if apply:
             for statement in statements:
                 await connection.execute(statement)
     return [f"{statement};" for statement in statements]
-
-
-def index_statements(layout: Layout, *, by_meaning: bool) -> list[str]:
-    """The statements for the indexes that a graph lacks; those for vectors if `by_meaning`."""
-    missing = missing_indexes(layout, by_meaning=by_meaning)
-    return [statement for index in missing for statement in index.statements()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,7 @@ class MissingIndex:
 def missing_indexes(
     layout: Layout, *, by_meaning: bool = False, by_name: bool = False
 ) -> Iterator[MissingIndex]:
-    """The indexes for `index_statements`. Views cannot have any and are left out.
+    """The indexes that a graph lacks. Views cannot have any and are left out.
 
     Args:
         layout: The graph.
@@ -245,8 +239,8 @@ def _id(layout: Layout, own: Id, relation: Relation) -> tuple[str, ...]:
 def _immutable(nodes: Nodes) -> list[str]:
     """The searched expressions that can be indexed."""
     alias = identifier(nodes.relation.name)
-    found = [one for one in (nodes.name, *nodes.id.columns, nodes.aliases) if one is not None]
-    changing = [c for c in found if not (c.is_text or c.is_json or c.type in _FIXED_TEXTS)]
+    own = nodes.relation.columns.values()
+    changing = [c for c in own if not (c.is_text or c.is_json or c.type in _FIXED_TEXTS)]
     texts = {text(alias, column) for column in changing}
     if any(column in changing for column in nodes.id.columns):
         texts.add(text(alias, nodes.id))

@@ -93,7 +93,8 @@ class MetadataReader:
         """The rows for some nodes or edges, possibly with values of other keys."""
         source, more = rows_of(None), list[list[str]]()
         if keys is not None:
-            read = _read_for(keys)
+            # A column and a key of JSON may each have the value, or a part of it.
+            read = merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
             source = rows_of(source.own_keys.intersection(read))
             if source.keyed:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
@@ -183,11 +184,6 @@ class PartReaders:
 # --- from rows to metadata ---------------------------------------------------
 
 
-def _read_for(keys: Collection[str]) -> set[str]:
-    """The keys of columns and of JSON that the values of certain keys depend on."""
-    return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
-
-
 def items_of(rows: Sequence[Any], source: queries.Rows) -> list[Item]:
     """Metadata of each row of a union."""
     places: dict[int, list[int]] = defaultdict(list)
@@ -225,23 +221,27 @@ def _items(fields: Sequence[RowValue], columns: Sequence[Sequence[Any]], count: 
 def _own_values(
     fields: Sequence[RowValue], columns: Sequence[Sequence[Any]], count: int
 ) -> list[Item]:
-    keys: list[str] = []
-    filled: list[Sequence[Any]] = []
+    filled: dict[str, Sequence[Any]] = {}
     for one, values in zip(fields, columns, strict=True):
         if one.role == "own" and values.count(None) < count:
-            keys.append(one.key)
-            convert = one.convert
-            filled.append(
-                [None if value is None else convert(value) for value in values]
-                if convert
-                else values
-            )
-    if not keys:
+            convert, earlier = one.convert, filled.get(one.key)
+            own = [None if v is None else convert(v) for v in values] if convert else values
+            # Two columns of synonyms have one key.
+            filled[one.key] = own if earlier is None else [*map(_joined, earlier, own)]
+    if not filled:
         return [{} for _ in range(count)]
     return [
-        {key: value for key, value in zip(keys, values, strict=True) if value is not None}
-        for values in zip(*filled, strict=True)
+        {key: value for key, value in zip(filled, values, strict=True) if value is not None}
+        for values in zip(*filled.values(), strict=True)
     ]
+
+
+def _joined(own: Any, other: Any) -> Any:
+    """Two values as one list; the only one unchanged if the other is None."""
+    if own is None or other is None:
+        return other if own is None else own
+    first, second = (one if isinstance(one, list) else [one] for one in (own, other))
+    return [*first, *(one for one in second if one not in first)]
 
 
 def lift(metadata: Item, text: str, under: str) -> None:

@@ -41,7 +41,9 @@ class NodeList:
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool, self._layout = pool, layout
-        self._single = layout.is_disjoint or _is_single(layout)
+        first, *others = layout.nodes
+        is_one_row = not others and first.relation.is_unique(*first.id.names)
+        self._single = is_one_row or layout.is_disjoint
         self._tables = [Pushdown(layout, nodes, self._single) for nodes in layout.nodes]
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
@@ -111,7 +113,7 @@ class _Selection(NamedTuple):
         """The nodes of some rows."""
         undecided = [row for row in batch if row[2] == _UNDECIDED] if self.rows.own_keys else []
         if not undecided:
-            return _nodes(batch, repeat(NO_METADATA))
+            return nodes_of(batch, repeat(NO_METADATA))
         items = items_of(undecided, self.rows)
         met = [
             (row, item)
@@ -121,22 +123,16 @@ class _Selection(NamedTuple):
         metadata = only({str(at): item for at, (_, item) in enumerate(met)}, self.shown)
         decided = [row for row in batch if row[2] == _DECIDED]
         return [
-            *_nodes(decided, repeat(NO_METADATA)),
-            *_nodes([row for row, _ in met], metadata.values()),
+            *nodes_of(decided, repeat(NO_METADATA)),
+            *nodes_of([row for row, _ in met], metadata.values()),
         ]
 
 
-def _nodes(rows: Sequence[Any], metadata: Iterable[Metadata]) -> list[Node]:
-    found, types = ([row[place] for row in rows] for place in (0, 1))
+def nodes_of(rows: Iterable[Any], metadata: Iterable[Metadata]) -> list[Node]:
+    """The nodes of rows that begin with id and type."""
+    parts = ((row[0], row[1] or UNTYPED, own) for row, own in zip(rows, metadata, strict=False))
     # Node(...) runs Python code for each node.
-    parts = zip(found, (kind or UNTYPED for kind in types), metadata, strict=False)
     return list(map(tuple.__new__, repeat(Node), parts))
-
-
-def _is_single(layout: Layout) -> bool:
-    """Whether every node is a single row."""
-    first = layout.nodes[0]
-    return len(layout.nodes) == 1 and first.relation.is_unique(*first.id.names)
 
 
 def _of_one(
@@ -157,9 +153,8 @@ def _of_one(
     tests = [test for test in each.values() if test is not None]
     decided = [test.decided for test in tests if test.decided is not None]
     judged = [one for one, test in each.items() if test and test.decided and test.possible]
-    shown = {one.key for one in conditions} if len(decided) < len(each) else set[str]()
-    if len(tests) < len(each):
-        shown = set()
+    is_judged_again = len(decided) < len(each) == len(tests)
+    shown = {one.key for one in conditions} if is_judged_again else set[str]()
     fields = table.values(shown.union(one.key for one in judged)) or ()
     what = f"SELECT {text('n', nodes.id)}, {text('n', nodes.type)}"
     source = f"FROM {relation_name(nodes.relation)} AS n WHERE {base}"

@@ -9,6 +9,7 @@ Nothing is counted: the catalogue is read, and the first rows of each table for 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,15 @@ from pydantic import TypeAdapter
 
 from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting, display_name
+from bfsql_postgres.failures import grant
 from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
-from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted
+from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted, spelled_name
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
 SAMPLE_ROWS = 500
 """First rows of a table by which the column of names is chosen."""
 
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 TABLES = """
 SELECT coalesce(json_agg(json_build_object(
@@ -101,24 +102,24 @@ async def proposed(
 ) -> tuple[PostgresSettings, Catalogue, Proposal] | None:
     """The settings with a mapping for the tables of a database, and what was read for it.
 
-    None if the database has no tables with a key that the role may read.
+    None if the database has no tables with a key.
 
     Args:
         database: A `Pool` or a connection.
         settings: Settings without `nodes` and `edges`; a schema that is set is the only one read.
 
     Raises:
-        StoreError: No table refers to another.
+        StoreError: No table refers to another, or the role may not read the tables or their keys.
     """
     given = settings.schema_ if "schema_" in settings.model_fields_set else None
     [[text]] = await database.fetch(TABLES, given)
     tables = TypeAdapter(list[LinkedTable]).validate_json(text)
     paths = [one.path for one in tables if one.readable and one.kind in "rp"]
-    if not paths:
-        return None
     [[text]] = await database.fetch(CATALOGUE, [one for one, _ in paths], [one for _, one in paths])
     mapping = _Mapping(tables, read(text), settings)
     if not mapping.keys:
+        if lacking := mapping.lacking_rights():
+            raise StoreError(lacking)
         return None
     mapping.choose_names(await database.fetch(mapping.samples()))
     proposal = mapping.proposal()
@@ -143,8 +144,9 @@ class _Mapping:
         }
         self.keys = {path: key for path, key in self.keys.items() if path not in self._links}
         times = Counter(name for _, name in self.keys)
+        full = {_full(*path) for path in self.keys}
         self._labels = {
-            (schema, name): name if times[name] == 1 and "." not in name else _full(schema, name)
+            (schema, name): name if times[name] == 1 and name not in full else _full(schema, name)
             for schema, name in self.keys
         }
         self._names: dict[Path, str | None] = {}
@@ -217,7 +219,7 @@ class _Mapping:
         edges = [line for path in self.keys for line in self._edges(path)]
         left_out = tuple(self._left_out())
         if not (links or edges):
-            raise StoreError(" ".join([self._nothing(), *left_out]))
+            raise StoreError(self.lacking_rights() or " ".join([self._nothing(), *left_out]))
         why = "primary or unique keys; names from name, title, label or the text that differs most"
         numbers = {"foreign keys": len(edges), "tables of two foreign keys": len(links)}
         shown = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
@@ -230,18 +232,18 @@ class _Mapping:
     def _nothing(self) -> str:
         *_, path = self.keys
         place, own = self._place(path), self._id(path)
+        edges = f"{place}: subject={own}, object={self._id(path, ['parent_id'])}"
         return (
             f"The database has {len(self.keys)} tables with a key and no foreign key, so nothing "
             "says which rows belong together. Describe the edges too, as in --nodes "
-            f'"{place}: id={own}" --edges "{place}: subject={own}, '
-            f'object={_name(self._labels[path])}:parent_id"'
+            f"{_argument(self._nodes(path))} --edges {_argument(edges)}"
         )
 
     def _nodes(self, path: Path) -> str:
         name, columns = self._names[path], self._columns[path]
         parts = [f"id={self._id(path)}"]
         parts += [f"type={quoted(self._labels[path])}"] if self._labels[path] != path[1] else []
-        parts += [f"name={_name(name)}"] if name not in (None, "name") else []
+        parts += [f"name={spelled_name(name)}"] if name not in (None, "name") else []
         parts += [f"aliases={one}" for one in ("aliases", "synonyms") if one in columns][:1]
         return f"{self._place(path)}: {', '.join(parts)}"
 
@@ -262,31 +264,53 @@ class _Mapping:
 
     def _id(self, path: Path, columns: Sequence[str] = ()) -> str:
         """The ids of a table of nodes, in its own columns or in others."""
-        return ":".join(map(_name, (self._labels[path], *(columns or self.keys[path]))))
+        return ":".join(map(spelled_name, (self._labels[path], *(columns or self.keys[path]))))
 
     def _place(self, path: Path) -> str:
-        own = _name(path[1])
-        return own if path[0] == self._schema else f"{_name(path[0])}.{own}"
+        return ".".join(map(spelled_name, path[1:] if path[0] == self._schema else path))
 
     # --- what is left out ---------------------------------------------------------
 
+    def lacking_rights(self) -> str:
+        """What the role may not read, with the statements that allow it; empty if it may."""
+        denied = {path: own for path in self._tables if (own := self._denied(path)) is not None}
+        if not denied:
+            return ""
+        role, schemas = self.catalogue.role, ", ".join({identifier(one): None for one, _ in denied})
+        grants = [grant(role, qualified(*path), own) for path, own in denied.items()]
+        if len(grants) > 8:
+            grants = [grant(role, f"ALL TABLES IN SCHEMA {schemas}")]
+        shown = [self._column(path, own) for path, own in denied.items()]
+        return (
+            f"The role {role!r} may not read {listing(shown, 8)}. Have their owner run: "
+            f"GRANT USAGE ON SCHEMA {schemas} TO {identifier(role)}; {' '.join(grants)}"
+        )
+
+    def _denied(self, path: Path) -> list[str] | None:
+        """The columns of keys that the role may not read; empty for a whole table, None for none.
+
+        Those of a primary key do not matter if the table has another key, or needs none.
+        """
+        if (relation := self.catalogue.relations.get(path)) is None:
+            return []
+        needed = [name for one in self._tables[path].references for name in one.columns]
+        if path not in self.keys and path not in self._links:
+            needed += [name for one in relation.indexes if one.primary for name in one.keys]
+        return [one for one in dict.fromkeys(needed) if one in relation.unreadable] or None
+
     def _left_out(self) -> Iterator[str]:
-        if denied := [path for path, one in self._tables.items() if not one.readable]:
-            role = identifier(self.catalogue.role)
+        yield from filter(None, [self.lacking_rights()])
+        known = self.keys.keys() | self._links
+        if others := [one for one in self._tables.keys() - known if self._denied(one) is None]:
             yield (
-                f"This role may not read {self._listed(denied)}; have the owner run: GRANT SELECT "
-                f"ON {qualified(*denied[0])} TO {role};"
-            )
-        if others := self._tables.keys() - self.keys.keys() - self._links - {*denied}:
-            yield (
-                f"Tables without a readable primary key are left out: {self._listed(others)}. Give "
-                f"them one, or add a line to nodes, as in {self._line(others)}."
+                f"Tables without a primary key are left out: {self._listed(others)}. Give them "
+                f"one, or add a line to nodes, as in {self._line(others)}."
             )
         refused = [
             (path, one)
             for path in self.keys
             for one in self._tables[path].references
-            if not self._end_columns(path, one)
+            if self._has(path, one.columns) and not self._end_columns(path, one)
         ]
         if beyond := [key for key in refused if key[1].target not in self.keys]:
             yield f"Foreign keys to tables that are left out: {self._columns_of(beyond)}."
@@ -321,18 +345,21 @@ class _Mapping:
         )
         predicate = predicate_of(reference.columns, self._labels[reference.target])
         terms.append(f"predicate={quoted(predicate)}")
-        return statement, f'"{self._place(name)}: {", ".join(terms)}"'
+        return statement, _argument(f"{self._place(name)}: {', '.join(terms)}")
 
     def _columns_of(self, keys: Sequence[tuple[Path, Reference]]) -> str:
-        shown = [f"{self._place(path)}.{', '.join(one.columns)}" for path, one in keys]
-        return listing(shown, 8)
+        return listing([self._column(path, one.columns) for path, one in keys], 8)
+
+    def _column(self, path: Path, columns: Sequence[str]) -> str:
+        return ".".join(filter(None, (self._place(path), ", ".join(columns))))
 
     def _listed(self, paths: Collection[Path]) -> str:
         return listing([self._place(path) for path in sorted(paths)], 8)
 
     def _line(self, paths: Collection[Path]) -> str:
-        own = self._place(min(paths))
-        return f'"{own}: id={own}:COLUMN"'
+        path = min(paths)
+        prefix = _full(*path) if path[1] in self._labels.values() else path[1]
+        return _argument(f"{self._place(path)}: id={spelled_name(prefix)}:COLUMN")
 
 
 def _full(schema: str, name: str) -> str:
@@ -340,6 +367,6 @@ def _full(schema: str, name: str) -> str:
     return ".".join(one.replace("%", "%25").replace(".", "%2E") for one in (schema, name))
 
 
-def _name(name: str) -> str:
-    """A name as the settings read it."""
-    return name if _PLAIN.fullmatch(name) else identifier(name)
+def _argument(line: str) -> str:
+    """A line of the settings as an argument on a command line."""
+    return shlex.quote(line) if re.search(r'["$`\\!]', line) else f'"{line}"'

@@ -100,12 +100,10 @@ class Pushdown:
         if not self._is_known(condition.key):
             return None
         column, within = self._column(condition.key), self.nodes.properties
-        if column is None and within is None:
-            return Test("TRUE" if condition.operator == "lacks" else "FALSE")
         inner = None if within is None else self._in_json(within, condition.key)
         if column is None:
-            assert inner is not None
-            return self._json_test(inner, condition, sent)
+            absent_everywhere = Test("TRUE" if condition.operator == "lacks" else "FALSE")
+            return absent_everywhere if inner is None else self._json_test(inner, condition, sent)
         absent = self._absent(column)
         if condition.operator == "lacks":
             test = Test(absent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bfsql.errors import listing
-from bfsql_postgres.schema import Layout
+from bfsql_postgres.schema import Edges, Evidence, Layout, Nodes
 from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
@@ -37,10 +37,8 @@ async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
         pool: Connections as the role.
         layout: The tables to check, and their schemas.
     """
-    tables = [one.relation for one in layout.nodes]
-    tables += [one.relation for one in layout.edges]
-    tables += [one.relation for one in layout.evidence]
-    schemas, names = [one.schema for one in tables], [one.name for one in tables]
+    tables: list[Nodes | Edges | Evidence] = [*layout.nodes, *layout.edges, *layout.evidence]
+    schemas, names = zip(*((one.relation.schema, one.relation.name) for one in tables), strict=True)
     ((role, standby, superuser, writable, creatable),) = await pool.fetch(_RIGHTS, schemas, names)
     if standby:  # which accepts no writes from anyone
         return None

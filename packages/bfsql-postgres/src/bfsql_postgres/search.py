@@ -364,23 +364,23 @@ def _best(arms: list[str], measure: str, *more: str) -> str:
 def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
     """Expressions with the aliases, each with its form: `json`, `lines` or `plain`."""
     found = []
-    if (column := nodes.aliases) is not None:
-        value = named(alias, column)
-        if column.is_json:
+    synonyms = [column for key, column in nodes.metadata if key == "synonyms"]
+    for own in synonyms if nodes.aliases is not None else ():
+        value = named(alias, own)
+        if own.is_json:
             found.append((f"({value}::text)", "json"))
-        elif column.is_text_array:
-            listed = collated(value, column)
-            found.append((f"array_to_string({listed}, E'\\n')", "lines"))
+        elif own.is_text_array:
+            found.append((f"array_to_string({collated(value, own)}, E'\\n')", "lines"))
         else:
-            found.append((text(alias, column), "plain"))
+            found.append((text(alias, own), "plain"))
     if (column := nodes.properties) is not None and column.is_json:
         value = named(alias, column)
-        synonyms = f"({value} -> 'synonyms')::text"
+        inner = f"({value} -> 'synonyms')::text"
         if column.type == "json":
             # The function rejects texts that the type accepts: with a NUL or a lone surrogate.
             odd = rf"{value}::text ~ '\\u(0000|[dD][89a-fA-F])'"
-            synonyms = f"(CASE WHEN {odd} THEN NULL ELSE {synonyms} END)"
-        found.append((synonyms, "json"))
+            inner = f"(CASE WHEN {odd} THEN NULL ELSE {inner} END)"
+        found.append((inner, "json"))
     return found
 
 

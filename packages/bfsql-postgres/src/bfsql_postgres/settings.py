@@ -18,12 +18,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from bfsql.embedding import EmbeddingSettings
+from bfsql.errors import did_you_mean
 from bfsql.settings import Env
 
 # --- kgraph's names ----------------------------------------------------------
@@ -59,15 +60,17 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 # --- the short form of a table ----------------------------------------------
 
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
-_NAME_PART = rf"{_NAME}|[^.]+"
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME_PART = r'"(?:[^"]|"")*"|[^.]+'
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
+_ITEM = re.compile(rf"([\w-]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*[|:]\s*{_NAME})*|)$")
 _ID_SUFFIX = re.compile(r"(?<=.)(?:_(?i:id)|(?<=[a-z])I[dD])$")
 _IDS = ("id", "subject", "object")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
     "{!r} cannot be read; write a table, a colon and the meaning of its columns, such as people: "
-    "id=person_id, name=full_name, type='Person', metadata=born|died"
+    "id=person_id, name=full_name, type='Person', metadata=born|died. A name with spaces or signs, "
+    'such as a point, is in double quotes: "order.items": id="order.items":id'
 )
 
 
@@ -76,44 +79,38 @@ def _tables(value: Any) -> Any:
 
     The command line splits its texts at commas, so the pieces are joined again first.
     """
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
         return value
-    items = list(value)
     texts = [item for item in items if isinstance(item, str)]
     return [*(item for item in items if not isinstance(item, str)), *_parsed(", ".join(texts))]
 
 
-def _parsed(text: str) -> Iterator[dict[str, Any]]:
+def _parsed(text: str) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = []
     if text.lstrip().startswith("{"):
         try:
-            yield from json.loads(f"[{text}]")
+            return [*json.loads(f"[{text}]")]
         except ValueError as error:
             raise ValueError(f"it is not JSON ({error})") from None
-        return
-    table: dict[str, Any] | None = None
+    if stray := set(_CUT.sub("", text)) - set(",; "):
+        raise ValueError(f"{text!r} has a {stray.pop()} that nothing closes")
     for piece in (found.strip() for found in _CUT.findall(text)):
         rest = piece
         if head := _HEAD.match(piece):
-            if table is not None:
-                yield table
-            table = {"table": head[1]}
+            tables.append({"table": head[1]})
             rest = piece[head.end() :].strip()
         item = _ITEM.match(rest)
-        if table is None or (rest and item is None):
+        if not tables or (rest and item is None):
             raise ValueError(_UNREADABLE.format(piece))
         if item:
             raw = item[1] in {"metadata", *_IDS} or item[2].startswith("'")
-            table[item[1]] = item[2] if raw else _unquoted(item[2])
-    if table is not None:
-        yield table
+            tables[-1][item[1]] = item[2] if raw else _unquoted(item[2])
+    return tables
 
 
 def _listed(value: Any) -> Any:
-    if isinstance(value, str):
-        return [_unquoted(part.strip()) for part in re.findall(_NAME, value)]
-    return value
+    return [*map(_unquoted, re.findall(_NAME, value))] if isinstance(value, str) else value
 
 
 def id_parts(value: str) -> tuple[str | None, tuple[str, ...]]:
@@ -142,6 +139,18 @@ def _printable(name: str) -> str:
     return name
 
 
+def spelled_name(name: str) -> str:
+    """A name as the short form has it."""
+    return name if _PLAIN.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))
+
+
+def _short(key: str, value: str | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return "|".join(map(spelled_name, value))
+    is_short = constant(value) is not None or (key in _IDS and ":" in value)
+    return value if is_short else spelled_name(_unquoted(value) if key in _IDS else value)
+
+
 def predicate_of(columns: tuple[str, ...], target: str) -> str:
     """The predicate of a foreign key: its only column without a suffix for ids, or its target."""
     return _ID_SUFFIX.sub("", columns[0]) if len(columns) == 1 else target
@@ -167,7 +176,6 @@ Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text separated by vertical bars."""
 
-
 IdColumns = Annotated[str, AfterValidator(_checked_id)]
 """Source of an id: a column, or what begins the ids and columns, separated by colons."""
 
@@ -184,11 +192,27 @@ class Table(BaseModel, frozen=True, extra="forbid"):
         default=None, description="Column of JSON whose fields are added to the metadata."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, described: Any) -> Any:
+        for key in described if isinstance(described, Mapping) else ():
+            if key not in (known := list(cls.model_fields)):
+                hint = f"{did_you_mean(key, known)} The keys are {', '.join(known)}"
+                raise ValueError(f"{key!r} is not a key of this setting.{hint}")
+        return described
+
+    def __str__(self) -> str:
+        """The table in the short form."""
+        place = ".".join(spelled_name(one) for one in self.path if one is not None)
+        given = self.model_dump(exclude_defaults=True, exclude={"table"})
+        items = ", ".join(f"{key}={_short(key, value)}" for key, value in given.items())
+        return f"{place}: {items}" if items else place
+
     @property
     def path(self) -> tuple[str | None, str]:
         """Schema, or None where the setting `schema` applies, and name."""
         parts = [_unquoted(part) for part in re.findall(_NAME_PART, self.table)]
-        return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])
+        return (parts[0], parts[1]) if len(parts) == 2 else (None, _unquoted(self.table))
 
 
 class NodeTable(Table, frozen=True):

@@ -205,7 +205,9 @@ async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]
                     found.append(Finding("warning", "rights", reason))
             proposal = await proposal_of(configuration)
             options = type(configuration.backend.settings).model_fields
-            named_by = [one for one in ("label_property", "name_property") if one in options]
+            named_by = [
+                one for one in ("label_property", "name_property", "nodes") if one in options
+            ]
             found += [finding async for finding in _graph(graph, proposal, named_by)]
     except (BfsqlError, OSError) as error:
         found.append(Finding("wrong", "store", str(error)))
@@ -276,7 +278,11 @@ async def _graph(
 
 def _cure_of_names(properties: Iterable[Sequence[Property]], named_by: Sequence[str]) -> str:
     """What gives nodes a name: options of their backend, and their properties that may hold it."""
-    if named_by:
+    if named_by[:1] == ["nodes"]:
+        cure = (
+            "Name the column that holds them in --nodes, as in people: id=person_id, name=COLUMN."
+        )
+    elif named_by:
         cure = f"List the properties that hold names with --{named_by[0].replace('_', '-')}."
     else:
         cure = (

@@ -20,7 +20,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_postgres.address import address, schema_address
+from bfsql_postgres.address import address, server_and_database
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.load.ddl import EVIDENCE_TABLES
 from bfsql_postgres.load.existing import check_empty, claim, replace
@@ -86,7 +86,8 @@ async def load_graph(
             "A load writes the tables of the kgraph schema under their own names. Leave out the "
             "settings names, nodes and edges, and set the schema to load into with --schema."
         )
-    report = LoadReport(place=schema_address(address(settings), settings.schema_))
+    where, database = server_and_database(address(settings))
+    report = LoadReport(place=f"postgresql://{where}/{database}, schema {settings.schema_}")
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
             tables = await _begin(connection, settings, options, report.place)

@@ -10,8 +10,9 @@ import asyncpg
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_postgres.address import address
 from bfsql_postgres.connection import connect
-from bfsql_postgres.failures import CONNECTION_ERRORS, FAULTS, message_of, not_written
+from bfsql_postgres.failures import CONNECTION_ERRORS, FAULTS, message_of
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier
 
 UNCHANGED = "The previous content is unchanged."
 
@@ -44,7 +45,7 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
             raise
         denied = isinstance(error, asyncpg.InsufficientPrivilegeError)
         role = str(await connection.fetchval("SELECT current_user")) if denied else ""
-        raise StoreError(f"{not_written(error, settings.schema_, role)} {left}") from error
+        raise StoreError(f"{_not_written(error, settings.schema_, role)} {left}") from error
     finally:
         await _close(connection)
 
@@ -75,3 +76,30 @@ async def _close(connection: asyncpg.Connection) -> None:
         await connection.close(timeout=5)
     except FAULTS:
         connection.terminate()
+
+
+def _not_written(error: BaseException, schema: str, role: str) -> str:
+    """The reason why a load or an index failed; `role` if it lacks a right."""
+    message = message_of(error)
+    match error:
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                f"The role {role!r} may not write into the schema {schema!r} ({message}). Have "
+                f"its owner run: GRANT USAGE, CREATE ON SCHEMA {identifier(schema)} TO "
+                f"{identifier(role)}. To replace or index tables, the role has to own them; to "
+                "create a schema, it needs CREATE on the database."
+            )
+        case asyncpg.ReadOnlySQLTransactionError():
+            return (
+                "This server, or this role's session, is read-only. Name the primary server, or "
+                "a role that may write, in DATABASE_URL (or --dsn-file)."
+            )
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return f"The server is out of space: {message}."
+        case asyncpg.DependentObjectsStillExistError():
+            return (
+                "The tables cannot be replaced because other objects depend on them: "
+                f"{'; '.join((error.detail or message).splitlines())}. Drop these objects first, "
+                "and create them again afterwards."
+            )
+    return f"Postgres says: {message}."
