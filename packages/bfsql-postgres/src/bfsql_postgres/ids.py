@@ -101,7 +101,7 @@ def equals(alias: str, own: Id, value: str, layout: Layout) -> str:
         part = f"substr({value}, {len(first) + 1})"
         if len(own.columns) > 1:
             part = f"split_part({value}, ':', {number + 2})"
-            if not _is_plain(column):
+            if column.kind not in _SHAPES:  # others have no character that `encoded` replaces
                 part = f"replace(replace({part}, '%3A', ':'), '%25', '%')"
         left = named(alias, column) if has_cast(column) else key_text(alias, column)
         key = _cast(part, column, is_uniform=own.prefix in layout.uniform)
@@ -125,11 +125,6 @@ def has_cast(column: Column) -> bool:
     return (
         column.is_text or column.kind in _SHAPES or (column.type == "bpchar" and not column.folded)
     )
-
-
-def _is_plain(column: Column) -> bool:
-    """Whether no value of a column has a character that `encoded` replaces."""
-    return column.kind in _SHAPES
 
 
 def _cast(part: str, column: Column, *, is_uniform: bool) -> str:

@@ -231,13 +231,8 @@ class Pushdown:
     def _has_index(self, expression: str) -> bool:
         """Whether an index in sort order begins with an expression."""
         wanted = bare_expression(expression)
-        return any(
-            index.method == "btree"
-            and index.valid
-            and not index.partial
-            and bare_expression(index.keys[0]) == wanted
-            for index in self.nodes.relation.indexes
-        )
+        indexes = [one for one in self.nodes.relation.whole_indexes if one.method == "btree"]
+        return any(bare_expression(one.keys[0]) == wanted for one in indexes)
 
     # --- tests of values ----------------------------------------------------------
 
@@ -327,11 +322,9 @@ class Pushdown:
     def _is_in_trigrams(self, value: str) -> bool:
         """Whether an index of trigrams finds parts of a column, in the server's usual folding."""
         return self.layout.catalogue.lowers_ascii and any(
-            index.valid
-            and not index.partial
-            and index.opclasses[0].endswith("_trgm_ops")
-            and bare_expression(index.keys[0]) == bare_expression(value)
-            for index in self.nodes.relation.indexes
+            one.opclasses[0].endswith("_trgm_ops")
+            and bare_expression(one.keys[0]) == bare_expression(value)
+            for one in self.nodes.relation.whole_indexes
         )
 
     def _odd(self, value: str, parts: Sequence[str] | None, odd: str, sent: Parameters) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bfsql_postgres.ids import equals
+from bfsql_postgres.ids import equals, joined
 from bfsql_postgres.schema import (
     Column,
     Edges,
@@ -34,7 +34,6 @@ from bfsql_postgres.sql import (
     present,
     relation_name,
     text,
-    type_name,
     union,
 )
 
@@ -245,10 +244,7 @@ def _passages(evidence: Evidence, layout: Layout) -> str:
 def _same_row(evidence: Evidence, edges: Edges) -> str:
     """The condition that a passage refers to a row of edges."""
     assert edges.row is not None
-    own, row = evidence.reference, edges.row
-    if type_name(own) == type_name(row) or (own.is_whole and row.is_whole):
-        return f"{named('x', own)} = {named('e', row)}"
-    return f"{text('x', own)} = {text('e', row)}"
+    return joined("x", Id((evidence.reference,)), "e", Id((edges.row,)))
 
 
 def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int) -> list[str]:

@@ -120,9 +120,14 @@ class Relation:
     indexes: Sequence[Index]
 
     @property
+    def whole_indexes(self) -> list[Index]:
+        """The indexes of all rows whose creation has ended."""
+        return [one for one in self.indexes if one.valid and not one.partial]
+
+    @property
     def keys(self) -> list[tuple[str, ...]]:
         """Its unique keys without nulls, in columns that this role may read, the primary first."""
-        indexes = [one for one in self.indexes if one.unique and one.valid and not one.partial]
+        indexes = [one for one in self.whole_indexes if one.unique]
         indexes.sort(key=lambda one: (not one.primary, len(one.keys)))
         return [
             tuple(one.keys)
@@ -140,19 +145,14 @@ class Relation:
         first = len(columns)
         return any(
             index.method == "btree"
-            and index.valid
-            and not index.partial
             and set(index.keys[:first]) == set(columns)
             and not any(one.endswith("_pattern_ops") for one in index.opclasses[:first])
-            for index in self.indexes
+            for index in self.whole_indexes
         )
 
     def is_unique(self, *columns: str) -> bool:
         """Whether no two rows have the same values in these columns."""
-        return any(
-            index.unique and index.valid and not index.partial and set(index.keys) == set(columns)
-            for index in self.indexes
-        )
+        return any(one.unique and set(one.keys) == set(columns) for one in self.whole_indexes)
 
 
 @dataclass(frozen=True, slots=True)
