@@ -6,8 +6,7 @@ are already known, and only those on shortest connections are kept.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -17,7 +16,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
-from bfsql.engine.along import StepArcs
+from bfsql.engine.along import EdgeFilter, StepArcs
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import Arcs
 from bfsql.engine.select import Selection, summarized
@@ -30,6 +29,7 @@ from bfsql.engine.traverse import (
     both_ways,
     next_level,
     ranks_from,
+    whole_ring,
 )
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
@@ -170,6 +170,7 @@ class _EdgesRead:
         # An edge is in the rings of both its ends.
         self._found = EdgeCollector(columns, bounds.edges, repeats=True)
         self._conditions, self._bounds = conditions, bounds
+        self._edge_filter = EdgeFilter(columns, conditions, None)
         self._read = {back: Handles(columns.size) for back in (False, True)}
         self._tested = Handles(columns.size, ends)
         self._removed = Handles(columns.size)
@@ -200,27 +201,20 @@ class _EdgesRead:
             return
         async with call.time_limit():
             if self._along is None:
-                await self._found.read(self.columns.rings(unread), self._select)
+                ring = await whole_ring(self.columns, unread, self._bounds)
+                ring = marked(ring, await self._keeps(ring))
             else:
-                await self._found.read(self._arcs(self._along, unread, backwards=backwards))
+                arcs = await self._along.arcs(unread, backwards=backwards)
+                ring = arcs.selected(await self._keeps(arcs.ring)).coded
+            await self._found.add(ring)
         for handles in (*self._read.values(), self._tested, self._removed):
             handles.cover(self.columns.size)
         self._read[backwards].add(unread)
 
-    async def _arcs(
-        self, along: StepArcs, nodes: IntArray, *, backwards: bool
-    ) -> AsyncGenerator[Ring]:
-        """The arcs of nodes that the conditions keep, in code."""
-        async with aclosing(along.arcs(nodes, backwards=backwards)) as parts:
-            async for arcs in parts:
-                edges = arcs.ring
-                self._conditions.learn(edges.predicates[:0], edges.predicates)
-                yield arcs.selected(await self._conditions.keeps_edges(edges, None)).coded
-
-    async def _select(self, batch: Ring) -> Ring:
-        """The edges of a batch that the conditions keep."""
-        self._conditions.learn(batch.predicates[:0], batch.predicates)
-        return marked(batch, await self._conditions.keeps_edges(batch, None))
+    async def _keeps(self, edges: Ring) -> BoolArray:
+        """Which edges the conditions keep."""
+        self._conditions.learn(edges.predicates[:0], edges.predicates)
+        return await self._edge_filter.keeps(edges)
 
     async def passable(self, nodes: IntArray) -> IntArray:
         """Those of some nodes that exist and are not removed; BoundMet if there are too many."""

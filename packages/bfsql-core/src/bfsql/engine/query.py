@@ -91,7 +91,7 @@ async def _answered(
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
         seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
         if isinstance(query, BfsQuery):
-            along = await steps_along(columns, query, relations.conditions)
+            along = await steps_along(columns, query, relations.conditions, bounds)
             selection = await selected(columns, seeds, hops, bounds, conditions, along)
         else:
             reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)

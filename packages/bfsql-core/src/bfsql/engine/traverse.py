@@ -8,7 +8,7 @@ edges either, so the traversal does not continue from it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ from bfsql.engine.numbered import NumberedGraph
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
+from bfsql.models import EdgeDirection
 from bfsql.workers import off_loop
 
 T = TypeVar("T")
@@ -90,8 +91,8 @@ class TraversalResult:
 class EdgeReader(Protocol):
     """Reads the edges that a traversal follows from nodes; `bfsql.engine.along` has one."""
 
-    def rings(self, nodes: IntArray) -> AsyncGenerator[Ring]:
-        """The edges that lead on from some nodes, in batches."""
+    async def ring(self, nodes: IntArray) -> Ring:
+        """The edges that lead on from some nodes."""
 
 
 async def traverse(
@@ -269,13 +270,20 @@ class EdgeCollector:
             async for batch in batches:
                 call.has_read(edges=len(batch.subjects))
                 call.hold(EDGE_BYTES * len(batch.subjects))
-                ring = batch if select is None else await select(batch)
-                self.rings.append(ring)
-                self.count += len(ring.subjects)
-                if self.count > self._room and self._repeats:
-                    await self.whole()
-                if self.count > self._room:
-                    raise BoundMet("edges", self._most)
+                await self.add(batch if select is None else await select(batch))
+
+    async def add(self, ring: Ring) -> None:
+        """Add edges that have been read.
+
+        Raises:
+            BoundMet: The number of edges exceeds the bound.
+        """
+        self.rings.append(ring)
+        self.count += len(ring.subjects)
+        if self.count > self._room and self._repeats:
+            await self.whole()
+        if self.count > self._room:
+            raise BoundMet("edges", self._most)
 
     async def whole(self) -> Ring:
         """The edges as one ring, each once."""
@@ -288,6 +296,31 @@ class EdgeCollector:
         ring = await off_loop(self.count, joined)
         self.rings, self.count = [ring], len(ring.subjects)
         return ring
+
+
+async def whole_ring(
+    columns: IntegerGraph,
+    nodes: IntArray,
+    bounds: Bounds,
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
+) -> Ring:
+    """The ring of some nodes, or a part of it, each edge once.
+
+    The bounds hold before any condition removes edges or nodes, as they do where a cache reads
+    the ring. So an answer does not depend on what a cache holds.
+
+    Raises:
+        BoundMet: The ring exceeds a bound.
+    """
+    found = EdgeCollector(columns, bounds.edges)
+    await found.read(columns.rings(nodes, predicates=predicates, direction=direction))
+    ring = await found.whole()
+    if predicates is None and direction is None:  # The ends of a part are not bounded.
+        ends = await off_loop(len(ring.subjects), lambda: distinct_numbers(ring.ends))
+        if len(ends) > bounds.nodes:
+            raise BoundMet("nodes", bounds.nodes)
+    return ring
 
 
 class _Search:
@@ -342,7 +375,10 @@ class _Search:
         # Reading the types of all nodes, which comes last, may take somewhat longer than a ring.
         share = min(RING_SHARE, 1 - 1.5 * self._slowest / left) if left else RING_SHARE
         async with call.time_limit(max(share, 0.0)):
-            await edges.read((followed or columns).rings(frontier), fresh)
+            if followed is None:
+                await edges.read(columns.rings(frontier), fresh)
+            else:
+                await edges.add(await fresh(await followed.ring(frontier)))
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
         self._slowest = max(self._slowest, time.monotonic() - began)
         if not self._repeats:

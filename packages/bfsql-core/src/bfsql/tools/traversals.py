@@ -122,7 +122,7 @@ class Traversal:
                 arguments["limit"] = SET_PAGE
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._relations.conditions(query)
-        followed = await steps_along(self._columns, query, self._relations.conditions)
+        followed = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
         selection = await selected(
             self._columns, seeds, query.max_hops, self._bounds, conditions, followed
         )
@@ -250,7 +250,7 @@ class Traversal:
                 argument="to",
             )
         conditions = await self._relations.conditions(query)
-        along = await steps_along(self._columns, query, self._relations.conditions)
+        along = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
         search = ShortestPathSearch(self._columns, conditions, self._bounds, along)
         found = await search.connections(seeds, targets, query.max_hops)
         self._notes += connection_notes(found.pairs, query.max_hops, along=bool(query.along))
