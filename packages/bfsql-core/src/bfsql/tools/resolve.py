@@ -290,8 +290,10 @@ async def _near(db: NormalizedBackend, entity_id: str) -> str:
     if not segment or not is_text(segment):
         return ""
     with suppress(TimeoutError):
-        hits = (await classified_search(db, segment)).hits
-        return "; ".join(_candidate(hit.stub) for hit in hits[:5])
+        stubs = [hit.stub for hit in (await classified_search(db, segment)).hits]
+        # An id that differs only in case is the nearest, whatever is called like its last segment.
+        stubs.sort(key=lambda stub: stub.id.casefold() != entity_id.casefold())
+        return "; ".join(map(_candidate, stubs[:5]))
     return ""
 
 
