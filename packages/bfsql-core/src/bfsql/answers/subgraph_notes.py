@@ -14,6 +14,7 @@ from bfsql.answers.notes import (
     Note,
     SizeBound,
     counted,
+    dangling,
     left_out,
     listed,
     ways_on,
@@ -84,12 +85,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             f"{listed(facts.removed_seeds)} {were(len(facts.removed_seeds))} removed from the "
             "answer by exclude_node_types, min_mentions or where, although it started there."
         )
-    if facts.dangling_edges:
-        yield (
-            f"{counted(facts.dangling_edges, 'edge')} {were(facts.dangling_edges)} left out: "
-            f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
-            "No call can show them."
-        )
+    yield from dangling(facts.dangling_edges, facts.dangling_ids)
 
 
 def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:

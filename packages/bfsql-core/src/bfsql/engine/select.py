@@ -165,10 +165,7 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
 def _facts(
     reach: TraversalResult, nodes: IntArray, tallies: tuple[ConditionTally, ...]
 ) -> AnswerGaps:
-    stopped, missing = reach.depth < reach.hops, NO_HANDLES
-    if len(reach.dangling.subjects):
-        ends = reach.dangling.ends
-        missing = distinct_numbers(ends[reach.missing.has(ends)])
+    stopped, (dangling, missing) = reach.depth < reach.hops, reach.dangling_counts
     removed: tuple[str, ...] = ()
     if len(nodes) < len(reach.nodes):
         kept = Handles(reach.columns.size, nodes)
@@ -178,8 +175,8 @@ def _facts(
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
         stopped_by=reach.stopped_by,
-        dangling_ids=len(missing),
-        dangling_edges=len(reach.dangling.subjects),
+        dangling_ids=missing,
+        dangling_edges=dangling,
         removed_seeds=removed,
         conditions=tallies,
     )

@@ -87,6 +87,13 @@ class TraversalResult:
     missing: Handles
     """The ends for which the store has no node."""
 
+    @property
+    def dangling_counts(self) -> tuple[int, int]:
+        """The number of edges left out, and of different ids at their ends without a node."""
+        ends = self.dangling.ends
+        missing = distinct_numbers(ends[self.missing.has(ends)])
+        return len(self.dangling.subjects), len(missing)
+
 
 class EdgeReader(Protocol):
     """Reads the edges that a traversal follows from nodes; `bfsql.engine.along` has one."""
