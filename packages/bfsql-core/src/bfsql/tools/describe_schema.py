@@ -91,7 +91,9 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
     if failed:
         raise await names.error("seeds", failed)
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
-    reach = await traverse(columns, NodeSet.of(found), 1, bounds)
+    reach = await traverse(
+        columns, NodeSet.of({node.id: node for node in found.values()}.values()), 1, bounds
+    )
     relations = await relations_of(reach)
     numbers = Counter(reach.types.tolist())
     node_counts = {columns.type_names[number]: count for number, count in numbers.items()}
