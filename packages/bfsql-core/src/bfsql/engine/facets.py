@@ -20,10 +20,11 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers, marked, places_of
 from bfsql.engine.conditions import Query, names_of
+from bfsql.engine.pages import order_of_edges
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import common_keys, properties_of
-from bfsql.engine.select import Selection, order_of_edges
+from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring

@@ -13,8 +13,9 @@ from bfsql.engine.facets import with_facets
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of
+from bfsql.engine.pages import Pages, Result
 from bfsql.engine.relations import RelationReader
-from bfsql.engine.select import Pages, Result, select, selected
+from bfsql.engine.select import select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult

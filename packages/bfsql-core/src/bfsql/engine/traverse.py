@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import EdgeDirection
 from bfsql.workers import off_loop
 
@@ -40,6 +40,8 @@ StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
+EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
+"""Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 """The same edges once for each direction in which they are followed: where from, and where to."""
 
@@ -93,13 +95,6 @@ class TraversalResult:
         ends = self.dangling.ends
         missing = distinct_numbers(ends[self.missing.has(ends)])
         return len(self.dangling.subjects), len(missing)
-
-
-class EdgeReader(Protocol):
-    """Reads the edges that a traversal follows from nodes; `bfsql.engine.along` has one."""
-
-    async def ring(self, nodes: IntArray) -> Ring:
-        """The edges that lead on from some nodes."""
 
 
 async def traverse(
@@ -231,6 +226,24 @@ def next_level(ways: Ways, rank: Ranks, level: int) -> list[IntArray]:
     return [nodes.compress(rank.take(nodes) == 0) for nodes in ends]
 
 
+def towards(ways: Ways, rank: Ranks, ends: IntArray) -> BoolArray:
+    """Which edges lie on a shortest way from the nodes of rank 1 to some nodes.
+
+    Args:
+        ways: All edges that such a way may use.
+        rank: The rank of each handle.
+        ends: Handles of the nodes; those without a rank are skipped.
+    """
+    on = np.zeros(len(ways[0][0]), bool)
+    reached = Handles(len(rank), ends)
+    for far in range(int(rank[ends].max(initial=0)), 1, -1):
+        for near, beyond in ways:
+            step = (rank[beyond] == far) & (rank[near] == far - 1) & reached.has(beyond)
+            on |= step
+            reached.add(distinct_numbers(near[step]))
+    return on
+
+
 class EdgeCollector:
     """Edges collected from the batches of rings, within a bound.
 
@@ -311,16 +324,18 @@ async def whole_ring(
     bounds: Bounds,
     predicates: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
+    *,
+    elsewhere: int = 0,
 ) -> Ring:
     """The ring of some nodes, or a part of it, each edge once.
 
     The bounds hold before any condition removes edges or nodes, as they do where a cache reads
-    the ring. So an answer does not depend on what a cache holds.
+    the ring. So an answer does not depend on what a cache holds. Edges `elsewhere` count, too.
 
     Raises:
         BoundMet: The ring exceeds a bound.
     """
-    found = EdgeCollector(columns, bounds.edges)
+    found = EdgeCollector(columns, bounds.edges, elsewhere=elsewhere)
     await found.read(columns.rings(nodes, predicates=predicates, direction=direction))
     ring = await found.whole()
     if predicates is None and direction is None:  # The ends of a part are not bounded.
@@ -385,7 +400,7 @@ class _Search:
             if followed is None:
                 await edges.read(columns.rings(frontier), fresh)
             else:
-                await edges.add(await fresh(await followed.ring(frontier)))
+                await edges.add(await fresh(await followed(frontier)))
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
         self._slowest = max(self._slowest, time.monotonic() - began)
         if not self._repeats:
