@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
 from bfsql.workers import off_loop
-
-_Part: TypeAlias = tuple[frozenset[str] | None, EdgeDirection | None]
-"""The predicates and the direction of edges that are read in one call of the store."""
 
 
 async def steps_along(
@@ -184,8 +180,8 @@ class _StepFilter:
         return nodes[await self._conditions.keeps_nodes(nodes, types, end)]
 
 
-def _parts(steps: Sequence[Step]) -> Iterator[_Part]:
-    """The edges that some steps take, in parts that have none in common."""
+def _parts(steps: Sequence[Step]) -> Iterator[tuple[frozenset[str] | None, EdgeDirection | None]]:
+    """The predicates and directions of edges that steps take, in parts that have none in common."""
     directions = {step.direction for step in steps}
     common = next(iter(directions)) if len(directions) == 1 else None
     if any(step.predicates is None for step in steps):

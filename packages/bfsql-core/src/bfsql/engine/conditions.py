@@ -195,10 +195,7 @@ class Conditions:
         return [*written, *_conditions_of_steps(self._path)]
 
     def _at(self, step: int | None, own: int | None, types: object, *, named: bool) -> bool:
-        """Whether a condition on nodes of its own step, or of types, applies to a step.
-
-        Without a scope, it applies to the shown step.
-        """
+        """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
         if step is None or own is not None:
             return own == step
         return step == self._shown if types is None else not named
