@@ -84,6 +84,12 @@ class Place(NamedTuple):
     named: bool
     """Whether it is an entity that the call named, which conditions spare (`asking-2.md` 12)."""
 
+    @classmethod
+    def of(cls, node: ResolvedNode) -> Place:
+        """The place of a node that was looked up by id or name."""
+        handle, number = np.array([[node.handle], [node.type]], np.int32)
+        return cls(node.id, handle, number, named=True)
+
 
 @dataclass(frozen=True)
 class NodeSet:
@@ -92,16 +98,9 @@ class NodeSet:
     places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, nodes: Sequence[ResolvedNode]) -> NodeSet:
+    def of(cls, nodes: Iterable[ResolvedNode]) -> NodeSet:
         """The set of some nodes that were looked up by id or name, each once."""
-        handles = np.array([node.handle for node in nodes], np.int32)
-        types = np.array([node.type for node in nodes], np.int32)
-        return cls(
-            tuple(
-                Place(node.id, handles[n : n + 1], types[n : n + 1], named=True)
-                for n, node in enumerate(nodes)
-            )
-        )
+        return cls(tuple(map(Place.of, nodes)))
 
     @property
     def texts(self) -> list[str]:

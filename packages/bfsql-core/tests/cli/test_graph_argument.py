@@ -107,6 +107,15 @@ def test_a_graph_that_does_not_exist_is_named(run: Run) -> None:
     assert "No graph is given" in run("describe-schema").stderr
 
 
+@pytest.mark.parametrize("steps", ["-HAS_GENRE-> Genre", "Film <-SAW- *", "-LIKED-", "-a- B"])
+def test_steps_in_the_place_of_the_graph_are_led_to_their_option(loaded: Run, steps: str) -> None:
+    for arguments in (("toy.json", "p:1", "--path", steps), ("p:1", f"--path={steps}")):
+        refused = loaded("bfs-query", *arguments)
+        assert refused.exit_code == 2
+        assert "--path names the graph's file" in refused.stderr
+        assert f'--step "{steps}"' in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -273,3 +273,55 @@ async def test_more_than_5_hops_are_taken_along_steps_alone():
             await graph.bfs_query(["n:12"], max_hops=6)
         answer = await graph.bfs_query(["n:12"], max_hops=6, along=["-is_a->"])
         assert answer.content["node_count"] == 7
+
+
+PAIRS = [
+    *(NodeRecord(one, "T", {"n": number}) for number, one in enumerate("abcde")),
+    EdgeRecord("a", "p", "b", {"w": "three"}),
+    EdgeRecord("b", "p", "c", {"w": "four"}),
+    *(EdgeRecord("a", "p", end, {"w": 1}) for end in "cde"),
+]
+
+
+async def answers_of(call: dict[str, Any], limits: Limits) -> list[str]:
+    """What every store says, without a cache, with a cold one and with a warm one."""
+    told = []
+    for backend in stores(graph_strategies.Drawn(tuple(PAIRS), (), frozenset())):
+        graph = Graph(backend, "", limits, None)
+        for _ in range(2):
+            try:
+                told.append((await tool_calls.asked(graph, "bfs_query", **call)).text)
+            except ToolError as refused:
+                told.append(str(refused))
+    return told
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"along": ["-p[w<3]-"], "max_hops": 2},
+        {"along": ["-p[w<3]-"], "to": ["d", "e"]},
+        {"where": ["p.w<3"], "to": ["d", "e"]},
+    ],
+)
+async def test_a_note_counts_each_edge_once_however_often_it_is_read(call):
+    told = await answers_of({"seeds": ["a", "b"], **call}, NO_BUDGET)
+    assert '2 values cannot be compared with \\"' in told[0]
+    assert told == told[:1] * len(told)
+
+
+@pytest.mark.parametrize(
+    ("call", "bound"),
+    [
+        ({"along": ["-p[w=3]->"]}, "edges"),
+        ({"along": ["-- T[n=1]"]}, "nodes"),
+        ({"along": ["-p[w=3]->"], "to": ["e"]}, "edges"),
+        ({"where": ["p.w=3"], "to": ["e"]}, "edges"),
+        ({"where": ["p.w=3"], "to": ["e"]}, "nodes"),
+    ],
+)
+async def test_bounds_hold_for_what_is_read_whatever_is_kept_of_it(call, bound):
+    limits = Limits(max_tokens=0, **{f"max_{bound}": 3})
+    told = await answers_of({"seeds": ["a"], **call}, limits)
+    assert f"limit of 3 {bound}" in told[0]
+    assert told == told[:1] * len(told)

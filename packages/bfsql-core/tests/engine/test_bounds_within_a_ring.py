@@ -232,8 +232,7 @@ async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
     async with open_graph(backends[2], limits=limits) as cached:
         graphs.append(cached)
         await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth)
-    # The cache reads all edges that leave an outermost node; the others keep only a few of them.
-    await assert_same_answers(graphs[:-1], "intersect_subgraphs", seeds=seeds, k=depth)
+        await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth)
 
 
 async def test_more_seeds_than_the_bound_on_nodes_are_refused_in_every_way() -> None:
@@ -320,3 +319,14 @@ async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
         with pytest.raises(ToolError, match="limit of 10 edges") as refused:
             await graph.describe_entity("hub")
     assert refused.value.kind == "too_large"
+
+
+async def test_an_intersection_is_bounded_by_what_it_reads_whatever_is_cached() -> None:
+    backend = TypedStream(near_a_hub(20), 3)
+    limits = Limits(max_edges=10)
+    graphs = [Graph(db, "", limits, None) for db in (backend, ColumnsOverMemory(near_a_hub(20)))]
+    async with open_graph(backend, limits=limits) as cached:
+        for k in (1, 2):
+            await assert_same_answers([*graphs, cached], "intersect_subgraphs", seeds=SEEDS, k=k)
+        answer = await stubs(cached, "intersect_subgraphs", k=2)
+    assert "Stopped at k=1 of 2" in answer["notes"][-1]

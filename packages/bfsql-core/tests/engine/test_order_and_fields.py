@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql import Limits, MemoryBackend, open_graph
+from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.parts import only
 from bfsql_test_support import graph_strategies, tool_calls
+from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.backends.in_memory import CountingBackend
 
 WHOLE = Limits(max_tokens=0)
@@ -247,3 +248,20 @@ async def test_an_intersection_without_edges_says_what_its_seeds_lack():
     assert bare["notes"] == [told]
     assert whole["edge_count"] == 2
     assert "notes" not in whole
+
+
+async def test_a_misspelt_sort_key_is_told_the_nearest_property_on_every_store_cold_and_warm():
+    records = [NodeRecord(f"n{n}", "T", {"year": n, "name": f"no {n}"}) for n in range(5)]
+    records += [EdgeRecord("n0", "e", f"n{n}") for n in range(1, 5)]
+    told = set()
+    for backend in (MemoryBackend(records), ColumnsOverMemory(records, 2)):
+        async with open_graph(backend) as cached:
+            for graph in (Graph(backend, "", Limits(), None), cached, cached):
+                for call in ({}, {"path": ["-e->"]}):
+                    call |= {"seeds": ["n0"], "sort_by": "-yaer"}
+                    told.add((await tool_calls.asked(graph, "bfs_query", **call)).notes[-1])
+            other = await cached.bfs_query(["n0"], sort_by="colour")
+    [note] = told
+    assert note.startswith('sort_by: no node of the answer has the property "yaer"')
+    assert note.endswith(" The nearest: year.")
+    assert other.notes[-1].endswith("describe_entity shows which properties an entity has.")

@@ -205,6 +205,18 @@ async def test_a_set_is_one_place_of_a_connection(graph, data):
         assert bool(lengths) == bool(sets["edge_count"])
 
 
+@given(st.permutations(["n:2", "A:*", "called", "B[key=1]", "n:1", "*[key=9]"]))
+async def test_seeds_are_in_the_order_of_the_request_and_sets_in_that_of_their_ids(seeds):
+    records = [NodeRecord(f"n:{n}", ("A", "B")[n % 2], {"key": n}) for n in (5, 1, 3, 0, 2, 4)]
+    records[0] = NodeRecord("n:5", "B", {"key": 5, "name": "called"})
+    answer = await same(records, seeds=seeds)
+    ids = ["n:5" if seed == "called" else seed for seed in seeds]
+    assert answer["seeds"] == ids
+    assert [node["id"] for node in answer["nodes"]] == [f"n:{n}" for n in (0, 1, 2, 4, 5)]
+    answer = await same([*records, NodeRecord("z", "Z")], seeds=seeds, to=["z"])
+    assert "; ".join(f"{one} and z" for one in ids[:5]) in str(answer["notes"])
+
+
 async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
     records = [NodeRecord(f"n:{n:02}", "A", {"key": n % 3}) for n in range(30)]
     graph = Graph(MemoryBackend(records), "", Limits(max_nodes=20), None)

@@ -50,7 +50,7 @@ async def test_properties_of_many_nodes_and_edges_are_read_in_parts():
     backend, watch = watched(MemoryBackend)(list(hub(PART + 10, score=lambda n: n)))
     graph = Graph(backend, "", Limits(), None)
     await tool_calls.asked(
-        graph, "bfs_query", seeds=["hub"], max_hops=1, where=["score!=1"], sort_by="-x", limit=0
+        graph, "bfs_query", seeds=["hub"], max_hops=1, where=["score!=1"], sort_by="-score", limit=0
     )
     for method, parts in (("metadata_for_nodes_batch", 4), ("metadata_for_edges_batch", 2)):
         sizes = [len(asked[0]) for name, asked in watch.calls if name == method]

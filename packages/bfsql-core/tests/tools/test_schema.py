@@ -322,6 +322,19 @@ async def test_the_schema_around_entities_counts_the_relations_that_touch_them()
     }
 
 
+async def test_edges_to_ids_without_a_node_are_noted_wherever_edges_are_counted():
+    gone = [EdgeRecord("t1", "cites", "gone:1"), EdgeRecord("gone:1", "cites", "t1")]
+    async with open_graph(MemoryBackend([*TRIALS, *gone])) as graph:
+        notes = [
+            (await graph.describe_schema(["t1"])).content["notes"],
+            (await graph.describe_entity("t1")).content["notes"],
+            (await graph.bfs_query(["t1"])).content["notes"],
+        ]
+    [told] = notes[0]
+    assert told.startswith("2 edges were left out: the graph has no node for 1 id at the other end")
+    assert notes == [[told]] * 3
+
+
 async def test_an_entity_without_edges_has_a_schema_of_itself():
     async with open_graph(MemoryBackend(TRIALS)) as graph:
         document = await tool_calls.read(graph, "describe_schema", seeds=["d2"])

@@ -47,6 +47,20 @@ async def test_another_namespace_or_last_part_is_another_entity(graph, written):
         await graph.describe_entity(written)
 
 
+async def test_an_id_that_differs_only_in_case_is_the_closest():
+    names = ["D003", "d003", "D003 a", "D003 b", "D003 c"]
+    records = [NodeRecord(f"Q{n}", "Gene", {"name": name}) for n, name in enumerate(names)]
+    records.append(NodeRecord("MeSH:D003", "Gene", {"name": "mesna"}))
+    async with open_graph(MemoryBackend(records)) as graph:
+        told = "The closest known ids: MeSH:D003 .*; Q0 "
+        for tool, arguments in (
+            ("describe_entity", {"id": "mesh:D003"}),
+            ("bfs_query", {"seeds": ["MESH:d003"]}),
+        ):
+            with pytest.raises(ToolError, match=told):
+                await graph.call(tool, arguments)
+
+
 def test_parts_of_ids_are_compared_whole():
     assert may_be_same("dct:title", "http://purl.org/dc/terms/title")
     assert not may_be_same("dct:title", "http://example.org/title")

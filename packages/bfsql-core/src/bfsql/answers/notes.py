@@ -168,6 +168,15 @@ def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:
         )
 
 
+def dangling(edges: int, ids: int) -> Iterator[str]:
+    """A note on edges to ids that are not nodes, if there are any."""
+    if edges:
+        yield (
+            f"{counted(edges, 'edge')} {were(edges)} left out: the graph has no node for "
+            f"{counted(ids, 'id')} at the other end. No call can show them."
+        )
+
+
 def connection_notes(
     pairs: Sequence[tuple[str, str, int | None]], most: int, *, along: bool = False
 ) -> Iterator[Note]:

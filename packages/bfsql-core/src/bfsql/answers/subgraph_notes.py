@@ -14,6 +14,7 @@ from bfsql.answers.notes import (
     Note,
     SizeBound,
     counted,
+    dangling,
     left_out,
     listed,
     ways_on,
@@ -32,6 +33,7 @@ from bfsql.models.comparison import is_unordered, number_in
 from bfsql.models.condition import quoted
 
 _TYPES = 'Types are chosen by patterns, "TYPE:*", and by exclude_node_types.'
+_PROPERTIES = "describe_entity shows which properties an entity has."
 _HINTS = {"entity_type": _TYPES, "type": _TYPES}
 
 
@@ -84,12 +86,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             f"{listed(facts.removed_seeds)} {were(len(facts.removed_seeds))} removed from the "
             "answer by exclude_node_types, min_mentions or where, although it started there."
         )
-    if facts.dangling_edges:
-        yield (
-            f"{counted(facts.dangling_edges, 'edge')} {were(facts.dangling_edges)} left out: "
-            f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
-            "No call can show them."
-        )
+    yield from dangling(facts.dangling_edges, facts.dangling_ids)
 
 
 def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
@@ -220,7 +217,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     elif not facts.had:
         of = "nothing reached" if scope is None else f"no {scope} reached"
         result = "removed nothing" if facts.keeps_absent or facts.met else "removed them all"
-        hint = _HINTS.get(one.key, "describe_entity shows which properties an entity has.")
+        hint = _HINTS.get(one.key, _PROPERTIES)
         if "." in one.key and scope is None:
             hint = f"No type or predicate {quoted(one.key.rpartition('.')[0])} is known."
         if facts.predicate is not None:
@@ -250,9 +247,10 @@ def _order(facts: AnswerGaps) -> Iterator[str]:
     if order.key == "degree":
         yield "sort_by: degree counts the edges of this answer."
     elif not order.had:
+        near = f"The nearest: {listed(order.known)}." if order.known else _PROPERTIES
         yield (
             f"sort_by: no node of the answer has the property {key}, so they are sorted by id. "
-            "describe_entity shows which properties an entity has."
+            f"{near}"
         )
     if order.mixed:
         yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
@@ -296,10 +294,7 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
 
 def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
     if facts.absent_fields:
-        yield (
-            f"fields: nothing on this page has {listed(facts.absent_fields)}. describe_entity "
-            "shows which properties an entity has."
-        )
+        yield (f"fields: nothing on this page has {listed(facts.absent_fields)}. {_PROPERTIES}")
     if facts.stripped_fields:
         yield (
             f"fields: traversals leave {listed(facts.stripped_fields)} out of edges. "

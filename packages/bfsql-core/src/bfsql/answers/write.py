@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
@@ -164,12 +164,7 @@ class SubgraphWriter:
                 "walk_count": None if shown is None or rows is None else shown.count,
                 "notes": list(map(str, notes)) or None,
                 "facets": facets_document(result.facets) if result.facets else None,
-                "schema_summary": {
-                    "entity_types_found": result.schema_summary.entity_types_found,
-                    "predicates_found": result.schema_summary.predicates_found,
-                    "node_counts": result.schema_summary.node_counts,
-                    "edge_counts": result.schema_summary.edge_counts,
-                },
+                "schema_summary": asdict(result.schema_summary),
                 # Edges are left out where the steps leave no choice of them.
                 "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,
@@ -178,28 +173,18 @@ class SubgraphWriter:
         )
 
     def _node_list(self, page: Subgraph) -> list[Document]:
-        types, full = page.types, page.node_metadata
-        if not full:
-            return [{"id": i, "entity_type": types[i]} for i in page.ids]
-        known = self._nodes
+        types, full, known = page.types, page.node_metadata, self._nodes
         known |= clean_records({i: m for i, m in full.items() if i not in known})
-        return [
-            {"id": i, "entity_type": types[i], "metadata": known[i]}
-            if i in full
-            else {"id": i, "entity_type": types[i]}
-            for i in page.ids
-        ]
+        detail = {i: {"metadata": known[i]} for i in full}
+        return [{"id": i, "entity_type": types[i], **detail.get(i, {})} for i in page.ids]
 
     def _edge_list(self, page: Subgraph) -> list[Document]:
         full, known = page.edge_metadata, self._edges
-        if not full:
-            return [{"subject": s, "predicate": p, "object": o} for s, p, o in page.triples]
         new = {t: m for t, m in full.items() if t not in known}
         known |= clean_records(new, self.stripped)
+        detail = {t: {"metadata": known[t]} for t in full}
         return [
-            {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
-            if t in full
-            else {"subject": t[0], "predicate": t[1], "object": t[2]}
+            {"subject": t[0], "predicate": t[1], "object": t[2], **detail.get(t, {})}
             for t in page.triples
         ]
 

@@ -40,6 +40,9 @@ _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
 _PATH = "--path"
 """The embedded store's option for its file; it also accepts any other graph file."""
 
+_STEPS = re.compile(r"->|<-|^-.*-( |$)")
+"""What no name of a graph's file has, and steps of a path have."""
+
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
 """The number of values that an option takes, if it is not one."""
 
@@ -136,7 +139,14 @@ class ConfiguredCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Determine the backend, then parse with its options."""
         args, graph = self._named_graph(ctx, args)
-        if graph is not None and (other := _early(args, _PATH)) is not None:
+        other = _early(args, _PATH)
+        if self._graph and other and _STEPS.search(other) and not Path(other).exists():
+            raise click.UsageError(
+                f"There is no graph at {other}. {_PATH} names the graph's file; `bfsql bfs-query` "
+                f'takes the steps of a path by --step "{other}".',
+                ctx,
+            )
+        if graph is not None and other is not None:
             raise click.UsageError(f"The graph is given twice: {graph} and {_PATH} {other}.", ctx)
         option: list[str] = []
         try:

@@ -8,27 +8,26 @@ that it reaches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, are_named, distinct_numbers
+from bfsql.arrays import NO_EDGES, Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import FLIPPED, Arcs
+from bfsql.engine.path.arcs import FLIPPED, Arcs, united
+from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
 from bfsql.workers import off_loop
 
-_Part: TypeAlias = tuple[frozenset[str] | None, EdgeDirection | None]
-"""The predicates and the direction of edges that are read in one call of the store."""
-
 
 async def steps_along(
-    columns: IntegerGraph, query: BfsQuery, conditions: Callable[[PathQuery], Awaitable[Conditions]]
+    columns: IntegerGraph,
+    query: BfsQuery,
+    conditions: Callable[[PathQuery], Awaitable[Conditions]],
+    bounds: Bounds,
 ) -> StepArcs | None:
     """The steps that a query follows; None if it follows all edges.
 
@@ -36,11 +35,12 @@ async def steps_along(
         columns: The graph.
         query: The query with its `along`.
         conditions: Creates the conditions of a path.
+        bounds: Limits on what is read at once.
     """
     if not query.along:
         return None
     paths = [PathQuery(seeds=[], path=one) for one in query.along]
-    return StepArcs(columns, [(one.path, await conditions(one)) for one in paths])
+    return StepArcs(columns, [(one.path, await conditions(one)) for one in paths], bounds)
 
 
 class StepArcs:
@@ -49,14 +49,17 @@ class StepArcs:
     Args:
         columns: The graph.
         steps: Paths of one step, with the conditions in their brackets.
+        bounds: Limits on the nodes and edges to read at once.
 
     Attributes:
         paths: The paths.
     """
 
-    def __init__(self, columns: IntegerGraph, steps: Sequence[tuple[Path, Conditions]]) -> None:
+    def __init__(
+        self, columns: IntegerGraph, steps: Sequence[tuple[Path, Conditions]], bounds: Bounds
+    ) -> None:
         self.paths = tuple(path for path, _ in steps)
-        self._columns = columns
+        self._columns, self._bounds = columns, bounds
         self._steps = [_StepFilter(columns, path, conditions) for path, conditions in steps]
         self._conditions = [conditions for _, conditions in steps]
 
@@ -70,32 +73,26 @@ class StepArcs:
         """The results of the conditions so far."""
         return tuple(one for conditions in self._conditions for one in conditions.facts)
 
-    async def rings(self, nodes: IntArray) -> AsyncGenerator[Ring]:
-        """The edges of the arcs that leave some nodes, in batches."""
-        async with aclosing(self.arcs(nodes)) as parts:
-            async for arcs in parts:
-                yield arcs.ring
+    async def ring(self, nodes: IntArray) -> Ring:
+        """The edges of the arcs that leave some nodes; an edge between two of them may be twice."""
+        return (await self.arcs(nodes)).ring
 
-    async def arcs(self, nodes: IntArray, *, backwards: bool = False) -> AsyncGenerator[Arcs]:
-        """The arcs that leave some nodes or, backwards, end there, in batches.
-
-        An arc may occur more than once if the store repeats edges.
+    async def arcs(self, nodes: IntArray, *, backwards: bool = False) -> Arcs:
+        """The arcs that leave some nodes or, backwards, end there, each once.
 
         Raises:
+            BoundMet: More is read than the bounds allow.
             TimeoutError: The deadline passed while properties were read.
             StepUnfinished: A condition on relations exceeds a bound.
         """
-        columns = self._columns
+        columns, found = self._columns, [Arcs.of(NO_EDGES, Handles(0), None)]
         for predicates, direction in _parts([path.steps[0] for path in self.paths]):
             asked = FLIPPED[direction] if backwards else direction
-            rings = columns.rings(nodes, predicates=predicates, direction=asked)
-            async with aclosing(rings) as batches:
-                async for ring in batches:
-                    members = Handles(columns.size, nodes)
-                    arcs = await off_loop(
-                        len(ring.subjects), partial(Arcs.of, ring, members, asked)
-                    )
-                    yield await self._allowed(arcs.turned() if backwards else arcs)
+            ring = await whole_ring(columns, nodes, self._bounds, predicates, asked)
+            members = Handles(columns.size, nodes)
+            arcs = await off_loop(len(ring.subjects), partial(Arcs.of, ring, members, asked))
+            found.append(await self._allowed(arcs.turned() if backwards else arcs))
+        return Arcs.joined(found)
 
     async def _allowed(self, arcs: Arcs) -> Arcs:
         allowed = np.zeros(len(arcs), bool)
@@ -105,12 +102,40 @@ class StepArcs:
         return arcs.selected(allowed)
 
 
+class EdgeFilter:
+    """Which edges some conditions keep; an edge that is read again is not counted again.
+
+    Args:
+        columns: The graph.
+        conditions: The conditions.
+        step: The step of the path that takes the edges; None in a call without a path.
+    """
+
+    def __init__(self, columns: IntegerGraph, conditions: Conditions, step: int | None) -> None:
+        self._columns, self._conditions, self._step = columns, conditions, step
+        self._tested = Arcs.of(NO_EDGES, Handles(0), None)
+        self._kept = np.empty(0, bool)
+
+    async def keeps(self, ring: Ring) -> BoolArray:
+        """Which edges of a ring are kept."""
+        if not self._conditions:
+            return np.ones(len(ring.subjects), bool)
+        here = Arcs(*ring, np.ones(len(ring.subjects), bool))
+        every, (before, now) = united([self._tested, here], self._columns.size)
+        kept, new = np.empty(len(every), bool), np.ones(len(every), bool)
+        kept[before], new[before] = self._kept, False
+        kept[new] = await self._conditions.keeps_edges(every.selected(new).ring, self._step)
+        self._tested, self._kept = every, kept
+        return kept[now]
+
+
 class _StepFilter:
     """One step, and which nodes may be at its ends."""
 
     def __init__(self, columns: IntegerGraph, path: Path, conditions: Conditions) -> None:
         self._columns, self._conditions = columns, conditions
         self._step, self._patterns = path.steps[0], (path.start, path.steps[0].end)
+        self._edges = EdgeFilter(columns, conditions, 1)
         self._tested = [Handles(columns.size) for _ in self._patterns]
         self._fits = [Handles(columns.size) for _ in self._patterns]
 
@@ -127,7 +152,7 @@ class _StepFilter:
             if self._patterns[end] != ANY:
                 allowed[allowed] = await self._at_end(nodes[allowed], end)
         if step.conditions:
-            allowed[allowed] = await self._conditions.keeps_edges(arcs.selected(allowed).ring, 1)
+            allowed[allowed] = await self._edges.keeps(arcs.selected(allowed).ring)
         return allowed
 
     async def _at_end(self, nodes: IntArray, end: int) -> BoolArray:
@@ -155,8 +180,8 @@ class _StepFilter:
         return nodes[await self._conditions.keeps_nodes(nodes, types, end)]
 
 
-def _parts(steps: Sequence[Step]) -> Iterator[_Part]:
-    """The edges that some steps take, in parts that have none in common."""
+def _parts(steps: Sequence[Step]) -> Iterator[tuple[frozenset[str] | None, EdgeDirection | None]]:
+    """The predicates and directions of edges that steps take, in parts that have none in common."""
     directions = {step.direction for step in steps}
     common = next(iter(directions)) if len(directions) == 1 else None
     if any(step.predicates is None for step in steps):

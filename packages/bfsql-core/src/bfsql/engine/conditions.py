@@ -162,14 +162,15 @@ class Conditions:
         if self._excluded and not named:
             kept = ~are_named(types, names, self._excluded)
         least = 1 if named else self._least
-        active = [c for c in self._conditions if not c.of_edges and self._at(c, step, named=named)]
+        at_step = partial(self._at, step, named=named)
+        active = [c for c in self._conditions if not c.of_edges and at_step(c.step, c.type)]
         places = np.flatnonzero(kept if least > 1 else kept & _about(active, types, names))
         keys = {c.key for c in active} | ({MENTIONS} if least > 1 else set())
         read = properties_of_nodes(self._db, self._columns, handles[places], keys)
         meet = partial(self._meet, active, names, least=least)
         kept = await _filtered(kept, places, types, read, meet, 1 + len(active))
         for one in self._relations:
-            if self._relates(one, step, named=named):
+            if at_step(one.step, one.types):
                 about = kept if one.types is None else kept & are_named(types, names, one.types)
                 places = np.flatnonzero(about)
                 if len(places):
@@ -193,17 +194,11 @@ class Conditions:
         written = [condition(text, self._names, self._steps) for text in self._where]
         return [*written, *_conditions_of_steps(self._path)]
 
-    def _at(self, one: Condition, step: int | None, *, named: bool) -> bool:
+    def _at(self, step: int | None, own: int | None, types: object, *, named: bool) -> bool:
         """Whether a condition on nodes applies to a step; without a scope, to the shown step."""
-        if step is None or one.step is not None:
-            return one.step == step
-        return step == self._shown if one.type is None else not named
-
-    def _relates(self, one: ScopedRelation, step: int | None, *, named: bool) -> bool:
-        """Whether a condition on relations applies to a step; without a scope, to the shown one."""
-        if step is None or one.step is not None:
-            return one.step == step
-        return step == self._shown if one.types is None else not named
+        if step is None or own is not None:
+            return own == step
+        return step == self._shown if types is None else not named
 
     def _about_edges(self, one: Condition, step: int | None) -> bool:
         if one.type is not None or (not one.of_edges and step is not None):

@@ -1,14 +1,7 @@
-"""Shortest connections, over edges in both directions (`asking.md` 7, 9).
-
-Between seeds and targets, the search expands from both ends. For an intersection the edges
-are already known, and only those on shortest connections are kept.
-"""
+"""Shortest connections of seeds and targets, searched from both ends (`asking.md` 7)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -16,24 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
-from bfsql.engine.along import StepArcs
+from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked
+from bfsql.engine.along import EdgeFilter, StepArcs
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import Arcs
-from bfsql.engine.select import Selection, summarized
+from bfsql.engine.select import Selection
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
     Ranks,
-    TraversalResult,
     Ways,
     both_ways,
     next_level,
     ranks_from,
+    towards,
+    whole_ring,
 )
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps, Triple
+from bfsql.models import AnswerGaps
 from bfsql.workers import off_loop
 
 
@@ -49,17 +43,8 @@ class Connection(NamedTuple):
     """Edges on each shortest connection; None if there is none within the requested length."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShortestPaths:
-    """The shortest connections of all pairs of a seed and a target."""
-
-    selection: Selection
-    """The nodes and edges on the connections."""
-    pairs: Sequence[Connection]
-
-
 class ShortestPathSearch:
-    """A search for shortest connections from both ends.
+    """A search for shortest connections from both ends, with the edges that it has read.
 
     Args:
         columns: The graph.
@@ -76,11 +61,21 @@ class ShortestPathSearch:
         bounds: Bounds,
         along: StepArcs | None = None,
     ) -> None:
-        self._columns, self._conditions, self._bounds = columns, conditions, bounds
+        self.columns = columns
+        self.directed = along is not None
         self._along = along
+        # An edge is in the rings of both its ends.
+        self._found = EdgeCollector(columns, bounds.edges, repeats=True)
+        self._conditions, self._bounds = conditions, bounds
+        self._edge_filter = EdgeFilter(columns, conditions, None)
+        self._read = {back: Handles(columns.size) for back in (False, True)}
+        self._tested, self._removed = Handles(columns.size), Handles(columns.size)
+        self._nodes = 0
 
-    async def connections(self, seeds: NodeSet, targets: NodeSet, most: int) -> ShortestPaths:
-        """All shortest connections of each pair of a seed and a target.
+    async def connections(
+        self, seeds: NodeSet, targets: NodeSet, most: int
+    ) -> tuple[Selection, list[Connection]]:
+        """The nodes and edges on all shortest connections of each seed and target, and the pairs.
 
         Args:
             seeds: The places at one end.
@@ -91,37 +86,38 @@ class ShortestPathSearch:
             BoundMet: The search would exceed a bound.
             TimeoutError: The deadline passed.
         """
-        columns = self._columns
+        columns = self.columns
         named = distinct_numbers(np.concatenate([seeds.named, targets.named]))
-        known = _EdgesRead(columns, named, self._conditions, self._bounds, self._along)
+        self._tested.add(named)
+        self._nodes = len(named)
         sides: dict[tuple[str, bool], _Side] = {}
-        for back, places in ((False, seeds.places), (known.directed, targets.places)):
+        for back, places in ((False, seeds.places), (self.directed, targets.places)):
             for place in places:
-                ends = await known.passable(place.handles)
-                sides.setdefault((place.text, back), _Side(known, ends, backwards=back))
+                ends = await self.passable(place.handles)
+                sides.setdefault((place.text, back), _Side(self, ends, backwards=back))
         found: list[Connection] = []
         edges: list[Ring] = []
         joined: list[IntArray] = [named[:0]]
         for seed, target in product(seeds.places, targets.places):
-            one, other = sides[seed.text, False], sides[target.text, known.directed]
+            one, other = sides[seed.text, False], sides[target.text, self.directed]
             length = await _meet(one, other, most)
             found.append(Connection(seed.text, target.text, length))
             if length is not None:
-                edges.append(await off_loop(known.count, partial(_between, one, other, length)))
+                edges.append(await off_loop(self.count, partial(_between, one, other, length)))
             if length == 0:
                 joined.append(np.intersect1d(one.levels[0], other.levels[0]))
         ring = concatenated(edges)
-        if known.directed:
+        if self.directed:
             ring = Arcs.decoded(ring).ring
         ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
-        return ShortestPaths(await self._selection(seeds, nodes, ring, most), found)
+        return await self._selection(seeds, nodes, ring, most), found
 
     async def _selection(
         self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int
     ) -> Selection:
         """The connections, with nodes by distance within them, then by id."""
-        columns, every = self._columns, Handles(self._columns.size, nodes)
+        columns, every = self.columns, Handles(self.columns.size, nodes)
         starts = seeds.handles
         rank = ranks_from(columns.size, starts[every.has(starts)], edges, most)[nodes]
         levels = [await columns.ordered(nodes[rank == far + 1]) for far in range(most + 1)]
@@ -130,50 +126,6 @@ class ShortestPathSearch:
         own = () if self._along is None else self._along.facts
         facts = AnswerGaps(conditions=(*self._conditions.facts, *own))
         return Selection.of(columns, nodes, types, edges, facts)
-
-
-def towards(ways: Ways, rank: Ranks, ends: IntArray) -> BoolArray:
-    """Which edges lie on a shortest way from the nodes of rank 1 to some nodes.
-
-    Args:
-        ways: All edges that such a way may use.
-        rank: The rank of each handle.
-        ends: Handles of the nodes; those without a rank are skipped.
-    """
-    on = np.zeros(len(ways[0][0]), bool)
-    reached = Handles(len(rank), ends)
-    for far in range(int(rank[ends].max(initial=0)), 1, -1):
-        for near, beyond in ways:
-            step = (rank[beyond] == far) & (rank[near] == far - 1) & reached.has(beyond)
-            on |= step
-            reached.add(distinct_numbers(near[step]))
-    return on
-
-
-class _EdgesRead:
-    """The edges that a search has read, and the nodes that it may pass.
-
-    Conditions never remove the `ends`, which are the entities that the call named.
-    """
-
-    def __init__(
-        self,
-        columns: IntegerGraph,
-        ends: IntArray,
-        conditions: Conditions,
-        bounds: Bounds,
-        along: StepArcs | None,
-    ) -> None:
-        self.columns = columns
-        self.directed = along is not None
-        self._along = along
-        # An edge is in the rings of both its ends.
-        self._found = EdgeCollector(columns, bounds.edges, repeats=True)
-        self._conditions, self._bounds = conditions, bounds
-        self._read = {back: Handles(columns.size) for back in (False, True)}
-        self._tested = Handles(columns.size, ends)
-        self._removed = Handles(columns.size)
-        self._nodes = len(ends)
 
     @property
     def count(self) -> int:
@@ -200,27 +152,20 @@ class _EdgesRead:
             return
         async with call.time_limit():
             if self._along is None:
-                await self._found.read(self.columns.rings(unread), self._select)
+                ring = await whole_ring(self.columns, unread, self._bounds)
+                ring = marked(ring, await self._keeps(ring))
             else:
-                await self._found.read(self._arcs(self._along, unread, backwards=backwards))
+                arcs = await self._along.arcs(unread, backwards=backwards)
+                ring = arcs.selected(await self._keeps(arcs.ring)).coded
+            await self._found.add(ring)
         for handles in (*self._read.values(), self._tested, self._removed):
             handles.cover(self.columns.size)
         self._read[backwards].add(unread)
 
-    async def _arcs(
-        self, along: StepArcs, nodes: IntArray, *, backwards: bool
-    ) -> AsyncGenerator[Ring]:
-        """The arcs of nodes that the conditions keep, in code."""
-        async with aclosing(along.arcs(nodes, backwards=backwards)) as parts:
-            async for arcs in parts:
-                edges = arcs.ring
-                self._conditions.learn(edges.predicates[:0], edges.predicates)
-                yield arcs.selected(await self._conditions.keeps_edges(edges, None)).coded
-
-    async def _select(self, batch: Ring) -> Ring:
-        """The edges of a batch that the conditions keep."""
-        self._conditions.learn(batch.predicates[:0], batch.predicates)
-        return marked(batch, await self._conditions.keeps_edges(batch, None))
+    async def _keeps(self, edges: Ring) -> BoolArray:
+        """Which edges the conditions keep."""
+        self._conditions.learn(edges.predicates[:0], edges.predicates)
+        return await self._edge_filter.keeps(edges)
 
     async def passable(self, nodes: IntArray) -> IntArray:
         """Those of some nodes that exist and are not removed; BoundMet if there are too many."""
@@ -243,13 +188,13 @@ class _Side:
     """The nodes within reach of one end: an entity, or the nodes of a pattern.
 
     Attributes:
-        known: The edges and nodes shared by all sides.
+        known: The search, with the edges and nodes shared by all sides.
         backwards: Whether directed edges are followed against their direction.
         rank: The rank of each handle, by its distance from the end.
         levels: The nodes at each distance.
     """
 
-    def __init__(self, known: _EdgesRead, ends: IntArray, *, backwards: bool) -> None:
+    def __init__(self, known: ShortestPathSearch, ends: IntArray, *, backwards: bool) -> None:
         self.known, self.backwards = known, backwards
         self.levels = [ends]
         self.rank: Ranks = np.zeros(known.columns.size, np.int8)
@@ -295,63 +240,6 @@ class _Side:
     def _cover(self) -> None:
         """Extend the ranks to all handles."""
         self.rank = grown(self.rank, self.known.columns.size)
-
-
-async def connected(
-    selection: Selection, reach: TraversalResult, conditions: Conditions
-) -> Selection:
-    """Extend an intersection by the shortest connections of its nodes to every seed.
-
-    Args:
-        selection: The common nodes and the edges among them.
-        reach: The whole traversal in which the common nodes were found.
-        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
-    """
-    columns, common = reach.columns, selection.nodes
-    kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
-    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
-    passed = within(reach.edges, passable)
-    edges = marked(passed, await conditions.keeps_edges(passed, None))
-
-    def added() -> tuple[BoolArray, Ring]:
-        on = np.zeros(len(edges.subjects), bool)
-        for place in reach.seeds.places:
-            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
-            on |= towards(both_ways(edges), rank, common)
-        ways = marked(edges, on)
-        here = Handles(columns.size, common)
-        ends = distinct_numbers(ways.ends)
-        nearest = np.isin(reach.nodes, ends[~here.has(ends)])
-        every = distinct(concatenated([selection.edges, ways]), columns.size)
-        return nearest, every
-
-    via, every = await off_loop(len(edges.subjects), added)
-    nodes = np.concatenate([common, reach.nodes[via]])
-    types = np.concatenate([selection.types, reach.types[via]])
-    shown = Handles(columns.size, nodes)
-    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
-    removed = tuple(text for text in selection.facts.removed_seeds if text not in ends)
-    return replace(
-        selection,
-        facts=replace(selection.facts, removed_seeds=removed),
-        nodes=nodes,
-        types=types,
-        edges=every,
-        summary=summarized(columns, types, every),
-        common=len(common),
-        last_page=[],  # The last page belongs to the common nodes only.
-    )
-
-
-async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
-    """The edges of a traversal between some of its nodes, sorted and without self-loops."""
-    columns = reach.columns
-    edges = within(reach.edges, Handles(columns.size, nodes))
-    edges = marked(edges, edges.subjects != edges.objects)
-    count = len(edges.subjects)
-    ends = await call.within(columns.ids(edges.ends))
-    names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
-    return sorted(zip(ends[:count], names, ends[count:], strict=True))
 
 
 async def _meet(one: _Side, other: _Side, most: int) -> int | None:

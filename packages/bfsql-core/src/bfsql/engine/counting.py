@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bfsql.arrays import at, places_of, runs
-from bfsql.engine.traverse import Bounds, TraversalResult, traverse
-from bfsql.integers import IntegerGraph, NodeSet, ResolvedNode, Ring
+from bfsql.engine.traverse import TraversalResult
+from bfsql.integers import Ring
 from bfsql.workers import off_loop
 
 
@@ -30,28 +30,19 @@ async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int
     }
 
 
-async def directions_of(
-    columns: IntegerGraph, node: ResolvedNode, bounds: Bounds
-) -> dict[str, int]:
-    """Count the edges of one node by predicate and direction, keyed by step: `-inhibits->` to 3.
+def directions_of(reach: TraversalResult) -> dict[str, int]:
+    """Count the edges of the seed by predicate and direction, keyed by step: `-inhibits->` to 3.
 
     A self-loop counts in both directions. Edges with an end that is not a node do not count.
 
     Args:
-        columns: The graph.
-        node: The node.
-        bounds: Limits on the nodes and edges to read.
-
-    Raises:
-        FirstRingUnfinished: The deadline passed before the edges of the node were read.
-        FirstRingTooLarge: The edges exceed one of the bounds.
-        TypesUnread: The deadline passed before the types of the ends were read.
+        reach: A traversal of one hop around one node.
     """
-    edges = (await traverse(columns, NodeSet.of([node]), 1, bounds)).edges
-    names = columns.predicate_names
+    edges, names = reach.edges, reach.columns.predicate_names
     found = {}
     for ends, form in ((edges.subjects, "-{}->"), (edges.objects, "<-{}-")):
-        numbers, counts = np.unique(edges.predicates[ends == node.handle], return_counts=True)
+        here = np.isin(ends, reach.seeds.handles)
+        numbers, counts = np.unique(edges.predicates[here], return_counts=True)
         named = zip(numbers.tolist(), counts.tolist(), strict=True)
         found.update({form.format(names[number]): count for number, count in named})
     return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))

@@ -9,15 +9,12 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.select import Pages, Result
-from bfsql.models import Metadata, Triple
+from bfsql.engine.pages import Pages, Result
+from bfsql.models import Metadata
 from bfsql.models.parts import only, present
-
-K = TypeVar("K", str, Triple)
 
 
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
@@ -26,7 +23,7 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     All nodes that the filters want in full have metadata, or none if the deadline passes first.
     """
     wanted, _ = pages.wanted_in_full(result.page)
-    keys = _keys(pages)
+    keys = frozenset(pages.query.fields) or None
     try:
         found = await call.within(db.metadata_for_nodes_batch(wanted, keys)) if wanted else {}
     except TimeoutError:
@@ -54,9 +51,7 @@ async def with_edge_metadata(
         stripped: Keys that no edge shows, so `fields` does not match them.
     """
     _, wanted = pages.wanted_in_full(result.page)
-    keys = _keys(pages)
-    if keys is not None:
-        keys -= frozenset(stripped)
+    keys = frozenset(pages.query.fields).difference(stripped) if pages.query.fields else None
     if not wanted or (keys is not None and not keys):
         return result
     # One edge of each predicate shows which properties `fields` hides.
@@ -130,8 +125,8 @@ def trimmed(result: Result, nodes: int, edges: int) -> Result:
         result,
         page=replace(
             page,
-            node_metadata=_first(page.node_metadata, nodes),
-            edge_metadata=_first(page.edge_metadata, edges),
+            node_metadata=dict(islice(page.node_metadata.items(), nodes)),
+            edge_metadata=dict(islice(page.edge_metadata.items(), edges)),
         ),
         facts=replace(
             facts,
@@ -139,12 +134,3 @@ def trimmed(result: Result, nodes: int, edges: int) -> Result:
             bare_edges=facts.bare_edges + len(page.edge_metadata) - edges,
         ),
     )
-
-
-def _keys(pages: Pages) -> frozenset[str] | None:
-    """The keys selected by `fields`; None for all."""
-    return frozenset(pages.query.fields) or None
-
-
-def _first(full: dict[K, Metadata], count: int) -> dict[K, Metadata]:
-    return full if count == len(full) else dict(islice(full.items(), count))

@@ -20,10 +20,11 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers, marked, places_of
 from bfsql.engine.conditions import Query, names_of
+from bfsql.engine.pages import order_of_edges
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
-from bfsql.engine.properties import common_keys, properties_of
-from bfsql.engine.select import Selection, order_of_edges
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of
+from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
@@ -38,8 +39,6 @@ from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
 _PLAIN = (str, int, float, bool)
-_LOOKED_AT = 100
-"""Number of nodes or edges among which properties are looked for that a call may have meant."""
 _LONGEST = 200
 """Characters of a value that are shown."""
 
@@ -254,9 +253,9 @@ async def known_properties(
 async def _first(columns: IntegerGraph, things: IntArray | Ring) -> IntArray | Ring:
     """The first nodes or edges, in the order of their ids."""
     if not isinstance(things, Ring):
-        return (await columns.ordered(things))[:_LOOKED_AT]
+        return (await columns.ordered(things))[:LOOKED_AT]
     ends = distinct_numbers(things.ends)
-    return at(things, (await order_of_edges(columns, ends, things))[:_LOOKED_AT])
+    return at(things, (await order_of_edges(columns, ends, things))[:LOOKED_AT])
 
 
 # --- the facets of an answer --------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Intersection: the part of a traversal within reach of every seed (`protocol.md` 6)."""
+"""Intersection: the part of a traversal within reach of every seed (`protocol.md` 6).
+
+Its connections are shortest ways over edges that the traversal has read (`asking.md` 9).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,21 @@ from functools import partial
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, concatenated, marked, within
-from bfsql.engine.traverse import Bounds, EdgeCollector, TraversalResult, ranks_from, stopping_bound
+from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, marked, within
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.select import Selection, summarized
+from bfsql.engine.traverse import (
+    Bounds,
+    TraversalResult,
+    both_ways,
+    ranks_from,
+    stopping_bound,
+    towards,
+    whole_ring,
+)
 from bfsql.errors import BoundMet
 from bfsql.integers import BoolArray, IntArray, Ring
+from bfsql.models import Triple
 from bfsql.workers import off_loop
 
 
@@ -32,13 +46,17 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     """
     if not len(reach.nodes):
         return reach
-    common = await _within_every(reach)
+    columns, common = reach.columns, await _within_every(reach)
     outermost = reach.nodes[common & (reach.distances >= reach.depth)]
     if not len(outermost):
         return await _narrowed(reach, common)
     try:
         async with call.time_limit():
-            further = await _among(reach, outermost, bounds)
+            read = len(reach.edges.subjects)
+            ring = await whole_ring(columns, outermost, bounds, direction="out", elsewhere=read)
+        further = await off_loop(
+            len(ring.subjects), lambda: within(ring, Handles(columns.size, outermost))
+        )
     except (TimeoutError, BoundMet) as stop:
         depth = reach.depth - 1
         reach = replace(
@@ -48,17 +66,61 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     return await _narrowed(reach, common, further)
 
 
-async def _among(reach: TraversalResult, outermost: IntArray, bounds: Bounds) -> Ring:
-    """The edges among the outermost common nodes, read as the outgoing edges of each of them."""
-    members = Handles(reach.columns.size, outermost)
-    found = EdgeCollector(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
+async def connected(
+    selection: Selection, reach: TraversalResult, conditions: Conditions
+) -> Selection:
+    """Extend an intersection by the shortest connections of its nodes to every seed.
 
-    async def among(batch: Ring) -> Ring:
-        members.cover(reach.columns.size)
-        return await off_loop(len(batch.subjects), partial(within, batch, members))
+    Args:
+        selection: The common nodes and the edges among them.
+        reach: The whole traversal in which the common nodes were found.
+        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
+    """
+    columns, common = reach.columns, selection.nodes
+    kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
+    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
+    passed = within(reach.edges, passable)
+    edges = marked(passed, await conditions.keeps_edges(passed, None))
 
-    await found.read(reach.columns.rings(outermost, direction="out"), among)
-    return await found.whole()
+    def added() -> tuple[BoolArray, Ring]:
+        on = np.zeros(len(edges.subjects), bool)
+        for place in reach.seeds.places:
+            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
+            on |= towards(both_ways(edges), rank, common)
+        ways = marked(edges, on)
+        here = Handles(columns.size, common)
+        ends = distinct_numbers(ways.ends)
+        nearest = np.isin(reach.nodes, ends[~here.has(ends)])
+        every = distinct(concatenated([selection.edges, ways]), columns.size)
+        return nearest, every
+
+    via, every = await off_loop(len(edges.subjects), added)
+    nodes = np.concatenate([common, reach.nodes[via]])
+    types = np.concatenate([selection.types, reach.types[via]])
+    shown = Handles(columns.size, nodes)
+    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
+    removed = tuple(text for text in selection.facts.removed_seeds if text not in ends)
+    return replace(
+        selection,
+        facts=replace(selection.facts, removed_seeds=removed),
+        nodes=nodes,
+        types=types,
+        edges=every,
+        summary=summarized(columns, types, every),
+        common=len(common),
+        last_page=[],  # The last page belongs to the common nodes only.
+    )
+
+
+async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
+    """The edges of a traversal between some of its nodes, sorted and without self-loops."""
+    columns = reach.columns
+    edges = within(reach.edges, Handles(columns.size, nodes))
+    edges = marked(edges, edges.subjects != edges.objects)
+    count = len(edges.subjects)
+    ends = await call.within(columns.ids(edges.ends))
+    names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
+    return sorted(zip(ends[:count], names, ends[count:], strict=True))
 
 
 async def _within_every(reach: TraversalResult) -> BoolArray:

@@ -22,7 +22,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.path.answer import PathResult
-from bfsql.engine.properties import properties_of_nodes
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of_nodes
 from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import ToolError, bad_value
@@ -32,6 +32,7 @@ from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import quoted
 from bfsql.models.facet import Value
 from bfsql.models.merge import fold
+from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -121,7 +122,12 @@ async def in_order(
         facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
         return Order(places, facts)
 
-    return await off_loop(len(nodes), ordered)
+    order = await off_loop(len(nodes), ordered)
+    if order.facts.had or numbers is not None or not len(nodes):
+        return order
+    keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
+    known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
+    return order._replace(facts=replace(order.facts, known=known))
 
 
 async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:

@@ -105,6 +105,10 @@ def properties_of(
     return read(db, columns, things, keys)  # type: ignore[arg-type]
 
 
+LOOKED_AT = 100
+"""Number of nodes or edges among which properties are looked for that a call may have meant."""
+
+
 async def common_keys(
     db: GraphDbInterface,
     columns: IntegerGraph,

@@ -13,8 +13,9 @@ from bfsql.engine.facets import with_facets
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of
+from bfsql.engine.pages import Pages, Result
 from bfsql.engine.relations import RelationReader
-from bfsql.engine.select import Pages, Result, select, selected
+from bfsql.engine.select import select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
@@ -91,7 +92,7 @@ async def _answered(
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
         seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
         if isinstance(query, BfsQuery):
-            along = await steps_along(columns, query, relations.conditions)
+            along = await steps_along(columns, query, relations.conditions, bounds)
             selection = await selected(columns, seeds, hops, bounds, conditions, along)
         else:
             reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)

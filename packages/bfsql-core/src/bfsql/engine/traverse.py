@@ -8,11 +8,11 @@ edges either, so the traversal does not continue from it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,8 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet, Ring
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
+from bfsql.models import EdgeDirection
 from bfsql.workers import off_loop
 
 T = TypeVar("T")
@@ -39,6 +40,8 @@ StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
+EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
+"""Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 """The same edges once for each direction in which they are followed: where from, and where to."""
 
@@ -86,12 +89,12 @@ class TraversalResult:
     missing: Handles
     """The ends for which the store has no node."""
 
-
-class EdgeReader(Protocol):
-    """Reads the edges that a traversal follows from nodes; `bfsql.engine.along` has one."""
-
-    def rings(self, nodes: IntArray) -> AsyncGenerator[Ring]:
-        """The edges that lead on from some nodes, in batches."""
+    @property
+    def dangling_counts(self) -> tuple[int, int]:
+        """The number of edges left out, and of different ids at their ends without a node."""
+        ends = self.dangling.ends
+        missing = distinct_numbers(ends[self.missing.has(ends)])
+        return len(self.dangling.subjects), len(missing)
 
 
 async def traverse(
@@ -223,6 +226,24 @@ def next_level(ways: Ways, rank: Ranks, level: int) -> list[IntArray]:
     return [nodes.compress(rank.take(nodes) == 0) for nodes in ends]
 
 
+def towards(ways: Ways, rank: Ranks, ends: IntArray) -> BoolArray:
+    """Which edges lie on a shortest way from the nodes of rank 1 to some nodes.
+
+    Args:
+        ways: All edges that such a way may use.
+        rank: The rank of each handle.
+        ends: Handles of the nodes; those without a rank are skipped.
+    """
+    on = np.zeros(len(ways[0][0]), bool)
+    reached = Handles(len(rank), ends)
+    for far in range(int(rank[ends].max(initial=0)), 1, -1):
+        for near, beyond in ways:
+            step = (rank[beyond] == far) & (rank[near] == far - 1) & reached.has(beyond)
+            on |= step
+            reached.add(distinct_numbers(near[step]))
+    return on
+
+
 class EdgeCollector:
     """Edges collected from the batches of rings, within a bound.
 
@@ -269,13 +290,20 @@ class EdgeCollector:
             async for batch in batches:
                 call.has_read(edges=len(batch.subjects))
                 call.hold(EDGE_BYTES * len(batch.subjects))
-                ring = batch if select is None else await select(batch)
-                self.rings.append(ring)
-                self.count += len(ring.subjects)
-                if self.count > self._room and self._repeats:
-                    await self.whole()
-                if self.count > self._room:
-                    raise BoundMet("edges", self._most)
+                await self.add(batch if select is None else await select(batch))
+
+    async def add(self, ring: Ring) -> None:
+        """Add edges that have been read.
+
+        Raises:
+            BoundMet: The number of edges exceeds the bound.
+        """
+        self.rings.append(ring)
+        self.count += len(ring.subjects)
+        if self.count > self._room and self._repeats:
+            await self.whole()
+        if self.count > self._room:
+            raise BoundMet("edges", self._most)
 
     async def whole(self) -> Ring:
         """The edges as one ring, each once."""
@@ -288,6 +316,33 @@ class EdgeCollector:
         ring = await off_loop(self.count, joined)
         self.rings, self.count = [ring], len(ring.subjects)
         return ring
+
+
+async def whole_ring(
+    columns: IntegerGraph,
+    nodes: IntArray,
+    bounds: Bounds,
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
+    *,
+    elsewhere: int = 0,
+) -> Ring:
+    """The ring of some nodes, or a part of it, each edge once.
+
+    The bounds hold before any condition removes edges or nodes, as they do where a cache reads
+    the ring. So an answer does not depend on what a cache holds. Edges `elsewhere` count, too.
+
+    Raises:
+        BoundMet: The ring exceeds a bound.
+    """
+    found = EdgeCollector(columns, bounds.edges, elsewhere=elsewhere)
+    await found.read(columns.rings(nodes, predicates=predicates, direction=direction))
+    ring = await found.whole()
+    if predicates is None and direction is None:  # The ends of a part are not bounded.
+        ends = await off_loop(len(ring.subjects), lambda: distinct_numbers(ring.ends))
+        if len(ends) > bounds.nodes:
+            raise BoundMet("nodes", bounds.nodes)
+    return ring
 
 
 class _Search:
@@ -342,7 +397,10 @@ class _Search:
         # Reading the types of all nodes, which comes last, may take somewhat longer than a ring.
         share = min(RING_SHARE, 1 - 1.5 * self._slowest / left) if left else RING_SHARE
         async with call.time_limit(max(share, 0.0)):
-            await edges.read((followed or columns).rings(frontier), fresh)
+            if followed is None:
+                await edges.read(columns.rings(frontier), fresh)
+            else:
+                await edges.add(await fresh(await followed(frontier)))
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
         self._slowest = max(self._slowest, time.monotonic() - began)
         if not self._repeats:

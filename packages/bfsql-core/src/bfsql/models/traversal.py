@@ -173,6 +173,8 @@ class SortKeySummary:
     """Whether it is a number in some nodes and text in others."""
     unordered: str | None = None
     """A text that looks like a date or a number, if most values are such texts."""
+    known: tuple[str, ...] = ()
+    """Properties of a name like the key, where no node has it."""
 
     def joined(self, other: SortKeySummary) -> SortKeySummary:
         """The combined facts of two parts of an answer."""
@@ -181,6 +183,7 @@ class SortKeySummary:
             self.had + other.had,
             self.mixed or other.mixed,
             self.unordered or other.unordered,
+            self.known or other.known,
         )
 
 

@@ -31,7 +31,7 @@ from bfsql.engine.detail import (
     with_node_metadata,
     without_edge_metadata,
 )
-from bfsql.engine.select import Pages, Result
+from bfsql.engine.pages import Pages, Result
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
 from bfsql.models.facet import LEAST_VALUES, with_fewer_values
@@ -137,11 +137,6 @@ class Budget:
             return count
         return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
 
-    @property
-    def coarse(self) -> bool:
-        """Whether answers are so large that only few of them should be written."""
-        return not self.tokens
-
 
 def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
     """The bound that is met first, assuming three bytes per token."""
@@ -241,7 +236,7 @@ async def _keeps(budget: Budget, draft: Draft) -> bool:
 async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) -> Draft:
     """The longest page of stubs that fits, with at most `most` nodes."""
     longest: Draft | None = None
-    sizes = _sizes(most, coarse=budget.coarse)
+    sizes = _sizes(most, coarse=not budget.tokens)
     size = next(sizes, None)
     try:
         while size is not None:
@@ -259,7 +254,7 @@ async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) 
 
 def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Draft | None:
     """The draft of the largest size up to `count` that fits, or None."""
-    size = largest(count, lambda n: budget.keeps(draft_of(n)), coarse=budget.coarse)
+    size = largest(count, lambda n: budget.keeps(draft_of(n)), coarse=not budget.tokens)
     return draft_of(size) if size >= 0 else None
 
 
@@ -269,7 +264,7 @@ def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) ->
     Args:
         count: The largest number to try.
         fits: A predicate that holds for every number below one for which it holds.
-        coarse: Whether a somewhat smaller number is acceptable.
+        coarse: Whether a somewhat smaller number is acceptable, as for large answers.
     """
     sizes = _sizes(count, coarse=coarse)
     try:

@@ -12,7 +12,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
-from bfsql.answers.notes import counted, left_out
+from bfsql.answers.notes import counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.counting import directions_of, relations_of
@@ -91,7 +91,9 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
     if failed:
         raise await names.error("seeds", failed)
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
-    reach = await traverse(columns, NodeSet.of(found), 1, bounds)
+    reach = await traverse(
+        columns, NodeSet.of({node.id: node for node in found.values()}.values()), 1, bounds
+    )
     relations = await relations_of(reach)
     numbers = Counter(reach.types.tolist())
     node_counts = {columns.type_names[number]: count for number, count in numbers.items()}
@@ -99,7 +101,7 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
 
     def document(share: int) -> dict[str, Any]:
         shown = whole.part(share)
-        notes = [*names.notes, *shown.notes, *left_out()]
+        notes = [*names.notes, *shown.notes, *dangling(*reach.dangling_counts), *left_out()]
         return answers.neighbourhood_document(
             reach.seeds.texts, node_counts, relations, shown, notes
         )
@@ -111,23 +113,24 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
 async def directions(
     db: NormalizedBackend, entity_id: str, limits: Limits
 ) -> tuple[dict[str, int], list[str]]:
-    """The edges of an entity, counted by predicate and direction, and notes on missing counts."""
+    """The edges of an entity, counted by predicate and direction, and notes on uncounted ones."""
     columns, left = columns_of(db), call.remaining()
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
     seconds = COUNT_SECONDS if left is None else min(COUNT_SECONDS, left / 2)
     try:
         async with asyncio.timeout(seconds):
-            [node] = await columns.find([entity_id])
-            edges = await directions_of(columns, node, bounds) if node else {}
+            seeds = NodeSet.of([node for node in await columns.find([entity_id]) if node])
+            reach = await traverse(columns, seeds, 1, bounds)
     except (TimeoutError, FirstRingTooLarge):
         return {}, [UNCOUNTED]
+    edges, notes = directions_of(reach), list(dangling(*reach.dangling_counts))
     if len(edges) <= MOST_DIRECTIONS:
-        return edges, []
-    note = (
+        return edges, notes
+    notes.append(
         f"edges: the {MOST_DIRECTIONS} most frequent of {len(edges)} predicates and directions; "
         "describe_schema(seeds=[...]) counts the others by relation."
     )
-    return dict(islice(edges.items(), MOST_DIRECTIONS)), [note]
+    return dict(islice(edges.items(), MOST_DIRECTIONS)), notes
 
 
 def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema, budget: Budget) -> str:

@@ -58,7 +58,7 @@ class EndResolver:
         *,
         bounded: bool = True,
     ) -> NodeSet:
-        """The nodes of some ids, names and patterns, with notes on their meaning.
+        """The nodes of some ids, names and patterns, in their order, with notes on their meaning.
 
         Args:
             values: The ids, names and patterns.
@@ -75,17 +75,21 @@ class EndResolver:
         called = [value for value in values if value not in patterns]
         known, failed = await self._names.entities(self._columns, called, types)
         others = {name.value: name for name in failed} | {p: UnresolvedName(p) for p in patterns}
-        places = list(NodeSet.of(known).places)
+        places: dict[str, Place] = {}
         self._note_namesakes([value for value in values if value not in others])
         unresolved = []
-        for name in (others[value] for value in dict.fromkeys(values) if value in others):
-            pattern = None
+        for value in dict.fromkeys(values):
+            if value in known:
+                node = known[value]
+                places.setdefault(node.id, Place.of(node))
+                continue
+            name, pattern = others[value], None
             if not name.candidates:
                 pattern, _ = await self.read(methodcaller("pattern", name.value), argument)
             if pattern is None:
                 unresolved.append(name)
-            elif pattern.text not in {place.text for place in places}:
-                places.append(await self._place(pattern, name.value, bounded=bounded))
+            elif pattern.text not in places:
+                places[pattern.text] = await self._place(pattern, value, bounded=bounded)
         if unresolved:
             if not any(name.candidates for name in unresolved):
                 await self._check_types(unresolved[0].value, argument)
@@ -95,7 +99,7 @@ class EndResolver:
                 text = f'{error} All entities of a type are a pattern: "{near}:*", {some}.'
                 error = ToolError(text, kind=error.kind, argument=argument)
             raise error
-        return NodeSet(tuple(places))
+        return NodeSet(tuple(places.values()))
 
     def _type_in(self, text: str) -> str:
         """The type that is most like a text, or like a word of one with an operator, or nothing."""
@@ -211,7 +215,7 @@ class EndResolver:
             if text in self._entities:
                 continue
             known, failed = await self._names.entities(self._columns, [text])
-            ids = [node.id for node in known]
+            ids = [node.id for node in known.values()]
             ids += [stub.id for name in failed for stub in name.candidates]
             if ids:
                 self._entities[text] = frozenset(ids)

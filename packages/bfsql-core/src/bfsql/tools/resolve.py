@@ -70,8 +70,8 @@ class NameResolver:
 
     async def entities(
         self, columns: IntegerGraph, values: Sequence[str], types: Sequence[str] = ()
-    ) -> tuple[list[ResolvedNode], list[UnresolvedName]]:
-        """The entities of some ids and names, each once, in the order given, and the other values.
+    ) -> tuple[dict[str, ResolvedNode], list[UnresolvedName]]:
+        """The entity of each id and name, in the order given, and the other values.
 
         If several entities share a name, those of the given types are preferred.
         """
@@ -87,10 +87,10 @@ class NameResolver:
         if failed:
             raise await self.error(argument, failed)
         call.has_read(nodes=1)
-        return known[0]
+        return known[value]
 
     async def nodes(self, values: Sequence[str]) -> list[Node]:
-        """The entities that exist; a note names the values that were left out."""
+        """The entities that exist, each once; a note names the values that were left out."""
         known, failed = await self._entities(values, lambda ids: nodes_of(self.db, ids))
         unknown = [name.value for name in failed if not name.candidates and not name.skipped]
         if unknown:
@@ -102,8 +102,9 @@ class NameResolver:
         self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
         if skipped := [name.value for name in failed if name.skipped]:
             self.notes.append(f"Left out: {_too_many(skipped)}")
-        call.has_read(nodes=len(known))
-        return known
+        nodes = {node.id: node for node in known.values()}
+        call.has_read(nodes=len(nodes))
+        return list(nodes.values())
 
     # --- looking up -------------------------------------------------------------
 
@@ -112,8 +113,8 @@ class NameResolver:
         values: Sequence[str],
         lookup: Callable[[list[str]], Awaitable[Sequence[N | None]]],
         types: Sequence[str] = (),
-    ) -> tuple[list[N], list[UnresolvedName]]:
-        """The entities found for some values, each once, in order, and the unresolved values.
+    ) -> tuple[dict[str, N], list[UnresolvedName]]:
+        """The entities found for some values, in order, and the unresolved values.
 
         A value that is not valid text is in no store and is not looked up.
         """
@@ -132,11 +133,8 @@ class NameResolver:
                     self.notes.append(Substitution(value, stub.id, stub.entity_type, full))
                 else:
                     names[value] = UnresolvedName(value)
-        known: dict[str, N] = {}
-        for value in values:
-            if (one := found.get(value)) is not None:
-                known.setdefault(one.id, one)
-        return list(known.values()), list(names.values())
+        known = {value: one for value in values if (one := found.get(value)) is not None}
+        return known, list(names.values())
 
     async def _by_name(
         self, values: Sequence[str], types: Sequence[str]
@@ -290,8 +288,10 @@ async def _near(db: NormalizedBackend, entity_id: str) -> str:
     if not segment or not is_text(segment):
         return ""
     with suppress(TimeoutError):
-        hits = (await classified_search(db, segment)).hits
-        return "; ".join(_candidate(hit.stub) for hit in hits[:5])
+        stubs = [hit.stub for hit in (await classified_search(db, segment)).hits]
+        # An id that differs only in case is the nearest, whatever is called like its last segment.
+        stubs.sort(key=lambda stub: stub.id.casefold() != entity_id.casefold())
+        return "; ".join(map(_candidate, stubs[:5]))
     return ""
 
 

@@ -20,16 +20,17 @@ from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.along import steps_along
-from bfsql.engine.connect import ShortestPathSearch, connected, edges_among
+from bfsql.engine.connect import ShortestPathSearch
 from bfsql.engine.facets import with_facets
-from bfsql.engine.intersect import intersect
+from bfsql.engine.intersect import connected, edges_among, intersect
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.order import in_order_of, in_order_of_walks
+from bfsql.engine.pages import Pages
 from bfsql.engine.path.answer import PathPages
 from bfsql.engine.path.rows import RowPages, WalkList
 from bfsql.engine.relations import RelationReader
-from bfsql.engine.select import Pages, Selection, select, selected
+from bfsql.engine.select import Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
@@ -122,7 +123,7 @@ class Traversal:
                 arguments["limit"] = SET_PAGE
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._relations.conditions(query)
-        followed = await steps_along(self._columns, query, self._relations.conditions)
+        followed = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
         selection = await selected(
             self._columns, seeds, query.max_hops, self._bounds, conditions, followed
         )
@@ -241,20 +242,20 @@ class Traversal:
     async def _connections(self, query: BfsQuery, seeds: NodeSet, to: Sequence[str]) -> Answer:
         """Answer a call by the shortest connections of its seeds with other entities."""
         targets = await self._ends.node_set(to, "to")
-        pairs = len(seeds.places) * len(targets.places)
-        if pairs > MAX_PAIRS:
+        count = len(seeds.places) * len(targets.places)
+        if count > MAX_PAIRS:
             raise ToolError(
-                f"seeds and to make {pairs} pairs; the limit is {MAX_PAIRS} in a "
+                f"seeds and to make {count} pairs; the limit is {MAX_PAIRS} in a "
                 "call. Name fewer entities.",
                 kind="too_large",
                 argument="to",
             )
         conditions = await self._relations.conditions(query)
-        along = await steps_along(self._columns, query, self._relations.conditions)
+        along = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
         search = ShortestPathSearch(self._columns, conditions, self._bounds, along)
-        found = await search.connections(seeds, targets, query.max_hops)
-        self._notes += connection_notes(found.pairs, query.max_hops, along=bool(query.along))
-        return await self._subgraph(query, found.selection)
+        selection, pairs = await search.connections(seeds, targets, query.max_hops)
+        self._notes += connection_notes(pairs, query.max_hops, along=bool(query.along))
+        return await self._subgraph(query, selection)
 
     async def _steps_along(self, texts: Sequence[str]) -> tuple[Path, ...]:
         """The steps of `along`, each as a path of its own; notes are added.

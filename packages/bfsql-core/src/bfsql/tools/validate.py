@@ -53,7 +53,12 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
         parameters["max_hops"] = replace(parameters["max_hops"], maximum=most)
     for name in given:
         if name not in parameters:
-            raise _unknown_argument(tool, name, list(parameters))
+            raise ToolError(
+                f"{tool} has no argument {excerpt(name)}.{argument_like(name, parameters)} Its "
+                f"arguments are: {', '.join(parameters)}.",
+                kind="unknown_argument",
+                argument=name,
+            )
     return {name: _value(tool, p, given.get(name)) for name, p in parameters.items()}
 
 
@@ -100,15 +105,6 @@ def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mappin
         if alias in given and name not in given:
             given[name] = given.pop(alias)
     return given
-
-
-def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
-    have = f"Its arguments are: {', '.join(known)}." if known else "It takes no arguments."
-    return ToolError(
-        f"{tool} has no argument {excerpt(name)}.{argument_like(name, known)} {have}",
-        kind="unknown_argument",
-        argument=name,
-    )
 
 
 def _value(tool: str, p: Parameter, value: Any) -> Any:

@@ -19,7 +19,7 @@ from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
-from bfsql.engine.traverse import Bounds, EdgeCollector
+from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
 from bfsql.models import Path, Step
@@ -255,11 +255,10 @@ class PathReader:
         """The arcs of a step that leave some nodes or, backwards, end there."""
         columns, step = self._columns, self._path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
-        found = EdgeCollector(
-            columns, self._bounds.edges, elsewhere=self._bounds.edges - self._room
+        read = self._bounds.edges - self._room
+        ring = await whole_ring(
+            columns, frontier, self._bounds, step.predicates, direction, elsewhere=read
         )
-        await found.read(columns.rings(frontier, predicates=step.predicates, direction=direction))
-        ring = await found.whole()
 
         def arcs() -> Arcs:
             made = Arcs.of(ring, Handles(columns.size, frontier), direction)
