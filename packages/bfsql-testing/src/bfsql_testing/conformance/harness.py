@@ -163,6 +163,18 @@ def expect(holds: object, reason: str) -> None:
         raise Broken(reason)
 
 
+def expect_same(
+    what: str, have: Iterable[object], right: Iterable[object], *, whole: object = True
+) -> None:
+    """Continue if both have the same members, or if they are not whole.
+
+    Raises:
+        Broken: They differ; `what` begins the sentence.
+    """
+    other = sorted({*have} ^ {*right}, key=str)
+    expect(not (whole and other), shorten(f"{what} differ in {other[:4]}.", 500))
+
+
 async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
     """Request a key that the store does not have; errors other than KeyError pass through.
 

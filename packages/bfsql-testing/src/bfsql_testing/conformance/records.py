@@ -16,6 +16,7 @@ from bfsql_testing.conformance.harness import (
     Untried,
     beside_reference,
     expect,
+    expect_same,
     expect_unknown,
     filling_rule,
     no_error,
@@ -26,17 +27,9 @@ from bfsql_testing.conformance.harness import (
 )
 
 PAIRS = (
-    ("id:Case", "id:case"),
-    ("id:e\u0301", "id:\u00e9"),
-    ("id:x", "id:x "),
-    ("id:1", "id:01"),
-    ("id:stra\u00dfe", "id:strasse"),
-    ("id:%41", "id:A"),
-    ("id:pattern", "id:patt%"),
-    ("id:pattern", "id:patter_"),
-    ("007", "7"),
-    ("4.20", "4.2"),
-    ("id:\uff11", "id:1"),
+    *(("id:Case", "id:case"), ("id:e\u0301", "id:\u00e9"), ("id:x", "id:x "), ("id:1", "id:01")),
+    *(("id:stra\u00dfe", "id:strasse"), ("id:%41", "id:A"), ("id:pattern", "id:patt%")),
+    *(("id:pattern", "id:patter_"), ("007", "7"), ("4.20", "4.2"), ("id:\uff11", "id:1")),
 )
 """Pairs of different ids, the first of which is in the store."""
 
@@ -191,9 +184,7 @@ async def hostile_ids(trial: Trial) -> None:
             for method in ("edges_from", "edges_to"):
                 have = {tuple(e) for e in await getattr(db, method)(entity_id)}
                 right = {tuple(e) for e in await getattr(wanted, method)(entity_id)}
-                expect(
-                    have == right, f"{method}({shown}) differs: {sorted(have ^ right)[:3]}"[:400]
-                )
+                expect_same(f"{method}({shown}) and the edges", have, right)
         for record in records:
             if isinstance(record, EdgeRecord):
                 await db.metadata_for_edge(Edge(record.subject, record.predicate, record.object))
