@@ -185,7 +185,7 @@ def explained(error: BaseException, *, verbose: bool = False) -> tuple[str, Exit
         raise found
     lines = [str(found), *(_causes(cause) if verbose else ())]
     if verbose and isinstance(found, BackendOpenFailed):
-        lines += traceback.format_exception(cause)
+        lines.append("".join(traceback.format_exception(cause)).rstrip())
     return escape(hide_secrets("\n".join(lines))), code
 
 
