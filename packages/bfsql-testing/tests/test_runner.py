@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
+from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
@@ -20,7 +21,7 @@ from bfsql_testing.conformance import (
     report,
     rules,
 )
-from bfsql_testing.conformance.graphs import dangling, parallel
+from bfsql_testing.conformance.graphs import dangling, parallel, village
 from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 from bfsql_testing.suite import raise_outcome
 
@@ -133,6 +134,51 @@ async def test_a_store_without_nodes_passes_nothing_off_as_right():
     trial = Trial(open=lambda: nullcontext(MemoryBackend()))
     finding = await judge(RULE, trial)
     assert (finding.outcome, "No node to examine was found" in finding.reason) == ("untried", True)
+    findings = await judge_all(rules("reading"), trial)
+    assert not report.passed(findings)
+    [broken] = [finding for finding in findings if finding.outcome == "broken"]
+    assert "search_entities returned none for 'a', 'e', 'the' and" in broken.reason
+
+
+class Numbered(MemoryBackend):
+    async def search_entities(self, query, node_types=None):
+        return [hit._replace(id=7) for hit in await super().search_entities(query, node_types)]
+
+
+class TextsAsMetadata(MemoryBackend):
+    async def metadata_for_node(self, entity_id):
+        return "name"
+
+    metadata_for_nodes_batch = GraphDbInterface.metadata_for_nodes_batch
+
+
+class Unreadable(MemoryBackend):
+    async def get_nodes_batch(self, ids):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("backend", "reason"),
+    [
+        (Numbered, "search_entities('a') returned EntityStub(id=7, "),
+        (TextsAsMetadata, "returned 'name' (str); right is Mapping[str, Any], in which ids, "),
+        (Unreadable, "get_nodes_batch returned none for 'doc:1', "),
+    ],
+)
+async def test_a_wrong_type_is_named_in_every_rule_that_fails_by_it(backend, reason):
+    trial = Trial(open=lambda: nullcontext(backend(village())), words=["a", "s:0"])
+    for rule in (RULES["return-types"], RULES["tools-answer"]):
+        finding = await judge(rule, trial)
+        assert reason in finding.reason
+
+
+async def test_a_sample_has_nodes_of_all_types():
+    records = [NodeRecord(f"a:{n}", "Many", {"name": f"a {n}"}) for n in range(40)]
+    records += [NodeRecord("z:1", "Few", {"name": "Zeno"}), NodeRecord("z:2", "Rare", {})]
+    trial = Trial(open=lambda: nullcontext(MemoryBackend(records)), size=5)
+    async with trial.sampled() as (_, ids):
+        assert {entity_id[0] for entity_id in ids} == {"a", "z"}
+        assert len(ids) == 5
 
 
 async def test_requests_come_no_faster_than_the_rate():

@@ -435,18 +435,22 @@ class UnknownBackend(PluginError, LookupError):
 
     Args:
         name: The requested name.
-        installed: The names of the installed backends.
+        installed: The names of the installed backends, the most similar one first.
         suggestion: The distribution to install, if one is known.
+        origin: Where the name was given, if not by the caller.
     """
 
-    def __init__(self, name: str, installed: Sequence[str], suggestion: str | None) -> None:
+    def __init__(
+        self, name: str, installed: Sequence[str], suggestion: str | None, origin: str = ""
+    ) -> None:
         have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
         cure = (
             f"Run pip install {suggestion}, or in a clone pip install ./packages/{suggestion}"
             if suggestion
             else "Check the spelling, or install the distribution that provides it."
         )
-        super().__init__(name, f"There is no backend named {name!r}; {have}. {cure}")
+        where = f" ({origin})" if origin else ""
+        super().__init__(name, f"There is no backend named {name!r}{where}; {have}. {cure}")
         self.installed = tuple(installed)
 
 
@@ -463,18 +467,38 @@ class AmbiguousBackend(PluginError):
 
 
 class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # name is never None
-    """The backend is installed but cannot be imported; the cause is chained."""
+    """The backend is installed but cannot be imported; the cause is chained.
 
-    def __init__(self, name: str, distribution: str, cause: BaseException) -> None:
+    `wrong` is the value of its entry point, if that names what does not exist.
+    """
+
+    def __init__(self, name: str, distribution: str, cause: BaseException, wrong: str = "") -> None:
         missing = getattr(cause, "name", None) if isinstance(cause, ModuleNotFoundError) else None
-        why = (
-            f"the module {missing!r} is missing" if missing else f"{type(cause).__name__}: {cause}"
-        )
+        why = f"{type(cause).__name__}: {cause}"
+        cure = "Reinstall it with its dependencies"
+        if wrong:
+            why = f"its entry point is {name} = '{wrong}': {cause}"
+            cure = "Correct it in the group 'bfsql.backends', and install it again"
+        elif missing:
+            why = f"the module {missing!r} is missing"
         PluginError.__init__(
             self,
             name,
-            f"The backend {name!r} of {distribution} failed to import: {why}. Reinstall it with "
-            f"its dependencies: pip install --force-reinstall {distribution}",
+            f"The backend {name!r} of {distribution} failed to import: {why}. {cure}: pip install "
+            f"--force-reinstall {distribution}",
+        )
+        self.distribution = distribution
+
+
+class BackendOpenFailed(PluginError):
+    """A backend raised an error of an unexpected class when it was opened; the cause is chained."""
+
+    def __init__(self, name: str, distribution: str, cause: Exception) -> None:
+        super().__init__(
+            name,
+            f"The backend {name!r} of {distribution} could not be opened: {type(cause).__name__}: "
+            f"{hide_secrets(str(cause))}. `bfsql describe-schema -v` with the same options shows "
+            f"the traceback; report it to the author of {distribution}.",
         )
         self.distribution = distribution
 

@@ -20,7 +20,7 @@ from collections.abc import (
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from operator import attrgetter, itemgetter
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from bfsql.errors import EntitiesNotListed
 from bfsql.lazy import former_names
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.parts import EdgeFilter
 from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
@@ -377,13 +378,7 @@ class NumberedRings(Protocol):
     typed: bool
     """Whether rows may include the types of their ends."""
 
-    def rings(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[IntArray]:
+    def rings(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> AsyncGenerator[IntArray]:
         """A ring or a part of it, in batches as `Numbering.rows` returns them.
 
         An edge may occur more than once.

@@ -148,7 +148,7 @@ def test_a_graph_that_is_given_twice_is_refused(run: Run) -> None:
 def test_an_unknown_backend_is_one_sentence(run: Run) -> None:
     wrong = run("describe-schema", "--backend=nothing")
     assert wrong.exit_code == 2
-    assert wrong.stderr.startswith("There is no backend named 'nothing'; installed are: ")
+    assert wrong.stderr.startswith("There is no backend named 'nothing' (option --backend); inst")
     assert wrong.stderr.count("\n") == 1
 
 

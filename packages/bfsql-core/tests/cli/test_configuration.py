@@ -121,6 +121,10 @@ def test_every_server_setting_is_described() -> None:
             "backend in bfsql.toml is 'toy': it has to be a table, as in [backend]",
         ),
         ("[backend]\nname = 5", "name in [backend] of bfsql.toml is 5; it has to be text."),
+        (
+            "[backend]\npath = 'a'\nnmae = 'toyy'",
+            "nmae in [backend] of bfsql.toml is unknown. Did you mean name, which names the",
+        ),
         ("[backend]\nname='toy'\nretrys=1", "retrys in [backend] of bfsql.toml is unknown. Did"),
     ],
 )
@@ -130,6 +134,23 @@ def test_a_bad_file_gives_one_sentence(text: str, sentence: str) -> None:
         configure(choose(backend="toy" if "name" not in text else None, environment={}))
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_backend_in_the_file_is_named_with_its_place_and_the_nearest_one() -> None:
+    _write('[backend]\nname = "tyo"')
+    sentence = r"named 'tyo' \(name in \[backend\] of bfsql\.toml\); installed are: toy, "
+    with pytest.raises(UnknownBackend, match=sentence):
+        choose(environment={})
+
+
+def test_a_misspelt_variable_of_the_backend_is_reported_without_its_value(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    environment = {"BFSQL_TOY_PASWORD": "xyzzy", "BFSQL_SQLITE_PTH": "a", "BFSQL_TOY_RETRIES": "2"}
+    configure(choose(backend="toy", environment=environment))
+    [message] = caplog.messages
+    assert message.startswith("BFSQL_TOY_PASWORD is ignored: no setting has this environment var")
+    assert message.endswith("Did you mean BFSQL_TOY_PASSWORD?")
 
 
 def test_a_file_that_is_not_there_says_who_named_it() -> None:

@@ -72,3 +72,14 @@ def test_every_command_that_opens_a_store_is_tried() -> None:
     every = (*COMMANDS, *KIT_COMMANDS)
     found = {n for n in every if isinstance(bfsql.get_command(context, n), ConfiguredCommand)}
     assert found - {"doctor", "config", "install", "explore"} == {*OPENING, *OTHERS}
+
+
+@pytest.mark.parametrize("args", OPENING.values(), ids=OPENING)
+def test_an_unexpected_error_of_a_backend_is_a_sentence_and_with_v_a_traceback(
+    args: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_FAULT", "faulty")
+    wrong = run(*args, "--backend", "failing")
+    assert wrong.stderr.startswith("The backend 'failing' of bfsql-toy could not be opened: ")
+    assert wrong.stderr.count("\n") == 1
+    assert "Traceback (most recent call last)" in run(*args, "--backend", "failing", "-v").stderr

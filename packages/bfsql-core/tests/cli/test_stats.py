@@ -96,6 +96,24 @@ async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[st
     assert "HAS_GENRE" in text
 
 
+async def test_a_store_that_does_not_count_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    class Uncounted(MemoryBackend):
+        async def outline(self) -> None:
+            return None
+
+    class Related(MemoryBackend):
+        async def outline(self) -> Outline:
+            return Outline(relations=(Relation("Film", "HAS_GENRE", "Genre", 3),))
+
+    for backend, text in (
+        (Uncounted, "Nodes and edges are not counted: the backend has no outline of its graph."),
+        (Related, "nodes not counted, 3 edges"),
+    ):
+        async with open_graph(backend([NodeRecord("f", "Film")]), hooks=()) as graph:
+            show_stats(await stats_of(graph))
+        assert capsys.readouterr().out.splitlines()[0] == text
+
+
 def test_a_shell_completes_a_command() -> None:
     def completed(words: str) -> str:
         env = {"COMP_WORDS": words, "COMP_CWORD": "1", "_BFSQL_COMPLETE": "bash_complete"}

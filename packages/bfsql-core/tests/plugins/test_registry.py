@@ -96,10 +96,37 @@ def test_a_missing_driver_is_named_with_its_cure_and_its_cause(site: Path) -> No
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
-def test_a_module_without_the_attribute_fails_to_import(site: Path) -> None:
-    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugn")
-    with pytest.raises(BackendImportFailed, match="AttributeError"):
+@pytest.mark.parametrize(
+    ("value", "lack"),
+    [
+        ("bfsql_test_support.backends.toy:plugn", "has no attribute 'plugn'"),
+        ("bfsql_test_support.backends.toi:plugin", "No module named 'bfsql_test_support."),
+        ("bfsql_toi.plugin:plugin", "No module named 'bfsql_toi'"),
+    ],
+)
+def test_a_misspelt_entry_point_is_given_with_what_it_lacks(
+    site: Path, value: str, lack: str
+) -> None:
+    install(site, "bfsql-toy", toy=value)
+    with pytest.raises(BackendImportFailed) as caught:
         load("toy")
+    assert f"its entry point is toy = '{value}': " in str(caught.value)
+    assert lack in str(caught.value)
+    assert "Correct it in the group 'bfsql.backends'" in str(caught.value)
+
+
+def test_an_error_inside_a_module_is_not_one_of_the_entry_point(site: Path) -> None:
+    (site / "faulty_backend.py").write_text("plugin = [].missing", encoding="utf-8")
+    install(site, "bfsql-faulty", faulty="faulty_backend:plugin")
+    with pytest.raises(BackendImportFailed, match=r"AttributeError: .*Reinstall it"):
+        load("faulty")
+
+
+def test_an_unknown_backend_is_answered_with_the_most_similar_one_first(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
+    with pytest.raises(UnknownBackend, match="installed are: toy, ") as caught:
+        load("toyy")
+    assert caught.value.installed[0] == "toy"
 
 
 def test_something_else_is_not_a_backend(site: Path) -> None:

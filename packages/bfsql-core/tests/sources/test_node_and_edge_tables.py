@@ -109,7 +109,7 @@ def test_bad_rows_are_refused_with_their_line(read):
     assert found.reasons[:2] == [(4, "id is missing"), (5, "has 3 cells, but the table 2 columns")]
     line, reason = found.reasons[2]
     assert line == 7
-    assert reason.startswith("is not UTF-8 text. In other encodings, the line is: cp1252 '3ÿ'")
+    assert reason.startswith("is not UTF-8 text. In other encodings, the line is: cp1252 '3,ÿ'")
 
 
 def test_byte_order_mark_and_gzip_change_nothing(read):

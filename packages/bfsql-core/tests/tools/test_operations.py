@@ -248,13 +248,22 @@ async def test_a_fault_shows_an_incident_and_nothing_of_the_inside(
     [record] = caplog.records
     assert incident in record.getMessage()
     assert "@host/db" in caplog.text
-    if isinstance(fault, StoreUnavailable):  # an outage is logged in one line per call
-        assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert record.levelname == ("WARNING" if isinstance(fault, StoreUnavailable) else "ERROR")
+    if isinstance(fault, StoreError):  # its sentence has the reason
+        assert record.exc_info is None
     else:
-        assert record.levelname == "ERROR"
         assert record.exc_info is not None
         assert record.exc_info[1] is fault
     assert await graph.describe_schema()
+
+
+async def test_an_error_of_the_store_has_a_traceback_in_a_log_for_debugging(graph, store, caplog):
+    store[1].failures = [fault := StoreError("The table nodes is missing.")]
+    with caplog.at_level(logging.DEBUG, logger="bfsql"), pytest.raises(ToolError):
+        await graph.describe_schema()
+    [record] = [one for one in caplog.records if "incident" in one.getMessage()]
+    assert record.getMessage().endswith("the store refused the call: The table nodes is missing.")
+    assert record.exc_info[1] is fault
 
 
 async def test_hits_whose_names_come_too_late_are_given_without_and_said(over):

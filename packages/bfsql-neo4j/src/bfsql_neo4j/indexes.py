@@ -95,9 +95,7 @@ def fulltext_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | No
     named = [index for index in texts if index.name == settings.fulltext_index]
     names = {*settings.name_properties, *settings.alias_property}
     others = [index for index in texts if names.intersection(index.properties)]
-    if named or len(others) == 1:
-        return (named or others)[0]
-    return None
+    return (named or others)[0] if named or len(others) == 1 else None
 
 
 def vector_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | None:

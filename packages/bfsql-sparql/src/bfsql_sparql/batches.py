@@ -188,9 +188,7 @@ def is_round(count: int) -> bool:
 
 async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
     """An answer, decoded in a thread if it is large."""
-    if len(body) < LARGE:
-        return decode(body)
-    return await asyncio.to_thread(decode, body)
+    return decode(body) if len(body) < LARGE else await asyncio.to_thread(decode, body)
 
 
 def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:

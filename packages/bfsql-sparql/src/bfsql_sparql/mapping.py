@@ -80,9 +80,7 @@ class Ids:
 
     def _iri(self, id_: str) -> str | None:
         """The IRI that an id means; None if it is not valid text."""
-        if not is_text(id_):
-            return None
-        return self._prefixes.full(id_) or self._own(id_)
+        return None if not is_text(id_) else self._prefixes.full(id_) or self._own(id_)
 
     def _own(self, id_: str) -> str:
         return self._base + quote(id_, safe="")

@@ -113,12 +113,14 @@ async def _checked(
     rate: float,
     tell: Callable[[Finding], None],
 ) -> list[Finding]:
+    from bfsql.plugins.registry import open_backend
     from bfsql_testing.conformance import judge_all, rules
     from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 
     # An exception of the backend is shown with its rule; a traceback would hide both.
     logging.getLogger("bfsql").addHandler(logging.NullHandler())
-    backend = await configuration.choice.plugin.open(configuration.backend.settings)
+    choice, settings = configuration.choice, configuration.backend.settings
+    backend = await open_backend(choice.backend, choice.plugin, settings)
     try:
         limited = RateLimitedGraphDb(backend, rate)
         trial.open = lambda: contextlib.nullcontext(limited)

@@ -145,9 +145,7 @@ class BackendSuite:
 
     @classmethod
     def _modes(cls) -> list[Mode]:
-        if cls._gives("backend_with"):
-            return ["filling", "reading"]
-        return ["reading"]
+        return ["filling", "reading"] if cls._gives("backend_with") else ["reading"]
 
     def test_every_opt_out_names_a_rule(self) -> None:
         """A reason for a rule that does not exist would hide a spelling mistake."""

@@ -205,9 +205,41 @@ GALLERY = [
     # --- types, and the lists of types and predicates
     wrong(
         "GivesEveryLabel",
-        "own-identity",
+        "return-types",
         "Returns a list of labels as the type.",
         get_node=after(lambda node, *_: node._replace(entity_type=[node.entity_type])),
+    ),
+    wrong(
+        "NodesAreRows",
+        "return-types",
+        "Returns the driver's rows instead of nodes.",
+        get_node=after(lambda node, *_: tuple(node)),
+    ),
+    wrong(
+        "FindsNumbers",
+        "return-types",
+        "Returns the numbers by which its store identifies nodes.",
+        search_entities=after(
+            lambda found, *_: [stub._replace(id=n) for n, stub in enumerate(found)]
+        ),
+    ),
+    wrong(
+        "MetadataIsJson",
+        "return-types",
+        "Returns metadata as the JSON text that is in its store.",
+        metadata_for_node=after(lambda metadata, *_: json.dumps(dict(metadata), default=str)),
+    ),
+    wrong(
+        "ListsNothing",
+        "return-types",
+        "Returns None instead of a list of predicates.",
+        predicates=after(lambda *_: None),
+    ),
+    wrong(
+        "ListsOneName",
+        "return-types",
+        "Returns one name, not a list of names.",
+        entity_types=after(lambda types, *_: types[0]),
     ),
     wrong(
         "LastTypeWins",

@@ -19,12 +19,12 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from functools import cache, cached_property, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, cast
 
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -117,16 +117,12 @@ class ForwardingBackend(GraphDbInterface):
     may_write = _forwarded(GraphDbInterface.may_write)
 
     def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it."""
         own = "edges_stream" in self._own
         stream = self._inner.edges_stream if own else super().edges_stream
-        return stream(ids, predicates=predicates, direction=direction)
+        return stream(ids, **part)
 
     def nodes_stream(
         self,
@@ -262,28 +258,16 @@ class SignatureAdapter(PassThroughBackend):
         """The optional arguments of a method, if the backend takes them."""
         return {} if method in self._whole_only else arguments
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> Iterable[Triple]:
+    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> Iterable[Triple]:
         """A ring or a part of it, filtered here if the backend returns only whole rings."""
-        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         supported = self._supported("edges_batch", **part)
         ring = await super().edges_batch(ids, **supported)
         return ring if supported else part_of(ring, ids, **part)
 
     async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it, filtered here as in `edges_batch`."""
-        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         whole = "edges_stream" in self._whole_only
         ring = self._inner.edges_stream(ids) if whole else super().edges_stream(ids, **part)
         async with aclosing(ring) as batches:

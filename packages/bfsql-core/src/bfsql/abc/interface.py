@@ -23,7 +23,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from bfsql.errors import EntitiesNotListed
 from bfsql.models.condition import PropertyCondition
@@ -357,16 +357,9 @@ class BatchGraphDb(GraphDbInterface):
         """All edges that enter the entity, by `edges_batch`."""
         return await _edges_by_batch(self, entity_id, "in")
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> Iterable[Triple]:
+    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> Iterable[Triple]:
         """A ring or a part of it, by `edges_stream`; a backend overrides one of the two or both."""
-        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(stream) as batches:
+        async with aclosing(self.edges_stream(ids, **part)) as batches:
             return [row[:3] async for rows in batches for row in rows]
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:

@@ -30,9 +30,7 @@ _COUNTED = re.compile(r"[^\s\",;]+")
 
 def name(text: str, bare: re.Pattern[str] = _NAME) -> str:
     """An id, type, predicate or key: bare, or as JSON if it would not read back otherwise."""
-    if bare.fullmatch(text) and is_visible(text):
-        return text
-    return encode(text).decode()
+    return text if bare.fullmatch(text) and is_visible(text) else encode(text).decode()
 
 
 def value(content: Any, bare: re.Pattern[str] = LINE) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
 from bfsql.abc.delegating import edges_up_to
@@ -29,7 +29,7 @@ from bfsql.integers import ForwardingIntegerGraph, IntegerGraph
 from bfsql.models import (
     NO_METADATA,
     Edge,
-    EdgeDirection,
+    EdgeFilter,
     EntityStub,
     Metadata,
     Node,
@@ -170,29 +170,18 @@ class CachedGraphDb(NormalizedBackend):
         nodes = await self._nodes.many(ids, self._fetch_nodes)
         return [own_node(node) if node.metadata else node for node in nodes.values()]
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """A ring or a part of it; edges not in the cache are requested in one batch."""
         rings = self.numbered()
         if rings is None:
-            whole = super().edges_batch(ids, predicates=predicates, direction=direction)
-            return list(await whole)
-        return await rings.triples(ids, predicates=predicates, direction=direction)
+            return list(await super().edges_batch(ids, **part))
+        return await rings.triples(ids, **part)
 
     async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[Sequence[Triple]]:
         """A ring or a part of it, held as a whole."""
-        yield await self.edges_batch(ids, predicates=predicates, direction=direction)
+        yield await self.edges_batch(ids, **part)
 
     def nodes_stream(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 
@@ -55,11 +56,7 @@ class HeldRings:
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
     async def rings(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[IntArray]:
         """A ring or a part of it; edges not in the cache are requested in one call.
 
@@ -68,26 +65,19 @@ class HeldRings:
         Raises:
             BoundMet: The rings to be read have more ends or edges than allowed.
         """
-        part: EdgeFilter = {"predicates": predicates, "direction": direction}
         rows = await self._rows(ids, part, self._max_nodes)
         for start in range(0, len(rows), BATCH_EDGES):
             yield rows[start : start + BATCH_EDGES]
 
-    async def triples(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
+    async def triples(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """The ring or part as triples of strings, with any number of ends."""
-        rows = await self._rows(ids, {"predicates": predicates, "direction": direction}, None)
+        rows = await self._rows(ids, part, None)
         names = self.numbering.names.__getitem__
         columns = (map(names, rows[:, place].tolist()) for place in range(3))
         return list(zip(*columns, strict=True))
 
     async def _rows(self, ids: Sequence[str], part: EdgeFilter, max_nodes: int | None) -> IntArray:
-        predicates, direction = part["predicates"], part["direction"]
+        predicates, direction = part.get("predicates"), part.get("direction")
         if predicates is None and direction is None:
             fetch = partial(self._fetch, max_nodes)
             return _joined((await self.cache.whole.many(ids, fetch)).values())
@@ -98,20 +88,20 @@ class HeldRings:
 
     def _part_of(self, rings: Mapping[str, bytes], part: EdgeFilter) -> IntArray:
         """The edges of a part in rings that are held."""
+        predicates, direction = part.get("predicates"), part.get("direction")
         rows, number = _joined(rings.values()), self.numbering.get
         ring = Ring(rows[:, 0], rows[:, 1], rows[:, 2])
         kept = np.ones(len(rows), bool)
-        if part["predicates"] is not None:
-            wanted = [n for name in part["predicates"] if (n := number(name)) is not None]
+        if predicates is not None:
+            wanted = [n for name in predicates if (n := number(name)) is not None]
             kept &= np.isin(ring.predicates, np.array(wanted, np.int32))
-        if part["direction"] is not None:
-            ends = ring.subjects if part["direction"] == "out" else ring.objects
+        if direction is not None:
+            ends = ring.subjects if direction == "out" else ring.objects
             kept &= np.isin(ends, self.numbering.of(rings, len(rings)))
         return rows[kept]
 
     async def _fetch(self, max_nodes: int | None, missing: list[str]) -> dict[str, bytes]:
-        whole: EdgeFilter = {"predicates": None, "direction": None}
-        found = await self._read(whole, max_nodes, missing)
+        found = await self._read({}, max_nodes, missing)
         under_way = call.current()
         if under_way is not None and under_way.omissions:
             return found  # and the omissions of each ring
@@ -128,7 +118,7 @@ class HeldRings:
         edges = ring.joined()
         if len(missing) == 1:
             return {missing[0]: edges.tobytes()}
-        grouped = partial(_by_end, edges, missing, self.numbering, part["direction"])
+        grouped = partial(_by_end, edges, missing, self.numbering, part.get("direction"))
         return await workers.off_loop(len(edges) + len(missing), grouped)
 
 

@@ -22,6 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bfsql.errors import (
+    BackendOpenFailed,
     BfsqlError,
     LoadRefused,
     StoreError,
@@ -183,6 +184,8 @@ def explained(error: BaseException, *, verbose: bool = False) -> tuple[str, Exit
     else:
         raise found
     lines = [str(found), *(_causes(cause) if verbose else ())]
+    if verbose and isinstance(found, BackendOpenFailed):
+        lines.append("".join(traceback.format_exception(cause)).rstrip())
     return escape(hide_secrets("\n".join(lines))), code
 
 
@@ -193,7 +196,7 @@ def exit_code(error: BfsqlError) -> ExitCode:
             return exit_code(error.__cause__)
         failed = error.kind in _UNANSWERED
     else:
-        failed = isinstance(error, LoadRefused | StoreUnavailable)
+        failed = isinstance(error, BackendOpenFailed | LoadRefused | StoreUnavailable)
     return ExitCode.FAILED if failed else ExitCode.WRONG
 
 

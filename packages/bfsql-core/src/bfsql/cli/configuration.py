@@ -6,13 +6,16 @@ backend, `configure` reads the settings.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bfsql.plugins import BackendPlugin, backend_of, load
+from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.plugins import BackendPlugin, backend_of, installed, load
+from bfsql.plugins.registry import names_like
 from bfsql.settings import (
     BackendSettings,
     ConfigFile,
@@ -23,6 +26,9 @@ from bfsql.settings import (
     read_config,
     resolve,
 )
+from bfsql.settings.resolve import unused_variables
+
+log = logging.getLogger("bfsql")
 
 DEFAULT_BACKEND = "sqlite"
 """The embedded store, used if no backend is named."""
@@ -46,13 +52,18 @@ class Choice:
 
         Options with a name that the command already has become `--<backend>-<name>`.
         """
-        prefix = f"BFSQL_{self.backend.upper().replace('-', '_')}_"
         return [
             replace(option, name=f"{self.backend}-{option.name}")
             if option.name in reserved
             else option
-            for option in options(self.plugin.settings, prefix=prefix)
+            for option in options(self.plugin.settings, prefix=variable_prefix(self.backend))
         ]
+
+    def unused_variables(self) -> dict[str, str]:
+        """Variables `BFSQL_...` that neither a setting nor another backend has, with the reason."""
+        others = [variable_prefix(one.name) for one in installed() if one.name != self.backend]
+        known = [*self.backend_options(), *server_options()]
+        return unused_variables(self.environment, known, (*others, BACKEND_VARIABLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,11 @@ class Configuration:
         """The configuration with other settings of the server."""
         changed = self.server.settings.model_copy(update=settings)
         return replace(self, server=replace(self.server, settings=changed))
+
+
+def variable_prefix(backend: str) -> str:
+    """The beginning of the environment variables of a backend."""
+    return f"BFSQL_{backend.upper().replace('-', '_')}_"
 
 
 def server_options() -> list[Option]:
@@ -99,7 +115,7 @@ def choose(
         (DEFAULT_BACKEND, "default"),
     )
     name, origin = next((name, origin) for name, origin in said if name is not None)
-    return Choice(file, environment, name, origin, load(name))
+    return Choice(file, environment, name, origin, load(name, origin))
 
 
 def configure(
@@ -123,7 +139,19 @@ def configure(
     resolved = partial(
         resolve, environment=choice.environment, base=file.path.parent if file.path else None
     )
+    known = choice.backend_options(reserved)
     meant = file.backend_name in (None, choice.backend)
+    strangers = file.backend.keys() - {o.key for o in known} - {o.name for o in known}
+    name = next((key for key in sorted(strangers) if did_you_mean(key, ["name"])), None)
+    if name and file.backend_name is None:
+        names = ", ".join(names_like(str(file.backend[name])))
+        raise ConfigurationError(
+            f"{name} in {file.backend_place} is unknown. Did you mean name, which names the "
+            f"backend? Installed are: {names}."
+        )
+    for name, why in choice.unused_variables().items():
+        if name.startswith(variable_prefix(choice.backend)):
+            log.warning("%s is ignored: %s", name, why)
     return Configuration(
         choice,
         resolved(
@@ -137,7 +165,7 @@ def configure(
             choice.plugin.settings,
             options=backend,
             table=file.backend if meant else {},
-            known=choice.backend_options(reserved),
+            known=known,
             place=file.backend_place,
         ),
     )

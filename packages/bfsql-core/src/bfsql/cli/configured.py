@@ -28,6 +28,7 @@ from bfsql.cli.configuration import (
 )
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import backend_of
+from bfsql.plugins.registry import open_backend
 from bfsql.settings import Kind, Option, UnreadableFile, read_text
 
 if TYPE_CHECKING:
@@ -310,8 +311,7 @@ class ConfiguredCommand(click.Command):
 
     def _lists(self, ctx: click.Context) -> set[str]:
         """The options that take several values."""
-        several = (one for one in self.get_params(ctx) if getattr(one, "multiple", False))
-        return {flag for param in several for flag in param.opts}
+        return {f for p in self.get_params(ctx) if getattr(p, "multiple", False) for f in p.opts}
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
@@ -381,9 +381,9 @@ def opened(
     """
     from bfsql.graph import open_graph
 
-    settings, plugin = configuration.server.settings, configuration.choice.plugin
+    settings, choice = configuration.server.settings, configuration.choice
     return open_graph(
-        lambda: plugin.open(configuration.backend.settings),
+        lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings),
         graph_description=settings.graph_description,
         limits=settings.served_limits if served else settings.limits,
         cache_records=settings.cache_records,

@@ -24,7 +24,7 @@ import click
 from bfsql import call
 from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours, read_file
 from bfsql.cli.command import escape, innermost
-from bfsql.cli.configuration import BACKEND_VARIABLE, Configuration, server_options
+from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
 from bfsql.cli.proposal import command_line, new_config, proposal_of, write_config
@@ -35,7 +35,6 @@ from bfsql.errors import BfsqlError, ToolError, listing
 from bfsql.models import Outline, Property
 from bfsql.plugins import Proposal, hook_states, states
 from bfsql.settings import UnreadableFile, spelled
-from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 
 if TYPE_CHECKING:
     from bfsql.cli.stats import Degrees
@@ -162,18 +161,9 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
     for line in (*setting_lines(configuration.server), *setting_lines(configuration.backend)):
         if line.origin != "default":
             yield Finding("ok", line.key, f"{spelled(line.value)} ({line.origin})")
-    every = (*choice.backend_options(), *server_options())
-    known = {name for option in every for name in option.environment}
-    known |= {BACKEND_VARIABLE, CONFIG_VARIABLE}
-    others = tuple(f"BFSQL_{s.name.upper().replace('-', '_')}_" for s in states())
-    for name in sorted(os.environ):
-        if name.startswith("BFSQL_") and name not in known and not name.startswith(others):
-            yield Finding(
-                "warning",
-                name,
-                "no setting has this environment variable",
-                "Check its spelling: `bfsql serve --help-all` names the variable of each setting.",
-            )
+    for name, why in choice.unused_variables().items():
+        cure = "Check its spelling: `bfsql serve --help-all` names the variable of each setting."
+        yield Finding("warning", name, why, cure)
 
 
 def _proposed(

@@ -32,7 +32,8 @@ from bfsql.sources.formats import OWN_OPTIONS, option_of
 _FLAGS = ("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict")
 
 _OF_FILE = "[FILE=]TEXT"
-_of_file = partial(click.option, multiple=True, metavar=_OF_FILE)
+_several = partial(click.option, multiple=True)
+_of_file = partial(_several, metavar=_OF_FILE)
 """An option that can have another value for a file."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -81,9 +82,8 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 @click.option("--replace", is_flag=True, help="Replace the existing graph.")
 @click.option("--append", is_flag=True, help="Add to the existing graph; not for servers.")
 @click.option("--no-backup", is_flag=True, help="With --replace: do not back up the old file.")
-@click.option(
+@_several(
     "--remove",
-    multiple=True,
     metavar="FILE",
     help="Remove these nodes or edges from the existing graph before anything is added.",
 )
@@ -103,10 +103,9 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 @click.option(
     "--encoding", metavar="NAME", help="Encoding of text that is not UTF-8, such as cp1252."
 )
-@click.option(
+@_several(
     "--null-text",
     "null_texts",
-    multiple=True,
     metavar="TEXT",
     help="Text to treat as empty in ids, types and names; '' for none.  "
     "[default: NaN, nan, null, NULL, None]",
@@ -129,17 +128,15 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 @_of_file("--subject-column", help="Edge tables: the id at which the edge starts.")
 @_of_file("--predicate-column", help="Edge tables: the edge's predicate; '' for none.")
 @_of_file("--object-column", help="Edge tables: the id at which the edge ends.")
-@click.option(
+@_several(
     "--edge-column",
     "edge_columns",
-    multiple=True,
     metavar="NAME[=PREDICATE]",
     help="Node tables: ids of other nodes, which become edges.",
 )
-@click.option(
+@_several(
     "--id-prefix",
     "id_prefixes",
-    multiple=True,
     metavar="NAME=TEXT",
     help="Tables: text to put before the ids in a column, or in a file of this name.",
 )
@@ -152,13 +149,7 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     help="Type of nodes that have none.  [default: Node; owl:Thing if a source is RDF]",
 )
 @_of_file("--default-predicate", help="Predicate of edges that have none.")
-@click.option(
-    "--prefix",
-    "prefixes",
-    multiple=True,
-    metavar="NAME=NAMESPACE",
-    help="RDF: prefix that shortens ids.",
-)
+@_several("--prefix", "prefixes", metavar="NAME=NAMESPACE", help="RDF: prefix that shortens ids.")
 @click.option(
     "--base-iri",
     "base",
@@ -171,9 +162,7 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     metavar="FILE",
     help="JSON-LD: the context of files that refer to one elsewhere.",
 )
-@click.option(
-    "--language", "languages", multiple=True, metavar="TAG", help="RDF: language of texts to keep."
-)
+@_several("--language", "languages", metavar="TAG", help="RDF: language of texts to keep.")
 def load(configuration: Configuration, source: tuple[str, ...], **options: Any) -> None:
     """Fill a store from graph files: either all of them or none.
 

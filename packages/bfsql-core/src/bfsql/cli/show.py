@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, NamedTuple
 
 import click
@@ -31,24 +32,22 @@ _State = BackendState | HookState | FormatState
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def backends(*, as_json: bool) -> None:
     """List the installed backends, hook plugins and formats of files with version and state."""
-    found, hooks, formats = states(), hook_states(), format_states()
+    found: dict[str, Sequence[_State]]
+    found = {"backend": states(), "hooks": hook_states(), "format": format_states()}
     if as_json:
-        lines = [{"kind": "backend", **asdict(state)} for state in found]
-        lines += [{"kind": "hooks", **asdict(state)} for state in hooks]
-        lines += [{"kind": "format", **asdict(state)} for state in formats]
+        lines = [{"kind": kind, **asdict(one)} for kind, some in found.items() for one in some]
         click.echo(json.dumps(lines, ensure_ascii=False))
         return
-    if not found:
+    if not found["backend"]:
         click.echo(
             "No backend is installed. For files: pip install bfsql-sqlite, or in a clone "
             "pip install ./packages/bfsql-sqlite",
             err=True,
         )
     if sys.stdout.isatty():
-        _print_states(found, hooks, formats)
+        _print_states(found)
         return
-    every: list[_State] = [*found, *hooks, *formats]
-    for state in every:
+    for state in chain(*found.values()):
         line = (state.name, state.version, state.distribution, state.state, _summary(state))
         click.echo(escape("\t".join(line)))
 
@@ -59,14 +58,11 @@ def _summary(state: _State) -> str:
     return f"hooks: {', '.join(state.hooks)}" if state.ok else "hooks"
 
 
-def _print_states(
-    found: list[BackendState], hooks: list[HookState], formats: list[FormatState]
-) -> None:
+def _print_states(found: Mapping[str, Sequence[_State]]) -> None:
     from bfsql.cli.render import print_table
 
-    tables: list[tuple[str, Sequence[_State]]]
-    tables = [("backend", found), ("hook plugin", hooks), ("format", formats)]
-    for title, lines in tables:
+    for kind, lines in found.items():
+        title = "hook plugin" if kind == "hooks" else kind
         rows = [
             (s.name, s.version, s.distribution, _summary(s) if s.ok else s.state) for s in lines
         ]

@@ -62,6 +62,8 @@ class Stats:
     outline: Outline
     degrees: Degrees | None
     """None if the backend has no columns."""
+    counted: bool = True
+    """Whether the backend has an outline."""
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -104,8 +106,8 @@ async def _counted(configuration: Configuration) -> Stats:
 
 async def stats_of(graph: Graph) -> Stats:
     """The counts of an open graph."""
-    outline = await graph.shown.outline() or Outline()
-    return Stats(outline, await degrees_of(graph))
+    outline = await graph.shown.outline()
+    return Stats(outline or Outline(), await degrees_of(graph), counted=outline is not None)
 
 
 async def degrees_of(graph: Graph) -> Degrees | None:
@@ -157,9 +159,10 @@ async def _hubs(graph: Graph, columns: IntegerGraph, handles: Any, degrees: Any)
 def size_text(outline: Outline) -> str:
     """The numbers of nodes and edges in words, as far as they are counted."""
     nodes, edges = sum(outline.node_counts.values()), sum(outline.edge_counts.values())
+    unknown = not outline.node_counts and (outline.relations or outline.sampled)
+    counted = "nodes not counted" if unknown else f"{nodes:,} nodes"
     if not outline.sampled:
-        return f"{nodes:,} nodes, {edges:,} edges"
-    counted = f"{nodes:,} nodes" if outline.node_counts else "nodes not counted"
+        return f"{counted}, {edges:,} edges"
     return f"{counted}, edges not counted: the relations come from a sample of the graph"
 
 
@@ -168,7 +171,8 @@ def show_stats(found: Stats) -> None:
     from bfsql.cli.render import print_table
 
     outline = found.outline
-    click.echo(size_text(outline))
+    not_counted = "Nodes and edges are not counted: the backend has no outline of its graph."
+    click.echo(size_text(outline) if found.counted else not_counted)
     tables = (("type", "nodes"), found.nodes), (("predicate", "edges"), outline.edge_counts)
     for heads, counts in tables:
         if counts:

@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
+from typing import Unpack
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from bfsql.integers import (
     ResolvedNode,
     Ring,
 )
-from bfsql.models import EdgeDirection, Metadata, Node, PropertyCondition
+from bfsql.models import EdgeFilter, Metadata, Node, PropertyCondition
 from bfsql.workers import off_loop
 
 
@@ -63,14 +64,9 @@ class _StreamedRings:
         self.typed = False
 
     async def rings(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[IntArray]:
-        stream = self._db.edges_stream(ids, predicates=predicates, direction=direction)
-        async with aclosing(stream) as batches:
+        async with aclosing(self._db.edges_stream(ids, **part)) as batches:
             async for rows in batches:
                 yield self.numbering.rows(rows)
 
@@ -147,17 +143,9 @@ class NumberedGraph(IntegerGraph):
                 raise
         return self._types.take(handles) + TYPE_UNREAD
 
-    async def rings(
-        self,
-        handles: IntArray,
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[Ring]:
+    async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
         """The rings of nodes, as the backend streams them or as the cache holds them."""
-        ids = self._names(handles)
-        part = self._rows(ids, predicates, direction)
-        async with aclosing(part) as batches:
+        async with aclosing(self._rows(self._names(handles), **part)) as batches:
             async for rows in batches:
                 self._learn_types(rows)
                 yield Ring(*np.ascontiguousarray(rows[:, :3].T))
@@ -167,19 +155,15 @@ class NumberedGraph(IntegerGraph):
         return await off_loop(len(handles), lambda: _by_name(handles, self._numbering.names))
 
     async def _rows(
-        self,
-        ids: Sequence[str],
-        predicates: Collection[str] | None,
-        direction: EdgeDirection | None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[IntArray]:
         prefetched, self._prefetched = self._prefetched, None
-        whole = predicates is None and direction is None
+        whole = all(value is None for value in part.values())
         if prefetched is not None and whole and prefetched[0] == frozenset(ids):
             for rows in await prefetched[1]:
                 yield rows
             return
-        part = self._rings.rings(ids, predicates=predicates, direction=direction)
-        async with aclosing(part) as batches:
+        async with aclosing(self._rings.rings(ids, **part)) as batches:
             async for rows in batches:
                 yield rows
 

@@ -130,9 +130,7 @@ class NodeTables:
             accounts: The accounts of all sources, complete.
         """
         if not any(account.edges for account in accounts):
-            if self._alone:
-                return []
-            return list(self._edge_tables(report.actual_ids))
+            return [] if self._alone else list(self._edge_tables(report.actual_ids))
         if self._tables and lacks_most_ends(report):
             with suppress(SourceError):  # the file is no longer there
                 return list(self._id_columns(report))

@@ -15,8 +15,8 @@ K = TypeVar("K", str, Triple)
 Row = TypeVar("Row", Triple, TypedTriple)
 
 
-class EdgeFilter(TypedDict):
-    """The requested part of a ring."""
+class EdgeFilter(TypedDict, total=False):
+    """The requested part of a ring, as arguments of a method; without them all of it."""
 
     predicates: Collection[str] | None
     direction: EdgeDirection | None
@@ -25,8 +25,8 @@ class EdgeFilter(TypedDict):
 def part_of(
     ring: Iterable[Row],
     ids: Collection[str],
-    predicates: Collection[str] | None,
-    direction: EdgeDirection | None,
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
 ) -> list[Row]:
     """The edges of a ring that `edges_batch` returns for these arguments.
 

@@ -14,6 +14,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -23,6 +24,8 @@ from bfsql.abc import CONTRACT, GraphDbInterface
 from bfsql.errors import (
     AmbiguousBackend,
     BackendImportFailed,
+    BackendOpenFailed,
+    BfsqlError,
     ContractMismatch,
     NotABackend,
     PluginError,
@@ -49,11 +52,12 @@ def installed() -> list[Installed]:
     return plugins_of(BACKENDS)
 
 
-def load(name: str) -> BackendPlugin:
+def load(name: str, origin: str = "") -> BackendPlugin:
     """The plugin of one backend; no other is imported.
 
     Args:
         name: The name of the entry point, such as `sqlite`.
+        origin: Where the name was given, for the error if there is no such backend.
 
     Raises:
         UnknownBackend: No installed distribution declares it.
@@ -62,14 +66,39 @@ def load(name: str) -> BackendPlugin:
         NotABackend: It is neither a plugin nor a complete backend class.
         ContractMismatch: It was written for a contract that this core does not support.
     """
-    everything = installed()
-    claims = [one for one in everything if one.name == name]
+    claims = [one for one in installed() if one.name == name]
     if not claims:
-        names = sorted({one.name for one in everything})
-        raise UnknownBackend(name, names, f"bfsql-{name}" if name in OFFICIAL else None)
+        suggestion = f"bfsql-{name}" if name in OFFICIAL else None
+        raise UnknownBackend(name, names_like(name), suggestion, origin)
     if len(claims) > 1:
         raise AmbiguousBackend(name, [one.distribution for one in claims])
     return _loaded(claims[0])
+
+
+def names_like(name: str) -> list[str]:
+    """The names of the installed backends, the most similar one first."""
+    from difflib import SequenceMatcher  # needed by errors alone
+
+    names = sorted({one.name for one in installed()})
+    return sorted(names, key=lambda one: -SequenceMatcher(None, one, name).ratio())
+
+
+async def open_backend(
+    name: str, plugin: BackendPlugin, settings: BackendSettings
+) -> GraphDbInterface:
+    """The open backend of a plugin.
+
+    Raises:
+        NotABackend: The plugin opened something else.
+        BackendOpenFailed: It raised an error that is neither one of core nor of the system.
+    """
+    distribution = next((one.distribution for one in installed() if one.name == name), "bfsql-core")
+    try:
+        return await created(name, distribution, plugin.open, settings)
+    except Exception as cause:
+        if isinstance(cause, BfsqlError | ExceptionGroup) or getattr(cause, "strerror", None):
+            raise
+        raise BackendOpenFailed(name, distribution, cause) from cause
 
 
 def backend_of(path: Path, first: str) -> str | None:
@@ -111,11 +140,20 @@ def _loaded(one: Installed) -> BackendPlugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as cause:  # third-party code may raise anything
-        raise BackendImportFailed(one.name, one.distribution, cause) from cause
+        wrong = one.entry_point.value if _is_of_entry_point(cause, one.entry_point) else ""
+        raise BackendImportFailed(one.name, one.distribution, cause, wrong) from cause
     if not isinstance(found, BackendPlugin):
         raise NotABackend(one.name, one.distribution, found)
     _check_contract(one, found.contract)
     return found
+
+
+def _is_of_entry_point(cause: BaseException, point: EntryPoint) -> bool:
+    """Whether the module or the attribute that an entry point names does not exist."""
+    if isinstance(cause, ModuleNotFoundError):
+        return f"{point.module}.".startswith(f"{cause.name}.")
+    module = getattr(cause.obj, "__name__", None) if isinstance(cause, AttributeError) else None
+    return module == point.module and getattr(cause, "name", None) in point.attr.split(".")
 
 
 _CONTRACT = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")

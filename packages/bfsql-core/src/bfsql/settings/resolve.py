@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.masking import hide_secrets, secrets_in, shorten
+from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
 
@@ -122,6 +123,25 @@ def _from_environment(
                 values[option.field] = _RawValue(_read(option, value, origin), value, origin)
                 break
     return values
+
+
+def unused_variables(
+    environment: Mapping[str, str], known: Sequence[Option], others: Sequence[str]
+) -> dict[str, str]:
+    """Variables `BFSQL_...` that no setting has, with a sentence that names the nearest one.
+
+    Args:
+        environment: The process's environment.
+        known: All settings.
+        others: Beginnings of variables with another purpose.
+    """
+    names = sorted({name for option in known for name in option.environment})
+    unused = environment.keys() - {*names, CONFIG_VARIABLE}
+    return {
+        name: f"no setting has this environment variable.{did_you_mean(name, names)}"
+        for name in sorted(unused)
+        if name.startswith("BFSQL_") and not name.startswith(tuple(others))
+    }
 
 
 def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:

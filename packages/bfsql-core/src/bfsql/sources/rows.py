@@ -245,7 +245,7 @@ class _Rows:
 
     def _fault(self, cells: list[str]) -> list[str] | Unusable:
         """The cells, or the fault if they are not text."""
-        text = "".join(cells)
+        text = self._dialect.separator.join(cells)  # as the line is written
         if not is_text(text):
             return Unusable(
                 not_text(text.encode(self._encoding, "surrogateescape"), self._encoding)

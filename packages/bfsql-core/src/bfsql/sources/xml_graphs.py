@@ -165,6 +165,4 @@ def typed(text: str, type_: str) -> Any:
             return float(text)
     except ValueError:
         return text
-    if type_ == "liststring":
-        return [part.strip() for part in text.split("|")]
-    return text
+    return [part.strip() for part in text.split("|")] if type_ == "liststring" else text

@@ -370,8 +370,12 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
 def _incident(message: str, kind: str, cause: Exception) -> ToolError:
     """Log the cause of an error under an id, and create the error, which names the id alone."""
     incident = call.current_request_id() or call.new_request_id()
-    if isinstance(cause, StoreUnavailable):  # every call of an outage would have a traceback
-        log.warning("incident %s: the store does not answer: %s", incident, cause)
+    if isinstance(cause, StoreError):  # its sentence has the reason; a traceback hides it
+        level, what = logging.ERROR, "refused the call"
+        if isinstance(cause, StoreUnavailable):
+            level, what = logging.WARNING, "does not answer"
+        traceback = cause if log.isEnabledFor(logging.DEBUG) else None
+        log.log(level, "incident %s: the store %s: %s", incident, what, cause, exc_info=traceback)
     else:
         log.error("incident %s: %s", incident, message, exc_info=cause)
     return ToolError(

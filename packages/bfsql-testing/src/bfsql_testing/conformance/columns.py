@@ -22,6 +22,7 @@ from bfsql_testing.conformance.harness import (
     Untried,
     edges_of,
     expect,
+    expect_same,
     looked_at,
     parts_of,
     reading_rule,
@@ -158,10 +159,7 @@ async def columns_names(trial: Trial) -> None:
             expect(
                 len(set(names)) == len(names), f"{what} contains a name twice: {list(names)[:20]}."
             )
-            expect(
-                not whole or set(names) == set(listed),
-                f"{what} and the schema differ in {sorted(set(names) ^ set(listed))[:5]}.",
-            )
+            expect_same(f"{what} and the schema", names, listed, whole=whole)
 
 
 @reading_rule(
@@ -176,11 +174,8 @@ async def columns_rings(trial: Trial) -> None:
             short = repr(asked) if len(asked) == 1 else f"{len(asked)} ids"
             twice = 0 if columns.repeats else len(edges) - len(set(edges))
             expect(not twice, f"The ring of {short} has {twice} edges more than once.")
-            expect(
-                set(edges) == set(wanted.triples) or not wanted.whole,
-                f"The ring of {short} in columns and edges_batch differ in "
-                f"{sorted(set(edges) ^ set(wanted.triples))[:4]}.",
-            )
+            what = f"The ring of {short} in columns and edges_batch"
+            expect_same(what, edges, wanted.triples, whole=wanted.whole)
         edges = await _edges(columns, _array([]))
         expect(not edges, f"The ring of no handles has edges: {edges[:3]}.")
 
@@ -194,11 +189,10 @@ async def columns_part(trial: Trial) -> None:
             whole = await _edges(columns, handles)
             for part, wanted in parts_of(whole, asked):
                 read = await _edges(columns, handles, part)
-                expect(
-                    set(read) == wanted and (columns.repeats or len(read) == len(wanted)),
-                    f"The ring of {len(asked)} ids with {part} and the same part of the whole "
-                    f"differ in {sorted(set(read) ^ wanted)[:4]}, or have edges twice.",
-                )
+                what = f"The ring of {len(asked)} ids with {part}"
+                expect_same(f"{what} and the same part of the whole", read, wanted)
+                twice = 0 if columns.repeats else len(read) - len(wanted)
+                expect(not twice, f"{what} has {twice} edges more than once.")
 
 
 @reading_rule(

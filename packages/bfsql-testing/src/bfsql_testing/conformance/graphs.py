@@ -11,46 +11,16 @@ from typing import Any
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
 HOSTILE = (
-    "single'quote",
-    'double"quote',
-    "back\\slash",
-    "trailing\\",
-    "<http://example.org/a b>",
-    "{brace}",
-    "$dollar $1 ${name}",
-    "new\nline",
-    "carriage\rreturn\ttab",
-    "nul\0inside",
-    "\u202eright to left\u202c",
-    "\U0001f9ec\U0001f469\u200d\U0001f52c",
-    "\uffff",
-    "e\u0301",
-    "\u00e9",
-    "long:" + "x" * 10_000,
-    "42",
-    "4.20",
-    "1e3",
-    "-0",
-    "null",
-    "true",
-    "%41",
-    "A",
-    "a",
-    "percent%20escape",
-    " outer space ",
-    "inner  space",
-    "%_*?[]^",
-    "`tick`",
-    "semi;colon--comment",
-    "'; DROP TABLE nodes; --",
-    "' OR '1'='1",
-    "x> } DELETE WHERE { ?s ?p ?o } #",
-    '" } UNION { ?s ?p ?o }',
-    "n'}) DETACH DELETE n //",
-    "`) MATCH (m) RETURN m //",
-    "http://example.org/thing?a=1&b=%20#part",
-    "[1]",
-    '{"id": "a"}',
+    *("single'quote", 'double"quote', "back\\slash", "trailing\\", "<http://example.org/a b>"),
+    *("{brace}", "$dollar $1 ${name}", "new\nline", "carriage\rreturn\ttab", "nul\0inside"),
+    *("\u202eright to left\u202c", "\U0001f9ec\U0001f469\u200d\U0001f52c", "\uffff"),
+    *("e\u0301", "\u00e9", "long:" + "x" * 10_000),
+    *("42", "4.20", "1e3", "-0", "null", "true", "%41", "A", "a"),
+    *("percent%20escape", " outer space ", "inner  space", "%_*?[]^", "`tick`"),
+    *("semi;colon--comment", "'; DROP TABLE nodes; --", "' OR '1'='1"),
+    *("x> } DELETE WHERE { ?s ?p ?o } #", '" } UNION { ?s ?p ?o }'),
+    *("n'}) DETACH DELETE n //", "`) MATCH (m) RETURN m //"),
+    *("http://example.org/thing?a=1&b=%20#part", "[1]", '{"id": "a"}'),
 )
 """Ids and names that break careless queries, encoders or sort orders."""
 
@@ -277,14 +247,8 @@ def crowd() -> list[GraphRecord]:
 def people() -> list[GraphRecord]:
     """Nodes with names of several words, for tests of misspellings."""
     names = (
-        "Margaret Hamilton",
-        "Katherine Johnson",
-        "Hedy Lamarr",
-        "Rosalind Franklin",
-        "Chinua Achebe",
-        "Wisława Szymborska",
-        "Parkinson Disease",
-        "acetylsalicylic acid",
+        *("Margaret Hamilton", "Katherine Johnson", "Hedy Lamarr", "Rosalind Franklin"),
+        *("Chinua Achebe", "Wisława Szymborska", "Parkinson Disease", "acetylsalicylic acid"),
     )
     return [NodeRecord(f"p:{n}", "Person", {"name": name}) for n, name in enumerate(names)]
 
@@ -352,17 +316,8 @@ def broad(predicates: int, spokes: int) -> list[GraphRecord]:
 GRAPHS = {
     graph.__name__: graph
     for graph in (
-        empty,
-        smallest,
-        shapes,
-        parallel,
-        hub,
-        dangling,
-        several_types,
-        hostile,
-        values,
-        evidence,
-        crowd,
+        *(empty, smallest, shapes, parallel, hub, dangling, several_types, hostile, values),
+        *(evidence, crowd),
     )
 }
 """Every graph of the kit by its name."""

@@ -22,15 +22,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
+from inspect import isawaitable
+from itertools import product, zip_longest
 from typing import Any, Literal, TypeAlias
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.errors import BfsqlError, ToolError
+from bfsql.errors import BfsqlError, ToolError, listing
 from bfsql.graph import Graph, open_graph
 from bfsql.masking import shorten
 from bfsql.memory import MemoryBackend
@@ -39,6 +40,7 @@ from bfsql.models.parts import EdgeFilter, part_of
 from bfsql.tools import Limits
 from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, storable
 from bfsql_testing.conformance.graphs import node_ids, village
+from bfsql_testing.conformance.return_types import mismatch
 
 SAMPLE = 25
 """Number of nodes that a check in reading mode examines."""
@@ -159,6 +161,18 @@ def expect(holds: object, reason: str) -> None:
     """
     if not holds:
         raise Broken(reason)
+
+
+def expect_same(
+    what: str, have: Iterable[object], right: Iterable[object], *, whole: object = True
+) -> None:
+    """Continue if both have the same members, or if they are not whole.
+
+    Raises:
+        Broken: They differ; `what` begins the sentence.
+    """
+    other = sorted({*have} ^ {*right}, key=str)
+    expect(not (whole and other), shorten(f"{what} differ in {other[:4]}.", 500))
 
 
 async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
@@ -374,12 +388,8 @@ async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
     if trial.open is None:
         ids = node_ids(trial.storable(village()))
         return ids[:: max(1, len(ids) // trial.size)][: trial.size]
-    found = await _searched(trial, db)
-    if not found:
-        trial.odd("No search found a node: the store is empty, or contains other words.")
-        raise Untried("No node to examine was found; name some, or words to search for.")
-    trial.sample = list(found)  # the store does not change, so one search suffices for all rules
-    return list(found)
+    trial.sample = await _searched(trial, db)  # the store does not change: one search suffices
+    return list(trial.sample)
 
 
 async def some_edges(trial: Trial, db: GraphDbInterface) -> list[Triple]:
@@ -396,21 +406,68 @@ async def some_edges(trial: Trial, db: GraphDbInterface) -> list[Triple]:
     return list(found)[: trial.size]
 
 
+async def returned(db: GraphDbInterface, method: str, *arguments: Any) -> Any:
+    """The answer of a method, which may be a plain one; an iterator becomes a list.
+
+    Raises:
+        Broken: It is not of the type that the contract states.
+    """
+    answer = getattr(db, method)(*arguments)
+    answer = await answer if isawaitable(answer) else answer
+    answer = list(answer) if isinstance(answer, Iterator) else answer
+    wrong = mismatch(method, answer)
+    request = shorten(", ".join(map(repr, arguments)), 60)
+    expect(wrong is None, f"{method}({request}) returned {wrong}")
+    return answer
+
+
 async def _searched(trial: Trial, db: GraphDbInterface) -> list[str]:
-    """Ids of nodes that searches find, then those of their neighbours."""
-    found: dict[str, None] = {}
-    words = trial.words or (*WORDS, *list(await db.entity_types())[:10])
-    for word in words:
-        found.update((stub.id, None) for stub in await normalized(db).search_entities(word))
-        if len(found) >= trial.size:
-            break
+    """Ids of nodes that searches find, and of their neighbours; of all types in turn.
+
+    Raises:
+        Untried: There are none.
+    """
+    types = list(await returned(db, "entity_types"))[:10]
+    words = trial.words or (*WORDS, *types)
+    found = await _hits(db, words, types, trial.size)
     for entity_id in list(found):
         if len(found) >= trial.size:
             break
         for subject, _, obj in (await edges_of(db.edges_batch, [entity_id])).triples[:EDGES]:
-            found.update({subject: None, obj: None})
-    nodes = {node.id for node in await db.get_nodes_batch(list(found))}
-    return [i for i in found if i in nodes][: trial.size]
+            found.update({subject: "", obj: ""})
+    with suppress(KeyError):  # before the default batch, which would have the same fault
+        await returned(db, "get_node", next(iter(found), ""))
+    types_of = {n.id: n.entity_type for n in await returned(db, "get_nodes_batch", list(found))}
+    groups: dict[str, list[str]] = {}
+    for entity_id in filter(types_of.__contains__, found):
+        groups.setdefault(types_of[entity_id], []).append(entity_id)
+    if not groups:
+        trial.odd("No search found a node: the store is empty, or contains other words.")
+        method, of = ("get_nodes_batch", found) if found else ("search_entities", words)
+        raise Untried(
+            f"No node to examine was found: {method} returned none for "
+            f"{listing([*map(repr, of)], 3)}. Name ids of nodes (sample, --id) or words of their "
+            "names (words, --word); search_entities has to return ids that get_node knows."
+        )
+    rows = zip_longest(*groups.values())
+    return [i for row in rows for i in row if i is not None][: trial.size]
+
+
+async def _hits(
+    db: GraphDbInterface, words: Sequence[str], types: Sequence[str], most: int
+) -> dict[str, str]:
+    """The types of nodes that searches find, by id: about `most`, and of further types."""
+    found: dict[str, str] = {}
+    for word in words:
+        hits = await returned(db, "search_entities", word)
+        found.update((stub.id, stub.entity_type) for stub in hits)
+        if len(found) >= most:
+            break
+    for entity_type, word in ((name, word) for name in types for word in (name, *words[:3])):
+        if entity_type not in found.values():
+            stubs = await normalized(db).search_entities(word, [entity_type])
+            found.update((stub.id, entity_type) for stub in stubs)
+    return found
 
 
 class PlainReference(MemoryBackend):

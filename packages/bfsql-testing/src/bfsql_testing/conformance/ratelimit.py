@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, Unpack
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, implements
-from bfsql.models import EdgeDirection, Triple
-from bfsql.models.parts import TypedTriple
+from bfsql.models import Triple
+from bfsql.models.parts import EdgeFilter, TypedTriple
 
 _P = ParamSpec("_P")
 _Value = TypeVar("_Value")
@@ -38,18 +38,12 @@ class RateLimitedGraphDb(ForwardingBackend):
         self.requests = 0
 
     async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
+        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, which is one request."""
         if implements(self.inner, "edges_stream"):
             await self._turn()
-        async with aclosing(
-            super().edges_stream(ids, predicates=predicates, direction=direction)
-        ) as batches:
+        async with aclosing(super().edges_stream(ids, **part)) as batches:
             async for rows in batches:
                 yield rows
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from bfsql.errors import StoreUnavailable
 from bfsql_testing.conformance.capabilities import OptOut
-from bfsql_testing.conformance.harness import Broken, Rule, Trial, Untried
+from bfsql_testing.conformance.harness import RULES, Broken, Rule, Trial, Untried
 
 Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreachable", "untried"]
 """`excused` is broken with an opt-out, `needless` an opt-out from a rule that holds."""
@@ -117,8 +117,18 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
             return "broken", f"No answer within {trial.rule_seconds:g} s.", late
         return "broken", _unexpected(late), late
     except Exception as fault:  # noqa: BLE001 - whatever a backend raises is a finding
-        return "broken", _unexpected(fault), fault
+        return "broken", await _wrong_types(trial) + _unexpected(fault), fault
     return "holds", "", None
+
+
+async def _wrong_types(trial: Trial) -> str:
+    """A sentence on a method that returns the wrong type, from which other errors follow."""
+    try:
+        async with asyncio.timeout(trial.rule_seconds):
+            await RULES["return-types"].check(trial)
+    except Exception as wrong:  # noqa: BLE001 - another error is that of the rule itself
+        return f"{wrong} " if isinstance(wrong, Broken) else ""
+    return ""
 
 
 def _notes(broken: Broken) -> list[str]:

@@ -29,6 +29,7 @@ from bfsql_testing.conformance.harness import (
     beside_reference,
     edges_of,
     expect,
+    expect_same,
     expect_unknown,
     filling_rule,
     parts_of,
@@ -62,10 +63,7 @@ async def every_node(trial: Trial) -> None:
         wanted = set(_identities(await MemoryBackend(records).get_nodes_batch(ids)))
         async with trial.filled(records) as db:
             batch = set(_identities(await db.get_nodes_batch(ids)))
-            expect(
-                batch == wanted,
-                f"Over {graph.__name__}, get_nodes_batch differs in {sorted(batch ^ wanted)[:4]}.",
-            )
+            expect_same(f"Over {graph.__name__}, get_nodes_batch and the nodes", batch, wanted)
             for entity_id in ids[:20]:
                 node = await db.get_node(entity_id)
                 expect(
@@ -200,10 +198,7 @@ async def nodes_batch(trial: Trial) -> None:
         batch = _identities(await db.get_nodes_batch(ids))
         single = _identities([await db.get_node(i) for i in ids])
         expect(len(set(batch)) == len(batch), f"get_nodes_batch gave a node twice: {batch}.")
-        expect(
-            set(batch) == set(single),
-            f"get_nodes_batch and get_node differ in {sorted(set(batch) ^ set(single))}.",
-        )
+        expect_same("get_nodes_batch and get_node", batch, single)
 
 
 @reading_rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH)
@@ -217,17 +212,11 @@ async def edges_batch(trial: Trial) -> None:
             ends, alone = {*out.triples, *into.triples}, await edges_of(db.edges_batch, [entity_id])
             complete = out.whole and into.whole and alone.whole
             whole, every = whole and complete, every | ends
-            expect(
-                set(alone.triples) == ends or not complete,
-                f"edges_batch([{entity_id!r}]) and the two single calls differ in "
-                f"{sorted(set(alone.triples) ^ ends)[:5]}.",
-            )
+            what = f"edges_batch([{entity_id!r}]) and the two single calls"
+            expect_same(what, alone.triples, ends, whole=complete)
         together = await edges_of(db.edges_batch, ids)
-        expect(
-            set(together.triples) == every or not (whole and together.whole),
-            f"edges_batch of {len(ids)} ids and the single calls differ in "
-            f"{sorted(set(together.triples) ^ every)[:5]}.",
-        )
+        what = f"edges_batch of {len(ids)} ids and the single calls"
+        expect_same(what, together.triples, every, whole=whole and together.whole)
 
 
 @reading_rule(
@@ -242,11 +231,8 @@ async def edges_part(trial: Trial) -> None:
             whole = await edges_of(db.edges_batch, asked)
             for part, wanted in parts_of(whole.triples, asked):
                 read = await edges_of(partial(normalized(db).edges_batch, **part), asked)
-                expect(
-                    set(read.triples) == wanted or not (whole.whole and read.whole),
-                    f"edges_batch of {len(asked)} ids with {part} and the same part of the whole "
-                    f"ring differ in {sorted(set(read.triples) ^ wanted)[:4]}.",
-                )
+                what = f"edges_batch of {len(asked)} ids with {part} and that part of the ring"
+                expect_same(what, read.triples, wanted, whole=whole.whole and read.whole)
 
 
 @reading_rule(
@@ -336,9 +322,9 @@ async def unknown_in_batches(trial: Trial) -> None:
     """Unknown ids among known ones change nothing; alone, they give nothing."""
     async with trial.sampled() as (db, ids):
         mixed = [*UNKNOWN[:2], *ids, *UNKNOWN[2:]]
-        known = {node.id for node in await db.get_nodes_batch(ids)}
-        found = {node.id for node in await db.get_nodes_batch(mixed)}
-        expect(found == known, f"With unknown ids, get_nodes_batch gave {found ^ known} besides.")
+        known = _identities(await db.get_nodes_batch(ids))
+        found = _identities(await db.get_nodes_batch(mixed))
+        expect_same("get_nodes_batch with unknown ids and without", found, known)
         metadata = await db.metadata_for_nodes_batch(mixed)
         expect(
             not set(UNKNOWN) & set(metadata),
@@ -346,10 +332,8 @@ async def unknown_in_batches(trial: Trial) -> None:
         )
         alone = await edges_of(db.edges_batch, ids)
         together = await edges_of(db.edges_batch, mixed)
-        expect(
-            alone.triples == together.triples or not (alone.whole and together.whole),
-            "With unknown ids, edges_batch gave different edges.",
-        )
+        what, whole = "edges_batch with unknown ids and without", alone.whole and together.whole
+        expect_same(what, together.triples, alone.triples, whole=whole)
         expect(not list(await db.get_nodes_batch([])), "get_nodes_batch([]) gave nodes.")
         expect(not (await edges_of(db.edges_batch, [])).triples, "edges_batch([]) gave edges.")
         bad = [(ids[0], "no such predicate", ids[0]), (UNKNOWN[0], "p", UNKNOWN[1])]
