@@ -143,8 +143,7 @@ class Reader:
     Attributes:
         large: Turns of clients with statements about many nodes or edges, which occupy the server's
             cores: an eighth of the connections.
-        lists: Turns of clients with lists of nodes: half of the connections, since the reader of a
-            list may need another connection before it goes on.
+        lists: Turns with lists of nodes: half, since their readers may need another connection.
     """
 
     def __init__(self, settings: Neo4jSettings, **options: Any) -> None:

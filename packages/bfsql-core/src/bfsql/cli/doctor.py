@@ -13,7 +13,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -195,10 +195,7 @@ async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]
                     found.append(Finding("warning", "rights", reason))
             proposal = await proposal_of(configuration)
             options = type(configuration.backend.settings).model_fields
-            named_by = [
-                one for one in ("label_property", "name_property", "nodes") if one in options
-            ]
-            found += [finding async for finding in _graph(graph, proposal, named_by)]
+            found += [finding async for finding in _graph(graph, proposal, options)]
     except (BfsqlError, OSError) as error:
         found.append(Finding("wrong", "store", str(error)))
         return found, Proposal()
@@ -215,20 +212,27 @@ async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
     except BfsqlError as error:
         yield Finding("warning", "indexes", str(error))
         return
-    if missing:
-        shown = "; ".join(statement.split("\n")[0] for statement in missing[:3])
-        yield Finding(
-            "warning",
-            "indexes",
-            f"{len(missing)} missing: {shown}",
-            "`bfsql index` shows them all, and `bfsql index --apply` creates them.",
-        )
-    else:
+    if not missing:
         yield Finding("ok", "indexes", "none is missing")
+        return
+    shown = "; ".join(statement.split("\n")[0] for statement in missing[:3])
+    cure = "`bfsql index` shows them all, and `bfsql index --apply` creates them."
+    yield Finding("warning", "indexes", f"{len(missing)} missing: {shown}", cure)
+
+
+_OF_PROPERTIES = "List the properties that hold names with --{}."
+_NAMED_BY = {
+    "label_property": _OF_PROPERTIES.format("label-property"),
+    "name_property": _OF_PROPERTIES.format("name-property"),
+    "nodes": "Name the column that holds them in --nodes, as in people: id=person_id, name=COLUMN.",
+    "": "Load tables with --name-column. For RDF, add labels such as rdfs:label, or name a "
+    "property: bfsql serve --backend sparql --data FILE --label-property PROPERTY.",
+}
+"""What gives nodes a name, by the option of a backend that does; the last is for all others."""
 
 
 async def _graph(
-    graph: Graph, proposal: Proposal, named_by: Sequence[str]
+    graph: Graph, proposal: Proposal, options: Collection[str]
 ) -> AsyncIterator[Finding]:
     with call.scope(seconds=STORE_SECONDS):
         types = await graph.db.entity_types()
@@ -261,24 +265,14 @@ async def _graph(
             "warning",
             "names",
             f"nodes of {listing(nameless, 5)} have no name, so search finds them only by id",
-            _cure_of_names([outline.node_properties[type_] for type_ in nameless], named_by),
+            _cure_of_names([outline.node_properties[type_] for type_ in nameless], options),
         )
     yield await _search(graph, types)
 
 
-def _cure_of_names(properties: Iterable[Sequence[Property]], named_by: Sequence[str]) -> str:
+def _cure_of_names(properties: Iterable[Sequence[Property]], options: Collection[str]) -> str:
     """What gives nodes a name: options of their backend, and their properties that may hold it."""
-    if named_by[:1] == ["nodes"]:
-        cure = (
-            "Name the column that holds them in --nodes, as in people: id=person_id, name=COLUMN."
-        )
-    elif named_by:
-        cure = f"List the properties that hold names with --{named_by[0].replace('_', '-')}."
-    else:
-        cure = (
-            "Load tables with --name-column. For RDF, add labels such as rdfs:label, or name a "
-            "property: bfsql serve --backend sparql --data FILE --label-property PROPERTY."
-        )
+    cure = next((text for option, text in _NAMED_BY.items() if option in options), _NAMED_BY[""])
     texts = sorted({one.name for some in properties for one in some if one.kind == "text"})
     return f"{cure} Properties with text: {listing(texts, 5)}." if texts else cure
 

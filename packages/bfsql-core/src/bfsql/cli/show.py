@@ -88,18 +88,12 @@ def config(configuration: Configuration) -> None:
     """
     choice = configuration.choice
     server = setting_lines(configuration.server)
-    backend = [
-        Line("name", choice.backend, choice.backend_origin),
-        *setting_lines(configuration.backend),
-    ]
+    name = Line("name", choice.backend, choice.backend_origin)
+    backend = [name, *setting_lines(configuration.backend)]
     if sys.stdout.isatty():
         _print_settings(server, backend)
         return
-    for line in server:
-        click.echo(toml(line))
-    click.echo("\n[backend]")
-    for line in backend:
-        click.echo(toml(line))
+    click.echo("\n".join([*map(toml, server), "\n[backend]", *map(toml, backend)]))
 
 
 def toml(line: Line) -> str:
