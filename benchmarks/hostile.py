@@ -142,7 +142,7 @@ async def _loaded(store: str, place: Path, nodes: int, edges: int) -> AsyncItera
         finally:
             postgres.stop()
     else:
-        neo4j = Neo4jServer(place)
+        neo4j = Neo4jServer.large(place)
         neo4j.start()
         try:
             await neo4j_load(Neo4jSettings(uri=neo4j.uri, preserve_case=True), graph)
@@ -241,8 +241,8 @@ async def _together(
     """The times of small calls, beside no hostile client and beside some."""
     beside: dict[int, Times] = {}
     with _serving(store, deadline) as server:
-        await _beside(server, 3)  # the store plans its first statements
-        beside[0] = await _beside(server, 10)
+        await _beside(server, 15)  # the store counts its graph, and plans its first statements
+        beside[0] = await _beside(server, 20)
         print(f"\n{'nothing beside':26}{_sentence(beside[0])}")
         took: list[float] = []
         end = time.perf_counter() + seconds

@@ -82,7 +82,7 @@ def _without_id(metadata: dict[str, Any]) -> dict[str, Any]:
 async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
     """Print all figures of the Neo4j backend, on a server started for the run."""
     with folder() as place:
-        server = Neo4jServer(place)
+        server = Neo4jServer.large(place)
         server.start()
         try:
             settings = Neo4jSettings(uri=server.uri, preserve_case=True)

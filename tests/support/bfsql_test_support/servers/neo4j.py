@@ -21,6 +21,9 @@ CODE_CACHE = "-XX:ReservedCodeCacheSize=192m"
 fills: methods are then evicted and compiled again, two in three in a run of the conformance kit.
 """
 
+PRODUCTION = ("-Xms4g", "-Xmx4g", "-XX:+UseG1GC")
+"""Memory and collector as in Neo4j's own advice, with both compilers."""
+
 # LOAD CSV may not read files or addresses, which is necessary where a model writes Cypher.
 # Transaction logs would be preallocated with half a gigabyte, which is memory in the tests.
 # Plans are kept when the sizes of parameters and of the graph change: nothing is large here.
@@ -32,7 +35,7 @@ server.bolt.advertised_address={host}:{port}
 server.http.enabled=false
 server.https.enabled=false
 server.directories.import=import
-server.memory.pagecache.size=64m
+server.memory.pagecache.size={page_cache}
 db.tx_log.preallocate=false
 dbms.security.auth_enabled={guarded}
 dbms.security.allow_csv_import_from_file_urls=false
@@ -59,12 +62,13 @@ class Neo4jServer(Server):
         folder: An empty folder.
         guarded: Whether it requires a password (`USER` and `PASSWORD`), and also supports TLS
             if there is `openssl`.
+        large: Whether it has the memory and the options of Java of a server in production.
 
     Raises:
         Unavailable: There is no Java, or Neo4j cannot be fetched.
     """
 
-    def __init__(self, folder: Path, *, guarded: bool = False) -> None:
+    def __init__(self, folder: Path, *, guarded: bool = False, large: bool = False) -> None:
         self.port = free_port()
         self.guarded = guarded
         self.ca: Path | None = None
@@ -72,12 +76,18 @@ class Neo4jServer(Server):
         self._folder = folder
         self._has_initial_password = False
         programs = jars()
-        command = [java("Neo4j", "BFSQL_NEO4J_JAVA"), *JAVA_OPTIONS, CODE_CACHE]
+        options = PRODUCTION if large else (*JAVA_OPTIONS, CODE_CACHE)
+        command = [java("Neo4j", "BFSQL_NEO4J_JAVA"), *options]
         command += [f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Djna.tmpdir={folder / 'tmp'}"]
         command += ["-cp", f"{programs}/*"]
         for name in ("tmp", "conf", "import"):
             (folder / name).mkdir()
-        text = SETTINGS.format(host=HOST, port=self.port, guarded=str(guarded).lower())
+        text = SETTINGS.format(
+            host=HOST,
+            port=self.port,
+            guarded=str(guarded).lower(),
+            page_cache="1g" if large else "64m",
+        )
         certificates = folder / "certificates" / "bolt"
         if guarded and make_certificates(certificates):
             self.ca = certificates / CA
@@ -90,6 +100,11 @@ class Neo4jServer(Server):
             ready=self._answers_a_query,
             patience=120,
         )
+
+    @classmethod
+    def large(cls, folder: Path) -> Self:
+        """A server with the memory and the options of Java of one in production."""
+        return cls(folder, large=True)
 
     @classmethod
     def with_password(cls, folder: Path) -> Self:
