@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from operator import itemgetter
 from typing import Any, Literal, Self
 
 from bfsql.abc import BatchGraphDb, chunks
@@ -59,9 +60,8 @@ class GremlinBackend(BatchGraphDb):
             StoreUnavailable: No server answers.
         """
         given = {**settings, "uri": [uri] if isinstance(uri, str) else uri}
-        return await cls.open(
-            resolve(GremlinSettings, options=given, environment=os.environ).settings
-        )
+        found = resolve(GremlinSettings, options=given, environment=os.environ)
+        return await cls.open(found.settings)
 
     @classmethod
     async def open(cls, settings: GremlinSettings) -> Self:
@@ -275,7 +275,8 @@ class GremlinBackend(BatchGraphDb):
 
     def _metadata(self, vertices: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         shown = {*self._settings.name_property, *self._settings.alias_property}
-        return node_metadata(sorted(vertices, key=_type), self._schema.key_properties, shown)
+        by_type = sorted(vertices, key=itemgetter(0))
+        return node_metadata(by_type, self._schema.key_properties, shown)
 
     def _node(self, row: Sequence[Any], keys: Collection[str]) -> Node:
         """A node from a row of `nodes_stream`."""
@@ -285,10 +286,6 @@ class GremlinBackend(BatchGraphDb):
         entity_id = self._schema.entity_id(row[0], row[3:])
         metadata = self._metadata([(entity_type, properties_of(map(single, row[2])))])
         return Node(entity_id, entity_type, only({entity_id: metadata}, keys)[entity_id])
-
-
-def _type(vertex: tuple[str, Any]) -> str:
-    return vertex[0]
 
 
 def _chunks(ids: Iterable[str]) -> Iterator[Sequence[str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
@@ -57,10 +57,7 @@ class Connection:
 
     async def send(self, data: bytes) -> None:
         """Send one message."""
-        try:
-            await self.socket.send_bytes(data)
-        except (ConnectionError, aiohttp.ClientError) as error:
-            raise Unreachable("it closed the connection") from error
+        await _transfer(self.socket.send_bytes(data))
 
     async def receive(self, ends: float) -> bytes | str:
         """The next message, while the server answers pings.
@@ -83,7 +80,7 @@ class Connection:
                     raise
                 if pinged:
                     raise Unreachable(f"it has sent nothing for {SILENCE + PONG:g} s") from None
-                await self._ping()
+                await _transfer(self.socket.ping())
                 pinged = True
                 continue
             pinged = False
@@ -95,11 +92,12 @@ class Connection:
             elif message.type is not WSMsgType.PONG:
                 raise Unreachable(_why_closed(self.socket, message))
 
-    async def _ping(self) -> None:
-        try:
-            await self.socket.ping()
-        except (ConnectionError, aiohttp.ClientError) as error:
-            raise Unreachable("it closed the connection") from error
+
+async def _transfer(sent: Awaitable[None]) -> None:
+    try:
+        await sent
+    except (ConnectionError, aiohttp.ClientError) as error:
+        raise Unreachable("it closed the connection") from error
 
 
 def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
@@ -151,6 +149,15 @@ class Client:
             async for part in parts:
                 rows = [*rows, *part] if rows else part
         return rows
+
+    async def rows_unless_refused(self, traversal: Any) -> list[Any] | None:
+        """All results of a traversal; None if the engine lacks its steps, or forbids them."""
+        try:
+            return await self.rows(traversal)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return None
 
     async def script(self, text: str, **bindings: Any) -> list[Any]:
         """All results of a Groovy script; raises as `stream`, as its server may refuse scripts."""

@@ -33,6 +33,7 @@ async def discover(client: Client) -> GraphSchema:
     values = [row[2] for row in rows if len(row) > 2]  # own id and type
     numbers = [row[0] for row in rows[:1] if kind_of(row[0]) == "number"]
     as_long = queries.with_own_ids(bare, numbers).count()
+    some_nested = queries.source().V().limit(1).properties().limit(1).value_map()
     index = await janusgraph(client)
     schema = GraphSchema(
         id_property,
@@ -42,7 +43,7 @@ async def discover(client: Client) -> GraphSchema:
         text_keys=frozenset(index.text_keys) if index else frozenset(),
         indexed=index.finds(id_property) if index and id_property else None,
         own_long=not numbers or await client.rows(as_long) != [0],
-        nested=await _has_nested_properties(client),
+        nested=await client.rows_unless_refused(some_nested) is not None,
         is_empty=not rows,
         label_steps=index is not None,
         labels=tuple(index.labels) if index else (),
@@ -70,18 +71,6 @@ def _log_warnings(client: Client, schema: GraphSchema, vertices: int, with_id: i
             vertices,
             name,
         )
-
-
-async def _has_nested_properties(client: Client) -> bool:
-    """Whether the engine can be asked for properties of properties."""
-    some = queries.source().V().limit(1).properties().limit(1).value_map()
-    try:
-        await client.rows(some)
-    except StoreUnavailable:
-        raise
-    except StoreError:
-        return False
-    return True
 
 
 class JanusGraphSchema:
@@ -126,11 +115,8 @@ async def reason_it_may_write(client: Client) -> str | None:
 
     A traversal that removes none of the vertices is refused where writing is.
     """
-    try:
-        await client.rows(queries.source(read_only=False).V().limit(0).drop())
-    except StoreUnavailable:
-        raise
-    except StoreError:
+    removal = queries.source(read_only=False).V().limit(0).drop()
+    if await client.rows_unless_refused(removal) is None:
         return None
     return (
         f"{place(client.settings)} lets this client change the graph. BFS-QL marks every traversal "

@@ -127,6 +127,11 @@ def identified(schema: GraphSchema, start: Any, **more: Any) -> Any:
     columns = {"i": T.id, "t": type_of(schema)} | more
     if schema.id_property is not None:
         columns["e"] = schema.id_property
+    return _row(start, columns)
+
+
+def _row(start: Any, columns: Mapping[str, Any]) -> Any:
+    """A list of what each of the columns selects, for each element."""
     row = start.project(*columns)
     for column in columns.values():
         row = row.by(column)
@@ -231,11 +236,7 @@ def edges_between(
 
 def edge_rows(edges: Any, **more: Any) -> Any:
     """`[own id of the subject, label, own id of the object, ...]` of edges."""
-    columns = {"s": __.out_v().id_(), "p": T.label, "o": __.in_v().id_()} | more
-    row = edges.project(*columns)
-    for column in columns.values():
-        row = row.by(column)
-    return row.select(Column.values)
+    return _row(edges, {"s": __.out_v().id_(), "p": T.label, "o": __.in_v().id_()} | more)
 
 
 def as_is() -> Any:
@@ -256,10 +257,7 @@ def as_text() -> Any:
 def properties(keys: Collection[str] | None, value: Step, *, nested: bool) -> GraphTraversal:
     """Rows of key, value and, if `nested`, properties of the property; None for all keys."""
     columns = {"k": T.key, "v": value()} | ({"m": __.value_map()} if nested else {})
-    row = _with_keys(keys).project(*columns)
-    for column in columns.values():
-        row = row.by(column)
-    return row.select(Column.values).fold()
+    return _row(_with_keys(keys), columns).fold()
 
 
 def edge_properties(keys: Collection[str] | None, value: Step) -> GraphTraversal:
@@ -348,12 +346,8 @@ def edge_counts(schema: GraphSchema) -> Any:
         .by(T.label)
         .by(__.in_v().map(_step(type_of(schema))))
     )
-    pair = source().E().group_count().by(relation).unfold().project("r", "n")
-    return (
-        pair.by(__.select(Column.keys).select(Column.values))
-        .by(Column.values)
-        .select(Column.values)
-    )
+    pairs = source().E().group_count().by(relation).unfold()
+    return _row(pairs, {"r": __.select(Column.keys).select(Column.values), "n": Column.values})
 
 
 def _step(by: Any) -> GraphTraversal:

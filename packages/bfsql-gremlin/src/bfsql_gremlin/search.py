@@ -24,7 +24,6 @@ from bfsql_gremlin.connection import Client
 from bfsql_gremlin.indexes import searched
 from bfsql_gremlin.queries import GraphSchema
 from bfsql_gremlin.serialization import TextP
-from bfsql_gremlin.settings import GremlinSettings
 
 SHARE = 0.5
 """Part of the time of a call that comparing every name may take."""
@@ -62,16 +61,14 @@ async def search(
         found = metadata.get(entity_id, {})
         names = [found[key] for key in settings.name_property if isinstance(found.get(key), str)]
         name = names[0] if names else name_of(found)
-        others = {"synonyms": [*names[1:], *_texts(found, settings)]}
-        match = asked.match(entity_id, name, aliases_of(others))
+        values = [found.get(key) for key in settings.alias_property]
+        others = [
+            one for value in values for one in (value if isinstance(value, list) else [value])
+        ]
+        match = asked.match(entity_id, name, aliases_of({"synonyms": [*names[1:], *others]}))
         order = match.order if match else (99, 0)
         ranked.append((order, len(name or entity_id), entity_id, entity_type, name))
     return [EntityStub(i, kind, name) for _, _, i, kind, name in sorted(ranked)[:20]]
-
-
-def _texts(metadata: object, settings: GremlinSettings) -> list[object]:
-    values = [metadata.get(key) for key in settings.alias_property]  # type: ignore[attr-defined]
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 async def _with_names(
@@ -82,16 +79,12 @@ async def _with_names(
     indexed = sorted(schema.text_keys.intersection(searched(settings)))
     if settings.search == "index" and indexed:
         for tests in _by_index(text):
-            found = await _ids(
-                client,
-                schema,
-                queries.named(schema, [(key, test) for key in indexed for test in tests], types),
-            )
-            if found:
+            pairs = [(key, test) for key in indexed for test in tests]
+            if found := await _ids(client, schema, queries.named(schema, pairs, types)):
                 return found
         return []
-    whole = [P.within([*dict.fromkeys((text, text.lower(), text.title()))])]
-    tests = [*whole, PlainTextP.starting_with(text)]
+    whole = P.within([*dict.fromkeys((text, text.lower(), text.title()))])
+    tests = [whole, PlainTextP.starting_with(text)]
     pairs = [(name, test) for name in settings.name_property for test in tests]
     found = await _ids(client, schema, queries.named(schema, pairs, types))
     if settings.search == "exact":

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
 
 from bfsql.abc import GraphDbInterface, each
@@ -14,16 +14,8 @@ from bfsql.errors import ConfigurationError, EntitiesNotListed
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import is_text
 from bfsql.models.outline import Outline
-from bfsql.models.parts import only, part_of
-from bfsql.models.records import (
-    NO_METADATA,
-    Edge,
-    EdgeDirection,
-    EntityStub,
-    Metadata,
-    Node,
-    Triple,
-)
+from bfsql.models.parts import EdgeFilter, only, part_of
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
 from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
@@ -189,25 +181,19 @@ class JsonLdBackend(GraphDbInterface):
                     and all(one.holds(known.get(node.id, NO_METADATA)) for one in others)
                 ]
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """A ring, or a part of it, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
-            return await fetch_ring(self._api, schema, ids, predicates, direction)
+            return await fetch_ring(self._api, schema, ids, **part)
         known: Sequence[str] = ids
         if self._settings.relations == "route":  # an API may return relations of other ids
             known = [node.id for node in await self.get_nodes_batch(ids)]
-        ring = self._source.ring
+        ring, direction = self._source.ring, part.get("direction")
         if direction is not None:
             ring = partial(self._source.edges, direction=direction)
         rings = await each([i for i in known if is_text(i)], ring)
-        return part_of((edge for ring in rings for edge in ring or ()), ids, predicates, None)
+        return part_of((edge for ring in rings for edge in ring or ()), ids, part.get("predicates"))
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

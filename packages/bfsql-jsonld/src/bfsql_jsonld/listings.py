@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, Unpack
 from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
@@ -20,8 +20,8 @@ from bfsql.abc import chunks
 from bfsql.errors import StoreError, ToolError
 from bfsql.models.condition import PropertyCondition, property_condition
 from bfsql.models.json_values import is_text
-from bfsql.models.parts import part_of
-from bfsql.models.records import EdgeDirection, Metadata, Node, Triple
+from bfsql.models.parts import EdgeFilter, part_of
+from bfsql.models.records import Metadata, Node, Triple
 from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api, with_query
@@ -197,15 +197,11 @@ def _is_readable(condition: PropertyCondition) -> bool:
 
 
 async def fetch_ring(
-    api: Api,
-    schema: Schema,
-    ids: Sequence[str],
-    predicates: Collection[str] | None = None,
-    direction: EdgeDirection | None = None,
+    api: Api, schema: Schema, ids: Sequence[str], **part: Unpack[EdgeFilter]
 ) -> list[Triple]:
     """Every relation that touches one of the ids, or a part of them."""
     found: list[Triple] = []
-    more = _filter(schema, "predicates", predicates)
+    more, direction = _filter(schema, "predicates", part.get("predicates")), part.get("direction")
     if direction is not None and schema.parts:
         more["direction"] = direction
     batch = _Batch(schema.relations_batch, "ids", "relations")
@@ -220,7 +216,7 @@ async def fetch_ring(
                         "relation of the requested entities"
                     )
                 found.append(triple)
-    return part_of(found, ids, predicates, direction)
+    return part_of(found, ids, **part)
 
 
 async def fetch_edges(

@@ -44,7 +44,8 @@ async def _by_name(
     api: Api, documents: DocumentReader, text: str, types: Sequence[str]
 ) -> list[EntityStub]:
     """The hits of the search route."""
-    sent = api.settings.query_text.replace("{text}", text).replace("{pattern}", _pattern(text))
+    pattern = re.sub(r"[^\w -]", ".", text)  # in which special characters match any character
+    sent = api.settings.query_text.replace("{text}", text).replace("{pattern}", pattern)
     reply = await api.session.ask(Request(api.routes.search(sent, types)))
     if reply.gone:
         raise reply.missing("search")
@@ -70,8 +71,3 @@ def _stubs(graph: DocumentGraph) -> list[EntityStub]:
 def _stub(entity_id: str, entity_type: str, metadata: Metadata) -> EntityStub:
     name = metadata.get("name")
     return EntityStub(entity_id, entity_type, name if isinstance(name, str) else None)
-
-
-def _pattern(text: str) -> str:
-    """The text as a regular expression, in which special characters match any character."""
-    return re.sub(r"[^\w -]", ".", text)

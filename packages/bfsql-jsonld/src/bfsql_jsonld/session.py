@@ -243,10 +243,8 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
     Raises:
         ConfigurationError: A secret does not fit a header.
     """
-    token, key = (
-        _header_secret(settings.token, "token"),
-        _header_secret(settings.api_key, "api_key"),
-    )
+    token = _header_secret(settings.token, "token")
+    key = _header_secret(settings.api_key, "api_key")
     login, oauth = None, None
     if settings.username is not None and settings.password is not None:
         login = settings.username, settings.password.get_secret_value().strip()

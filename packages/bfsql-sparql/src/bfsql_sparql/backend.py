@@ -17,20 +17,12 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.http import hide_login
-from bfsql.models import (
-    EdgeDirection,
-    EntityStub,
-    Metadata,
-    Node,
-    Outline,
-    PropertyCondition,
-    Triple,
-)
+from bfsql.models import EdgeFilter, EntityStub, Metadata, Node, Outline, PropertyCondition, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.schema_statistics import (
@@ -219,15 +211,9 @@ class SparqlBackend(BatchGraphDb):
                 yield batch
 
     @_when_open
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """Every edge with a requested node at either end, by one query per direction."""
-        return await self._edges.around(list(self._ids_by_iri(ids)), predicates, direction)
+        return await self._edges.around(list(self._ids_by_iri(ids)), **part)
 
     @_when_open
     async def metadata_for_nodes_batch(
@@ -237,7 +223,7 @@ class SparqlBackend(BatchGraphDb):
         ids_of = self._ids_by_iri(ids)
         found = await self._nodes.metadata(list(ids_of), keys)
         by_id = {id_: metadata for node, metadata in found.items() for id_ in ids_of.get(node, ())}
-        return by_id if keys is None else only(by_id, keys)
+        return only(by_id, keys)
 
     @_when_open
     async def metadata_for_edges_batch(
@@ -250,7 +236,7 @@ class SparqlBackend(BatchGraphDb):
         """
         triples = [(edge[0], edge[1], edge[2]) for edge in edges]
         found = await self._edge_metadata.of(triples, keys)
-        return found if keys is None else only(found, keys)
+        return only(found, keys)
 
     @_when_open
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:

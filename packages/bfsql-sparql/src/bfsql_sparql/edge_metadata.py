@@ -17,7 +17,7 @@ from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, merged_from, sorted_union
 from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
 from bfsql_sparql.batches import NOWHERE, Batches, Question, has_row_each, rows_question
-from bfsql_sparql.dataset import Blank, Row, Term, gather_or_cancel, rows
+from bfsql_sparql.dataset import Blank, Term, gather_or_cancel, rows
 from bfsql_sparql.mapping import TYPE, RdfMapping
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.queries.graph import End, Lead
@@ -157,9 +157,7 @@ class EdgeMetadata:
             names.update(mapping.sources)
         return tuple(sorted(names))
 
-    async def _of_form(
-        self, form: str, triples: Sequence[Triple], names: texts.Names = None
-    ) -> Records:
+    async def _of_form(self, form: str, triples: Sequence[Triple], names: texts.Names) -> Records:
         """The metadata in the statements of one form."""
         if form == "wikibase":
             return await self._claims(triples)
@@ -217,7 +215,7 @@ class EdgeMetadata:
                 id_ = self._mapping.ids.id(part.keys[0][0])
                 reason = "metadata of an edge that has too much of it"
                 call.omitted(Omission(id_, "out", None, reason))
-            found += [(part.keys[_position(row)], row[1:]) for row in part.rows]
+            found += [(part.keys[int(getattr(row[0], "text", 0))], row[1:]) for row in part.rows]
         return found
 
     def _metadata(self, statement: Values) -> dict[str, Any]:
@@ -245,11 +243,9 @@ class EdgeMetadata:
     ) -> list[tuple[Triple, Literal]] | None:
         """Triples of ids and their evidence; None if the answer was cut."""
         mapping, id_ = self._mapping, self._mapping.ids.id
-        question = rows_question(
-            lambda some: texts.evidence(form, some[0], end, mapping, self._limit)
-        )
+        text = lambda some: texts.evidence(form, some[0], end, mapping, self._limit)
         found: list[tuple[Triple, Literal]] = []
-        for part in await self._batches.read([node], question):
+        for part in await self._batches.read([node], rows_question(text)):
             if part.cut:
                 return None
             for s, p, o, value in part.rows:
@@ -286,10 +282,6 @@ def _by_triple(records: Iterable[tuple[Triple, dict[str, Any]]]) -> Records:
     for triple, record in records:
         found[triple].append(record)
     return found
-
-
-def _position(row: Row) -> int:
-    return int(getattr(row[0], "text", 0))
 
 
 # --- Wikibase ---------------------------------------------------------------

@@ -11,8 +11,9 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from pydantic_core import from_json
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 log = logging.getLogger("bfsql")
+
+T = TypeVar("T")
 
 _LIMIT = re.compile(r"\bLIMIT\s+(\d+)(?:\s+OFFSET\s+\d+)?\s*$", re.IGNORECASE)
 _QUERIES_AT = re.compile(r"/(?:sparql|query)(?=$|\?)")
@@ -162,14 +165,13 @@ class Endpoint(Dataset):
         ends = time.monotonic() + seconds_left(limit)
         try:
             async with asyncio.timeout(limit):
-                return await retry(
-                    lambda: self._ask(query, ends),
-                    retries=self._settings.retries,
-                    ends=ends,
-                    hold=self._limiter.hold,
-                )
+                return await self._retry(lambda: self._ask(query, ends), ends)
         except TimeoutError:
             raise self._failures.timed_out(limit) from None
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]], ends: float) -> T:
+        retries, hold = self._settings.retries, self._limiter.hold
+        return await retry(attempt, retries=retries, ends=ends, hold=hold)
 
     async def _ask(self, query: str, ends: float) -> Reply:
         await self._pause(ends)
@@ -274,12 +276,7 @@ class UpdateEndpoint(Endpoint):
         try:
             async with asyncio.timeout(seconds), self._limiter.turn():
                 ends = time.monotonic() + seconds
-                await retry(
-                    lambda: self._update(request, ends),
-                    retries=self._settings.retries,
-                    ends=ends,
-                    hold=self._limiter.hold,
-                )
+                await self._retry(lambda: self._update(request, ends), ends)
         except TimeoutError:
             raise self._failures.timed_out(seconds) from None
 

@@ -98,9 +98,8 @@ class Schema:
         best = await self._best(whole, budget)
         untyped = await self._dataset.ask(texts.untyped(mapping), budget.seconds_left())
         # If there is no answer, a type too many is better than one that no filter can name.
-        return Listing(
-            self._nodes(best | ({UNTYPED} if untyped is not False else set())), whole=True
-        )
+        names = best if untyped is False else best | {UNTYPED}
+        return Listing(self._nodes(names), whole=True)
 
     async def _list_predicates(self, budget: TimeBudget) -> Listing:
         """Predicates of edges."""

@@ -20,8 +20,9 @@ from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.derived import TypedEnds
 from bfsql.sources.files import guarded
+from bfsql.sources.formats import option_of
 from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
-from bfsql.sources.id_columns import id_option, id_text
+from bfsql.sources.id_columns import id_text
 from bfsql.sources.open import Source
 from bfsql.sources.tables import AnyTable
 
@@ -168,7 +169,7 @@ class NodeTables:
         if 2 * number >= len(wanted) > 0:
             yield (
                 f"{ends_without_node(report)}, but they are values of the column {column} of "
-                f"{name}: name it with {id_option(column)}."
+                f"{name}: name it with {option_of('id_column', column)}."
             )
 
 

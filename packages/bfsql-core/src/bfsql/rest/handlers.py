@@ -280,9 +280,9 @@ async def _edges(
     Raises:
         BoundMet: The ring has more edges than a traversal may have.
     """
-    part: dict[str, Any] = {"predicates": predicates, "direction": DIRECTIONS[direction]}
     most = api.graph.limits.max_edges or MAX_EDGES
-    edges = await edges_up_to(most, api.db.edges_stream(ids, **part))
+    ring = api.db.edges_stream(ids, predicates=predicates, direction=DIRECTIONS[direction])
+    edges = await edges_up_to(most, ring)
     if edges is None:
         raise BoundMet("edges", most)
     return sorted(edges)

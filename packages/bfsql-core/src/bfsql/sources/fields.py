@@ -121,12 +121,8 @@ def is_label(value: Any) -> bool:
 
 def sound(value: Any) -> Any:
     """The value with U+FFFD for every lone surrogate, at any depth (`protocol.md` 19)."""
-    if isinstance(value, str):
-        return (
-            value
-            if is_text(value)
-            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
+    if isinstance(value, str) and not is_text(value):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [sound(item) for item in value]
     if isinstance(value, dict):

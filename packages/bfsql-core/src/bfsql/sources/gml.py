@@ -15,6 +15,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -225,11 +226,7 @@ def _value(token: _Token) -> Any:
         if not is_text(text):
             return text
         return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
-    try:
-        return int(token.text)
-    except ValueError:
-        pass
-    try:
-        return float(token.text)
-    except ValueError:
-        return token.text
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(token.text)
+    return token.text

@@ -5,7 +5,6 @@ Values are compared in temporary files, so that memory does not grow with the ta
 
 from __future__ import annotations
 
-import shlex
 import sqlite3
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
@@ -14,6 +13,7 @@ from pathlib import Path
 from bfsql.errors import SourceError
 from bfsql.models.records import GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, excerpt, identifier, value_of
+from bfsql.sources.formats import option_of
 from bfsql.sources.headers import NodeColumns, Row, listed, value_or_none
 from bfsql.sources.tables import AnyTable
 
@@ -61,19 +61,14 @@ def not_unique(path: Path, columns: NodeColumns, rows: Iterable[Row]) -> SourceE
         return SourceError(
             path,
             f"{reason}; no other column has a different value in every row. Add a column id, or "
-            f"merge these rows with {id_option(columns.id)}",
+            f"merge these rows with {option_of('id_column', columns.id)}",
         )
     noun = "The column" if len(unique) == 1 else "The columns"
     return SourceError(
         path,
         f"{reason}. {noun} with a different value in every row: {listed(unique)}. Name the right "
-        f"one, for instance with {id_option(unique[0])}",
+        f"one, for instance with {option_of('id_column', unique[0])}",
     )
-
-
-def id_option(column: str) -> str:
-    """The option that makes a column the id, as a shell takes it."""
-    return f"--id-column {shlex.quote(column)}"
 
 
 def id_text(row: Row, column: str, columns: NodeColumns) -> str | None:

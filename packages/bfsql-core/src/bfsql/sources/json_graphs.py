@@ -179,11 +179,8 @@ def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
 
 
 def _items(found: Any) -> list[Any]:
-    return (
-        [lifted(item) if isinstance(item, dict) else item for item in found]
-        if isinstance(found, list)
-        else []
-    )
+    items = found if isinstance(found, list) else []
+    return [lifted(item) if isinstance(item, dict) else item for item in items]
 
 
 def _adjacency(document: JsonObject) -> _Graph:

@@ -250,13 +250,8 @@ def _scalar(type_: Any, binary: Convert) -> _Reading | None:
         (is_.is_binary_view, pa.binary(), binary),
         (is_.is_string_view, pa.string(), None),
     ]
-    kinds += [
-        (of_kind, type_, None)
-        for of_kind in (
-            *(is_.is_null, is_.is_boolean, is_.is_integer, is_.is_floating),
-            *(is_.is_string, is_.is_large_string),
-        )
-    ]
+    plain = (is_.is_null, is_.is_boolean, is_.is_integer, is_.is_floating, is_.is_string)
+    kinds += [(of_kind, type_, None) for of_kind in (*plain, is_.is_large_string)]
     return next((_Reading(to, convert) for of_kind, to, convert in kinds if of_kind(type_)), None)
 
 

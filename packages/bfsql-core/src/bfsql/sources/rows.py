@@ -139,8 +139,7 @@ def lone_row(line: str, encoding: str, dialect: Dialect) -> list[str] | Unusable
         Its cells, none for an empty line; or why it has none. None if a quote is open at its
         end, so that the row may continue on the next line.
     """
-    rows = _Rows(Path(), encoding, dialect)
-    return rows.lone(line)
+    return _Rows(Path(), encoding, dialect).lone(line)
 
 
 class _Rows:

@@ -234,8 +234,7 @@ def _indented(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None
 
 
 def _first_rows(path: Path, encoding: str, dialect: Dialect, most: int) -> list[list[str]]:
-    found = islice(rows_of(path, encoding, dialect), most + 1)
-    first = list(found)
+    first = [*islice(rows_of(path, encoding, dialect), most + 1)]
     if first and isinstance(first[0][1], Unusable):
         raise SourceError(path, str(first[0][1]), first[0][0])
     return [cells for _, cells in first if isinstance(cells, list)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bfsql.models.characters import is_ascii_line
 from bfsql.models.comparison import Literal, Moment
 from bfsql.models.rdf import JSON, WELL_KNOWN
-from bfsql_sparql.queries.graph import iri, of_any, text
+from bfsql_sparql.queries.graph import iri, language_terms, of_any, text
 
 if TYPE_CHECKING:
     from bfsql.models import PropertyCondition
@@ -86,9 +86,8 @@ def few_spellings(
     terms: dict[str, None] = {}
     for written, literal in zip(condition.values, condition.literals, strict=True):
         cases = (written, written.lower(), written.upper(), written.title())
-        for one in map(text, cases):
-            languages = mapping.languages or ("en",)
-            terms |= dict.fromkeys((one, *(f"{one}@{tag}" for tag in languages)))
+        for one in cases:
+            terms |= dict.fromkeys(language_terms(one, mapping))
         if literal.number is not None:
             kinds = ("integer", "decimal", "double")
             terms |= dict.fromkeys(f"{text(written)}^^{iri(_XSD + kind)}" for kind in kinds)

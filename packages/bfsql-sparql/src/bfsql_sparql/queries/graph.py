@@ -142,6 +142,11 @@ def typed(subject: str, type_: str, mapping: RdfMapping) -> str:
     return of_any(subject, mapping.types, type_, mapping)
 
 
+def mark(type_: str, mapping: RdfMapping) -> str:
+    """The nodes `?s` that are marked with their main type, and that type in a variable."""
+    return within(mapping, f"?s {iri(mapping.primary)} ?{type_} .", "mark_graph")
+
+
 def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapping) -> str:
     """A value of any of some properties of a node, in two variables."""
     properties = tuple(properties)
@@ -155,6 +160,12 @@ def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapp
 def labelled(mapping: RdfMapping) -> str:
     """The names of the nodes `?s`, in `?label`."""
     return of_any("s", mapping.names, "label", mapping)
+
+
+def language_terms(label: str, mapping: RdfMapping) -> tuple[str, ...]:
+    """A text as a literal without a language, and in each wanted language."""
+    plain = text(label)
+    return plain, *(f"{plain}@{tag}" for tag in mapping.languages or ("en",))
 
 
 def begins(variable: str, namespaces: Iterable[str]) -> str:
@@ -285,21 +296,14 @@ def types(nodes: Iterable[str], mapping: RdfMapping, *, marked: bool, limit: int
     if len(patterns) > 1:
         patterns = [f"OPTIONAL {{ {pattern} }}" for pattern in patterns]
     if marked:
-        mark = within(mapping, f"?s {iri(mapping.primary)} ?mark .", "mark_graph")
-        patterns.append(f"OPTIONAL {{ {mark} }}")
+        patterns.append(f"OPTIONAL {{ {mark('mark', mapping)} }}")
     shown = " ".join(f"?{name}" for name in ("mark", *columns))
-    return (
-        f"SELECT ?s {shown} WHERE {{ VALUES ?s {{ {iris(nodes)} }} {' '.join(patterns)} }} "
-        f"LIMIT {limit}"
-    )
+    return _of_each("?s", iris(nodes), f"?s {shown}", " ".join(patterns), limit)
 
 
 def existing_nodes(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
     """The given nodes that exist."""
-    return (
-        f"SELECT ?s WHERE {{ VALUES ?s {{ {iris(nodes)} }} FILTER({exists('s', mapping)}) }} "
-        f"LIMIT {limit}"
-    )
+    return _of_each("?s", iris(nodes), "?s", f"FILTER({exists('s', mapping)})", limit)
 
 
 Names: TypeAlias = tuple[str, ...] | None
@@ -308,10 +312,7 @@ Names: TypeAlias = tuple[str, ...] | None
 
 def properties(nodes: Iterable[str], mapping: RdfMapping, names: Names, limit: int) -> str:
     """Literals and types of nodes: node, property and value."""
-    return (
-        f"SELECT ?s ?p ?o WHERE {{ VALUES ?s {{ {iris(nodes)} }} "
-        f"{_values_of('?s', mapping, names)} }} LIMIT {limit}"
-    )
+    return _of_each("?s", iris(nodes), "?s ?p ?o", _values_of("?s", mapping, names), limit)
 
 
 def properties_window(node: str, mapping: RdfMapping, names: Names, after: str, limit: int) -> str:
@@ -363,13 +364,7 @@ def named_graphs(edges: Iterable[Triple], limit: int) -> str:
 
 
 def statements(
-    form: str,
-    edges: Iterable[Triple],
-    mapping: RdfMapping,
-    limit: int,
-    lead: Lead = "s",
-    *,
-    names: Names = None,
+    form: str, edges: Iterable[Triple], mapping: RdfMapping, limit: int, lead: Lead, *, names: Names
 ) -> str:
     """The content of statements about each triple: position, statement, property and value.
 
@@ -384,10 +379,7 @@ def statements(
     if form == "rdf-star":  # stores that have it look up such values, but search for such patterns
         given = " ".join(f"({at} << {iris(edge)} >>)" for at, edge in enumerate(edges))
         values = within(mapping, "?t ?k ?v .")
-        return (
-            f"SELECT ?n ?k ?v WHERE {{ VALUES (?n ?t) {{ {given} }} {values} {condition} }} "
-            f"LIMIT {limit}"
-        )
+        return _of_each("(?n ?t)", given, "?n ?k ?v", f"{values} {condition}", limit)
     found = _REIFIED[lead] if form == "reification" else _STATEMENT[form][0]
     if form == "reification":
         condition += f" FILTER(?by = ?p && ?end = ?{'o' if lead == 's' else 's'})"
@@ -403,16 +395,14 @@ def wikibase_statements(claims: Iterable[tuple[str, ...]], mapping: RdfMapping, 
     """
     given = " ".join(f"({at} {iris(claim)})" for at, claim in enumerate(claims))
     values = within(mapping, "?s ?a ?t . ?t ?b ?end . ?t ?k ?v .")
-    return (
-        f"SELECT ?n ?t ?k ?v WHERE {{ VALUES (?n ?s ?a ?b ?o) {{ {given} }} {values} "
-        f"FILTER(?end = ?o) }} LIMIT {limit}"
-    )
+    pattern = f"{values} FILTER(?end = ?o)"
+    return _of_each("(?n ?s ?a ?b ?o)", given, "?n ?t ?k ?v", pattern, limit)
 
 
 def all_values(resources: Iterable[str], mapping: RdfMapping, limit: int) -> str:
     """All properties of resources, such as the references of a statement."""
     values = within(mapping, "?t ?k ?v .")
-    return f"SELECT ?t ?k ?v WHERE {{ VALUES ?t {{ {iris(resources)} }} {values} }} LIMIT {limit}"
+    return _of_each("?t", iris(resources), "?t ?k ?v", values, limit)
 
 
 def evidence(form: str, node: str, end: End, mapping: RdfMapping, limit: int) -> str:
@@ -422,15 +412,18 @@ def evidence(form: str, node: str, end: End, mapping: RdfMapping, limit: int) ->
     """
     found, statement = _STATEMENT[form]
     value = f"{found}{statement} {iri(mapping.provenance)} ?v ."
-    given = f"VALUES ?{end} {{ {iri(node)} }}"
     if end == "document":
         value = f"{statement} {iri(mapping.document)} ?document . {value}"
-    return (
-        f"SELECT ?s ?p ?o ?v WHERE {{ {given} {within(mapping, value)} "
-        f"FILTER EXISTS {{ {within(mapping, '?s ?p ?o .', 'there')} }} }} LIMIT {limit}"
-    )
+    there = f"FILTER EXISTS {{ {within(mapping, '?s ?p ?o .', 'there')} }}"
+    pattern = f"{within(mapping, value)} {there}"
+    return _of_each(f"?{end}", iri(node), "?s ?p ?o ?v", pattern, limit)
 
 
 def _about(edges: Iterable[Triple], shown: str, pattern: str, limit: int) -> str:
     given = " ".join(f"({at} {iris(edge)})" for at, edge in enumerate(edges))
-    return f"SELECT {shown} WHERE {{ VALUES (?n ?s ?p ?o) {{ {given} }} {pattern} }} LIMIT {limit}"
+    return _of_each("(?n ?s ?p ?o)", given, shown, pattern, limit)
+
+
+def _of_each(variables: str, values: str, shown: str, pattern: str, limit: int) -> str:
+    """The rows of a pattern for each of the values of some variables."""
+    return f"SELECT {shown} WHERE {{ VALUES {variables} {{ {values} }} {pattern} }} LIMIT {limit}"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bfsql_sparql.queries import conditions as values
-from bfsql_sparql.queries.graph import any_node, in_order, iri, iris, is_node, typed, within
+from bfsql_sparql.queries.graph import any_node, in_order, iris, is_node, mark, typed
 
 if TYPE_CHECKING:
     from bfsql.models import PropertyCondition
@@ -52,8 +52,7 @@ def with_type(
     if types is not None:
         parts.insert(0, f"VALUES ?wanted {{ {iris(types)} }} {typed('s', 'wanted', mapping)}")
     if marked:
-        mark = within(mapping, f"?s {iri(mapping.primary)} ?mark .", "mark_graph")
-        parts.append(f"OPTIONAL {{ {mark} }}")
+        parts.append(f"OPTIONAL {{ {mark('mark', mapping)} }}")
     return Listing("?s ?mark ?t", " ".join(parts))
 
 

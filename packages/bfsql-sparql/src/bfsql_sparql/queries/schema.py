@@ -18,6 +18,7 @@ from bfsql_sparql.queries.graph import (
     iri,
     iris,
     is_node,
+    mark,
     of_any,
     typed,
     within,
@@ -40,7 +41,7 @@ def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> s
     If some nodes are marked with their main type, they are left out.
     """
     pairs = " ".join(f"({iri(one)} {rank})" for rank, one in enumerate(ranked))
-    kept = f"FILTER NOT EXISTS {{ {_marked(mapping, 'mark')} }}" if marked else ""
+    kept = f"FILTER NOT EXISTS {{ {mark('mark', mapping)} }}" if marked else ""
     return (
         "SELECT DISTINCT ?best WHERE { SELECT ?s (MIN(?rank) AS ?best) WHERE { "
         f"VALUES (?type ?rank) {{ {pairs} }} {typed('s', 'type', mapping)} "
@@ -50,7 +51,7 @@ def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> s
 
 def marked_types(mapping: RdfMapping, limit: int) -> str:
     """The types with which nodes are marked."""
-    return f"SELECT DISTINCT ?type WHERE {{ {_marked(mapping)} }} LIMIT {limit}"
+    return f"SELECT DISTINCT ?type WHERE {{ {mark('type', mapping)} }} LIMIT {limit}"
 
 
 def untyped(mapping: RdfMapping) -> str:
@@ -149,7 +150,7 @@ def subclasses(mapping: RdfMapping, limit: int) -> str:
 
 def marks(mapping: RdfMapping) -> str:
     """Whether nodes are marked with their main type."""
-    return f"ASK {{ {_marked(mapping)} }}"
+    return f"ASK {{ {mark('type', mapping)} }}"
 
 
 def statement_forms(mapping: RdfMapping) -> dict[str, str]:
@@ -167,7 +168,3 @@ def some_labels(mapping: RdfMapping, limit: int) -> str:
     """Some labels."""
     labelled = of_any("s", mapping.labels, "label", mapping)
     return f"SELECT ?label WHERE {{ {labelled} }} LIMIT {limit}"
-
-
-def _marked(mapping: RdfMapping, type_: str = "type") -> str:
-    return within(mapping, f"?s {iri(mapping.primary)} ?{type_} .", "mark_graph")

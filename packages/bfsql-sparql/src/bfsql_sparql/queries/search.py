@@ -10,7 +10,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bfsql.models.rdf_types import UNTYPED
-from bfsql_sparql.queries.graph import exists, iris, is_node, labelled, text, typed, within
+from bfsql_sparql.queries.graph import (
+    exists,
+    iris,
+    is_node,
+    labelled,
+    language_terms,
+    text,
+    typed,
+    within,
+)
 
 if TYPE_CHECKING:
     from bfsql_sparql.mapping import RdfMapping
@@ -44,12 +53,7 @@ def with_ids(
 
 def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the nodes with exactly one of some labels or aliases."""
-    languages = mapping.languages or ("en",)
-    terms = [
-        term
-        for label in labels
-        for term in (text(label), *(f"{text(label)}@{tag}" for tag in languages))
-    ]
+    terms = [term for label in labels for term in language_terms(label, mapping)]
     return (
         f"{{ SELECT DISTINCT ?s WHERE {{ VALUES ?label {{ {' '.join(terms)} }} "
         f"{labelled(mapping)} FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
@@ -61,25 +65,16 @@ def containing(query: str, types: Sequence[str], mapping: RdfMapping, limit: int
     """A pattern for the best nodes whose label or alias contains a text in lower case."""
     lower = "LCASE(STR(?label))"
     begins = f"STRSTARTS({lower}, {text(query)})"
+    found = f"{labelled(mapping)} FILTER(CONTAINS({lower}, {text(query)}))"
     # A label that begins with the text comes before all others.
-    return _best(
-        f"{labelled(mapping)} FILTER(CONTAINS({lower}, {text(query)}))",
-        f"IF({begins}, 0, 1000000) + STRLEN(STR(?label))",
-        types,
-        mapping,
-        limit,
-    )
+    order = f"IF({begins}, 0, 1000000) + STRLEN(STR(?label))"
+    return _best(found, order, types, mapping, limit)
 
 
 def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the best nodes with a label or alias that matches a regular expression."""
-    return _best(
-        f'{labelled(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
-        "STRLEN(STR(?label))",
-        types,
-        mapping,
-        limit,
-    )
+    found = f'{labelled(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))'
+    return _best(found, "STRLEN(STR(?label))", types, mapping, limit)
 
 
 def with_parts(
