@@ -203,6 +203,10 @@ def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
             "--k 2 is the smallest; --connect adds them.",
         ),
         (
+            "Not found: public.k%252Et:1 and k:2. Lower max_hops, or k.",
+            "Not found: public.k%252Et:1 and k:2. Lower --max-hops, or --k.",
+        ),
+        (
             "Start from one of its neighbours to see more.",
             "Start from one of its neighbours to see more.",
         ),

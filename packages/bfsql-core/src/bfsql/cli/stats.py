@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bfsql import call
+from bfsql.answers.notes import counted
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.models import Outline
@@ -160,10 +161,10 @@ def size_text(outline: Outline) -> str:
     """The numbers of nodes and edges in words, as far as they are counted."""
     nodes, edges = sum(outline.node_counts.values()), sum(outline.edge_counts.values())
     unknown = not outline.node_counts and (outline.relations or outline.sampled)
-    counted = "nodes not counted" if unknown else f"{nodes:,} nodes"
+    of_nodes = "nodes not counted" if unknown else counted(nodes, "node", ",")
     if not outline.sampled:
-        return f"{counted}, {edges:,} edges"
-    return f"{counted}, edges not counted: the relations come from a sample of the graph"
+        return f"{of_nodes}, {counted(edges, 'edge', ',')}"
+    return f"{of_nodes}, edges not counted: the relations come from a sample of the graph"
 
 
 def show_stats(found: Stats) -> None:

@@ -37,7 +37,7 @@ _REFERENCE = re.compile(
     "(?:[^"\\]|\\.)*"                                          # a quoted value is left as it is
     | \b(?P<tool>{"|".join(PARAMETERS)})\b (?P<seeds>\(seeds=\[\.\.\.\]\))?
     | (?<![\w-])(?P<given>{"|".join(_NAMES)})=(?P<value>"[^"]*"|\w+)(?!\w)
-    | (?<![\w-])(?P<clear>{"|".join(_CLEAR)})\b
+    | (?<![\w.:/%-])(?P<clear>{"|".join(_CLEAR)})\b(?![%/]|[.:]\S)  # and not a part of an id
     | (?P<before>^|\.\ |;\ |\(|\b(?:of|in|or|with|without|by|see|[Ll]ower|[Gg]ive|[Ll]eave)\ )
       (?P<word>{"|".join(_WORDS)})(?=[\s:,.)])
     | (?P<before_to>\b(?:of|in|with)\ )to(?=[\s.,])
