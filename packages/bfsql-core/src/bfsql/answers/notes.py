@@ -168,13 +168,13 @@ def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:
         )
 
 
-def dangling(edges: int, ids: int) -> Iterator[str]:
+def dangling(edges: int, ids: int) -> tuple[str, ...]:
     """A note on edges to ids that are not nodes, if there are any."""
-    if edges:
-        yield (
-            f"{counted(edges, 'edge')} {were(edges)} left out: the graph has no node for "
-            f"{counted(ids, 'id')} at the other end. No call can show them."
-        )
+    sentence = (
+        f"{counted(edges, 'edge')} {were(edges)} left out: the graph has no node for "
+        f"{counted(ids, 'id')} at the other end. No call can show them."
+    )
+    return (sentence,) if edges else ()
 
 
 def connection_notes(
