@@ -160,13 +160,14 @@ class GraphSchema:
         if idle and time.monotonic() >= self._not_before:
             self._counting = asyncio.get_running_loop().create_task(self._count())
 
-    async def outline(self, wait: float = WAIT_SECONDS) -> tuple[Outline | None, bool]:
+    async def outline(self, wait: float | None = None) -> tuple[Outline | None, bool]:
         """The outline as far as it is known, and whether it is still being counted.
 
         Args:
-            wait: Maximum number of seconds to wait; a call under way waits for at most half of
-                its remaining time.
+            wait: Maximum number of seconds to wait, by default `WAIT_SECONDS`; a call under way
+                waits for at most half of its remaining time.
         """
+        wait = WAIT_SECONDS if wait is None else wait
         self.count()
         assert self._counting is not None
         if not self._counting.done():
