@@ -102,7 +102,7 @@ class StepArcs:
         return arcs.selected(allowed)
 
 
-class EdgeFilter:
+class EdgeConditions:
     """Which edges some conditions keep; an edge that is read again is not counted again.
 
     Args:
@@ -135,7 +135,7 @@ class _StepFilter:
     def __init__(self, columns: IntegerGraph, path: Path, conditions: Conditions) -> None:
         self._columns, self._conditions = columns, conditions
         self._step, self._patterns = path.steps[0], (path.start, path.steps[0].end)
-        self._edges = EdgeFilter(columns, conditions, 1)
+        self._edges = EdgeConditions(columns, conditions, 1)
         self._tested = [Handles(columns.size) for _ in self._patterns]
         self._fits = [Handles(columns.size) for _ in self._patterns]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked
-from bfsql.engine.along import EdgeFilter, StepArcs
+from bfsql.engine.along import EdgeConditions, StepArcs
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import Arcs
 from bfsql.engine.select import Selection
@@ -67,7 +67,7 @@ class ShortestPathSearch:
         # An edge is in the rings of both its ends.
         self._found = EdgeCollector(columns, bounds.edges, repeats=True)
         self._conditions, self._bounds = conditions, bounds
-        self._edge_filter = EdgeFilter(columns, conditions, None)
+        self._edge_conditions = EdgeConditions(columns, conditions, None)
         self._read = {back: Handles(columns.size) for back in (False, True)}
         self._tested, self._removed = Handles(columns.size), Handles(columns.size)
         self._nodes = 0
@@ -165,7 +165,7 @@ class ShortestPathSearch:
     async def _keeps(self, edges: Ring) -> BoolArray:
         """Which edges the conditions keep."""
         self._conditions.learn(edges.predicates[:0], edges.predicates)
-        return await self._edge_filter.keeps(edges)
+        return await self._edge_conditions.keeps(edges)
 
     async def passable(self, nodes: IntArray) -> IntArray:
         """Those of some nodes that exist and are not removed; BoundMet if there are too many."""
