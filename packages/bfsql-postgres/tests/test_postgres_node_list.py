@@ -293,6 +293,29 @@ async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(
     assert await assert_listed(backend, graph, [], ["U"]) == 0
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_json_that_becomes_unreadable_later_is_no_error(
+    settings: PostgresSettings, owner: asyncpg.Connection, opened: Open, indexed: bool
+) -> None:
+    await load_graph(settings, [NodeRecord(f"n{i}", "T", {"x": f"text {i}"}) for i in range(5)])
+    marked = "SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL"
+    (index,) = [row[0] for row in await owner.fetch(marked)]
+    if not indexed:
+        await owner.execute(f"DROP INDEX {index}")
+    backend = await opened()
+    condition = PropertyCondition("x", "=", ("text 3",))
+    statement, _ = backend._list.statement(None, [condition])
+    assert ("count(*) > 0" in statement) == indexed
+    for unreadable in (0, 1):
+        stream = backend.nodes_stream(conditions=[condition])
+        found = [node async for batch in stream for node in batch]
+        assert [node.id for node in found if condition.holds(node.metadata)] == ["n3"]
+        assert len(found) <= 1 + unreadable
+        await owner.execute(
+            "UPDATE entity SET properties = '{\"x\": \"\\u0000\"}' WHERE entity_id = 'n1'"
+        )
+
+
 # --- several rows of a node ----------------------------------------------------------------
 
 ROWS = st.lists(

@@ -64,6 +64,8 @@ class TextValue(NamedTuple):
     value: str
     unreadable: str = ""
     """Whether the server cannot read it, which makes it a candidate; empty if it always can."""
+    any_unreadable: str = ""
+    """Whether there is such a row, which an index answers once a statement; empty without it."""
 
     def when_unreadable(self, candidate: str) -> str:
         """The branch of a CASE for rows that the server cannot read; empty if there are none."""
@@ -73,7 +75,8 @@ class TextValue(NamedTuple):
         """The text, `CANDIDATE` where the server cannot read it."""
         if not self.unreadable:
             return self.value
-        return f"(CASE {self.when_unreadable(_ODD)}ELSE {self.value} END)"
+        unreadable = " AND ".join(filter(None, (self.any_unreadable, self.unreadable)))
+        return f"(CASE WHEN {unreadable} THEN {_ODD} ELSE {self.value} END)"
 
 
 def folded_text(text: TextValue) -> str:
@@ -202,6 +205,17 @@ def number_comparisons(
         low, high = bounds_of((year + 1) * _YEAR, operator)
         possible += in_intervals(number, [(low or _YEAR, high)], sent, "float8")
     return decided, [*possible, f"{number} = {_NAN}"]
+
+
+def double_comparison(
+    value: str, operator: str, numbers: Sequence[int | float], sent: Parameters
+) -> str:
+    """A test of a text that is a double: passed if it may meet one of the alternatives."""
+    if any(abs(one) >= _EXACT for one in numbers):
+        operator = {"<": "<=", ">": ">="}.get(operator, operator)
+    doubles = [sent.add(nearest_double(one), "float8") for one in numbers]
+    tests = [f"{value}::double precision {operator} {double}" for double in doubles]
+    return " OR ".join(tests)
 
 
 def nearest_double(value: float) -> float:

@@ -85,6 +85,8 @@ class MissingIndex:
     method: str = "btree"
     opclass: str = ""
     """Operator class of the only key, with its schema; empty for the type's default."""
+    rows: str = ""
+    """The condition on the rows that it covers, as SQL; empty for all rows."""
     unfinished: tuple[str, ...] = ()
     """Names of invalid copies of this index, whose creation was interrupted."""
 
@@ -95,7 +97,8 @@ class MissingIndex:
         keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
         dropped = [f"DROP INDEX{how} {qualified(here.schema, name)}" for name in self.unfinished]
         using = "" if self.method == "btree" else f"USING {self.method} "
-        return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
+        where = f" WHERE {self.rows}" if self.rows else ""
+        return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys}){where}"]
 
 
 def missing_indexes(
@@ -113,6 +116,10 @@ def missing_indexes(
             continue
         yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
         table = Pushdown(layout, nodes, single=True, alias=identifier(nodes.relation.name))
+        if rows := table.unreadable_rows():
+            yield from _missing(
+                nodes.relation, (_id(layout, nodes.id, nodes.relation)[0],), rows=rows
+            )
         if by_name and (expression := table.folded_name()):
             yield from _missing(nodes.relation, (expression,))
     for edges in layout.edges:
@@ -199,6 +206,7 @@ def _missing(
     leading: int = 1,
     method: str = "btree",
     opclass: tuple[str, str] | None = None,
+    rows: str = "",
 ) -> Iterator[MissingIndex]:
     """An index with these keys, unless the table already has a suitable one.
 
@@ -212,14 +220,14 @@ def _missing(
         own = [bare_expression(key) for key in index.keys]
         same = own == bare and index.opclasses[0].endswith(kind)
         begins = index.method == "btree" and set(own[:leading]) == set(bare[:leading])
-        if index.partial:
+        if bare_expression(index.rows or "") != bare_expression(rows):
             continue
         if index.valid and (same if opclass else begins):
             return
         if same and not index.valid:
             unfinished.append(index.name)
     qualified = f"{identifier(opclass[0])}.{opclass[1]}" if opclass else ""
-    yield MissingIndex(relation, keys, method, qualified, tuple(unfinished))
+    yield MissingIndex(relation, keys, method, qualified, rows, tuple(unfinished))
 
 
 def _text(column: Column, relation: Relation) -> str:

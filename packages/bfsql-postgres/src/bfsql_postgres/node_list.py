@@ -58,16 +58,18 @@ class NodeList:
     ) -> AsyncGenerator[list[Node]]:
         """The nodes in batches, of one state of the tables.
 
-        A few come from one statement, more from a cursor, which begins anew. A node has the
-        properties that the conditions name if it is one row, and if any of the conditions has to be
-        compared again.
+        A few come from one statement, more from a cursor, which begins anew; those of a long scan
+        from a cursor at once. A node has the properties that the conditions name if it is one row,
+        and if any of the conditions has to be compared again.
         """
         for wanted, values in self._selections(entity_types, conditions):
-            rows = await self._pool.fetch(_FIRST.format(wanted.rows.statement, SMALL + 1), *values)
-            if len(rows) <= SMALL:
-                yield wanted.nodes(rows)
-                continue
-            del rows
+            if not wanted.is_scan:
+                first = _FIRST.format(wanted.rows.statement, SMALL + 1)
+                rows = await self._pool.fetch(first, *values)
+                if len(rows) <= SMALL:
+                    yield wanted.nodes(rows)
+                    continue
+                del rows
             # Work on a piece of this size takes its turn in a thread.
             stream = self._pool.stream(wanted.rows.statement, *values, piece=workers.SMALL + 1)
             async with aclosing(stream) as batches:
@@ -108,6 +110,8 @@ class _Selection(NamedTuple):
     """What undecided rows have to meet."""
     shown: Collection[str] = ()
     """The properties that come with the nodes."""
+    is_scan: bool = False
+    """Whether it reads the JSON of so many rows that none should be read again."""
 
     def nodes(self, batch: Sequence[Any]) -> list[Node]:
         """The nodes of some rows."""
@@ -157,19 +161,18 @@ def _of_one(
     shown = {one.key for one in conditions} if is_judged_again else set[str]()
     fields = table.values(shown.union(one.key for one in judged)) or ()
     what = f"SELECT {text('n', nodes.id)}, {text('n', nodes.type)}"
-    source = f"FROM {relation_name(nodes.relation)} AS n WHERE {base}"
-    either = [f" AND {test.either}" for test in tests]
     values = ", ".join([str(_UNDECIDED), *(one.expression for one in fields)])
-    arms = [f"{what}, {values}\n{source}{''.join(either)}"]
+    arms = [f"{what}, {values}\n{table.rows(base, tests)}"]
     if len(decided) == len(each) and judged:
         some = " OR ".join(test.possible for test in tests if test.possible)
-        others = "".join(either) if len(tests) > 1 else ""
+        others = tests if len(tests) > 1 else []
         absent = ", ".join([str(_DECIDED), *(f"NULL::{one.type}" for one in fields)])
         arms = [
-            f"{what}, {absent}\n{source} AND {' AND '.join(decided)}",
-            f"{what}, {values}\n{source}{others} AND ({some})",
+            f"{what}, {absent}\n{table.rows(base, [])} AND {' AND '.join(decided)}",
+            f"{what}, {values}\n{table.rows(base, others)} AND ({some})",
         ]
-    return _Selection(queries.Rows(union(arms), (fields,), 3), judged, shown)
+    is_scan = nodes.relation.rows > BATCH and any(test.column for test in tests)
+    return _Selection(queries.Rows(union(arms), (fields,), 3), judged, shown, is_scan)
 
 
 def _of_several(
@@ -199,7 +202,8 @@ def _of_several(
             some.append(f"SELECT {node_id} {source} AND {_typed(nodes, types, layout, sent)}")
         for one, own in zip(conditions, tests, strict=True):
             test = table.test(one, sent)
-            own.append(f"SELECT {node_id} {source} AND {test.either if test else 'TRUE'}")
+            passed = table.rows(live("n", nodes), [test] if test else [])
+            own.append(f"SELECT {node_id} {passed}")
     within = "".join(
         f"\nAND n.id IN (\n{union(own)}\n)" for own in ([some] if some else []) + tests
     )

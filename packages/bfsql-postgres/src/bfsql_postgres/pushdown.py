@@ -25,6 +25,7 @@ from bfsql_postgres.comparisons import (
     Forms,
     TextValue,
     date_comparisons,
+    double_comparison,
     folded_text,
     number,
     number_comparisons,
@@ -44,6 +45,7 @@ from bfsql_postgres.sql import (
     literal,
     named,
     pattern,
+    relation_name,
     storable,
     text,
 )
@@ -66,6 +68,8 @@ class Test:
     """Passed by all rows that may meet the condition and are not of `decided`; empty for none."""
     decided: str | None = None
     """Passed only by rows that meet the condition, without a scan; None if no row is certain."""
+    column: tuple[str, str] | None = None
+    """The name and the expression of a column that `possible` refers to, see `Pushdown.rows`."""
 
     @property
     def either(self) -> str:
@@ -115,7 +119,30 @@ class Pushdown:
         if condition.operator == "lacks":
             return Test(f"{absent} AND {_lacking(inner)}")
         # A value that the column cannot hold, or that somebody else stored in JSON, is rare.
-        return Test(f"({test.possible} OR ({absent} AND {inner} IS NOT NULL))", test.decided)
+        possible = f"({test.possible} OR ({absent} AND {inner} IS NOT NULL))"
+        return Test(possible, test.decided, test.column)
+
+    def rows(self, where: str, tests: Sequence[Test]) -> str:
+        """FROM and WHERE of the rows that pass tests; a value in JSON is read once a row.
+
+        Each mention of its expression would read the JSON again, and a sub-select for each row
+        takes longer than a column of the table's rows.
+        """
+        columns = dict(test.column for test in tests if test.column)
+        first = [f" AND {test.either}" for test in tests if not test.column]
+        source = f"FROM {relation_name(self.nodes.relation)} AS {self.alias} WHERE {where}"
+        if not columns:
+            return "".join([source, *first])
+        known = [named(self.alias, one) for one in self.nodes.relation.columns.values()]
+        known += [f"{expression} AS {name}" for name, expression in columns.items()]
+        then = " AND ".join(test.either for test in tests if test.column)
+        inner = f"SELECT {', '.join(known)} {''.join([source, *first])} OFFSET 0"
+        return f"FROM ({inner}) AS {self.alias} WHERE {then}"
+
+    def unreadable_rows(self) -> str | None:
+        """The condition of an index of the rows whose JSON the server cannot read."""
+        within = self.nodes.properties
+        return self._unreadable(within) if within is not None and within.is_json else None
 
     def _is_exact(self, condition: PropertyCondition, column: Column) -> bool:
         """Whether only rows that meet the condition pass its test, that of a column alone."""
@@ -203,7 +230,14 @@ class Pushdown:
         return self._json_text(column, f"{named(self.alias, column)} ->> {literal(key)}")
 
     def _json_text(self, column: Column, value: str) -> TextValue:
-        return TextValue(f"({value})", self._unreadable(column) or "")
+        unreadable = self._unreadable(column) or ""
+        wanted, relation = bare_expression(unreadable), self.nodes.relation
+        indexed = (one.valid and bare_expression(one.rows or "") for one in relation.indexes)
+        if not wanted or wanted not in indexed:
+            return TextValue(f"({value})", unreadable)
+        # An estimate of EXISTS would be that of a scan which soon finds a row.
+        source = f"FROM {relation_name(relation)} AS {self.alias} WHERE {unreadable}"
+        return TextValue(f"({value})", unreadable, f"(SELECT count(*) > 0 {source})")
 
     def _unreadable(self, column: Column) -> str | None:
         """Whether functions reject a text that the type `json` accepts; None if they never do.
@@ -214,11 +248,9 @@ class Pushdown:
             return None
         escapes = ("u0000", "ud", "uD") if self.layout.codec == "utf-8" else ("u",)
         whole = f"({named(self.alias, column)}::text {IN_C})"
-        # ~~ is LIKE, in which a backslash is written twice; strpos takes longer.
-        first, *others = (
-            f"{whole} ~~ ('%' || repeat(chr(92), 2) || '{one}%')" for one in ("u", *escapes)
-        )
-        return f"{first} AND ({' OR '.join(others)})"
+        # ~~ is LIKE, in which a backslash is written twice; to look for one character is faster.
+        some = (f"{whole} ~~ ('%' || repeat(chr(92), 2) || '{one}%')" for one in escapes)
+        return f"strpos({whole}, chr(92)) > 0 AND ({' OR '.join(some)})"
 
     def _absent(self, column: Column) -> str:
         """Whether a row has no value in a column, by an index if there is one."""
@@ -243,9 +275,9 @@ class Pushdown:
             return Test(f"{value} IS NOT NULL")
         if test := self._indexed_test(value, condition, sent):
             return test
-        # Each mention of the value would read the JSON again.
-        test = self._text_test(TextValue("v.value"), condition, sent)
-        return Test(f"(SELECT {test.possible} FROM (SELECT {value} AS value OFFSET 0) AS v)")
+        column = sent.column(str(value))
+        test = self._text_test(TextValue(f"{self.alias}.{column}"), condition, sent)
+        return Test(test.possible, column=(column, str(value)))
 
     def _column_test(
         self, column: Column, condition: PropertyCondition, sent: Parameters
@@ -305,19 +337,30 @@ class Pushdown:
             return Test(f"{value} IS NOT NULL")
         of_text, arms = f"lower({value} {IN_C})", list[str]()
         if condition.operator == "~":
-            arms += [f"strpos({of_text}, {sent.text(one)}) > 0" for one in forms.texts]
-            odd = f"{ODD_TEXT}|{_ODD_NUMBER}"
-            arms.append(self._odd(value.value, forms.texts, odd, sent))
+            tests = [f"strpos({of_text}, {sent.text(one)}) > 0" for one in forms.texts]
+            tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}|{_ODD_NUMBER}'")
+            arms.append(self._prefiltered(value.value, forms.texts, tests, sent))
         elif forms.of_text:
-            arms += text_comparisons(of_text, condition.operator, forms.texts, sent)
-            arms += date_comparisons(of_text, condition.operator, forms.dates, sent)
-            equal = condition.operator == "=" and not forms.dates
-            arms.append(self._odd(value.value, forms.texts if equal else None, ODD_TEXT, sent))
+            tests = text_comparisons(of_text, condition.operator, forms.texts, sent)
+            tests += date_comparisons(of_text, condition.operator, forms.dates, sent)
+            tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}'")
+            of_parts = condition.operator == "=" and not forms.dates
+            parts = forms.texts if of_parts else []
+            arms.append(self._prefiltered(value.value, parts, tests, sent))
         if forms.numbers:
-            decided, possible = number_comparisons("w.number", condition.operator, forms, sent)
-            either = " OR ".join([*decided, *possible])
-            arms.append(f"(SELECT {either} FROM (SELECT {number(value)} AS number OFFSET 0) AS w)")
+            arms.append(self._number_test(value, condition.operator, forms, sent))
         return Test(f"({' OR '.join(arms)})")
+
+    def _number_test(self, value: TextValue, operator: str, forms: Forms, sent: Parameters) -> str:
+        """A test of an expression whose value is text, with numbers."""
+        decided, possible = number_comparisons("w.number", operator, forms, sent)
+        either = " OR ".join([*decided, *possible])
+        test = f"(SELECT {either} FROM (SELECT {number(value)} AS number OFFSET 0) AS w)"
+        if not self.layout.catalogue.validates:
+            return test
+        double = double_comparison(str(value), operator, forms.numbers, sent)
+        valid = f"pg_input_is_valid({value}, 'double precision')"
+        return f"CASE WHEN {valid} THEN {double} WHEN {value} IS NOT NULL THEN {test} END"
 
     def _is_in_trigrams(self, value: str) -> bool:
         """Whether an index of trigrams finds parts of a column, in the server's usual folding."""
@@ -327,22 +370,24 @@ class Pushdown:
             for one in self.nodes.relation.whole_indexes
         )
 
-    def _odd(self, value: str, parts: Sequence[str] | None, odd: str, sent: Parameters) -> str:
-        """Whether a text is a candidate; with `parts`, only if it may equal or contain one.
+    def _prefiltered(
+        self, value: str, parts: Sequence[str], tests: Sequence[str], sent: Parameters
+    ) -> str:
+        """Whether a text passes a test; with `parts`, none is tried if it cannot contain one.
 
         A regular expression takes longer than anything else here. Removing characters from an
         ASCII text leaves the others in their order.
         """
-        matched = f"({value} {IN_C}) ~ '{odd}'"
-        if parts is None or self.layout.codec != "utf-8":
-            return matched
+        either = " OR ".join(tests)
+        if not parts or self.layout.codec != "utf-8":
+            return either
         orders = ["%".join(["", *map(pattern, part[:_PREFILTERED]), ""]) for part in parts]
         lower = f"lower({value} {IN_C})"
         may_be = [f"{lower} LIKE {sent.text(order)}" for order in orders]
         may_be.append(f"({value} {IN_C}) < ':'")  # a number, or a space
         may_be.append(f"(({value} {IN_C}) >= '[' AND ({value} {IN_C}) < ']')")
         return (
-            f"octet_length({value}) <> length({value}) OR (({' OR '.join(may_be)}) AND {matched})"
+            f"octet_length({value}) <> length({value}) OR (({' OR '.join(may_be)}) AND ({either}))"
         )
 
 

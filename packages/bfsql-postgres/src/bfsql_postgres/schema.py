@@ -96,8 +96,8 @@ class Index:
     """Operator class of each key, such as `text_ops` or `gin_trgm_ops`."""
     valid: bool
     """False if its creation was interrupted."""
-    partial: bool
-    """Whether it covers only some of the rows."""
+    rows: str | None
+    """The condition on the rows that it covers, in the server's spelling; None for all rows."""
     unique: bool
     primary: bool
     """Whether it is that of the primary key."""
@@ -122,7 +122,7 @@ class Relation:
     @property
     def whole_indexes(self) -> list[Index]:
         """The indexes of all rows whose creation has ended."""
-        return [one for one in self.indexes if one.valid and not one.partial]
+        return [one for one in self.indexes if one.valid and one.rows is None]
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
@@ -161,6 +161,8 @@ class Catalogue:
 
     encoding: str
     """The database's encoding: `UTF8`, `LATIN1`."""
+    validates: bool
+    """Whether the server has `pg_input_is_valid`, which is since version 16."""
     lowers_ascii: bool
     """Whether its usual collation folds ASCII letters to ASCII: that of Turkish does not."""
     database: str
@@ -190,6 +192,7 @@ WITH asked AS (
 )
 SELECT json_build_object(
     'encoding', getdatabaseencoding(), 'lowers_ascii', lower('I') = 'i',
+    'validates', current_setting('server_version_num')::integer >= 160000,
     'database', current_database(), 'role', current_user,
     'relations', (
         SELECT json_agg(json_build_object(
@@ -215,7 +218,7 @@ SELECT json_build_object(
             'indexes', (
                 SELECT json_agg(json_build_object(
                     'name', ic.relname, 'method', am.amname,
-                    'valid', i.indisvalid, 'partial', i.indpred IS NOT NULL,
+                    'valid', i.indisvalid, 'rows', pg_get_expr(i.indpred, i.indrelid, true),
                     'unique', i.indisunique, 'primary', i.indisprimary,
                     'keys', (
                         SELECT json_agg(

@@ -258,12 +258,17 @@ class Parameters:
 
     values: list[object] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
+    _columns: dict[str, str] = field(default_factory=dict)
 
     def text(self, value: str) -> str:
         """The parameter for a text; equal texts share one."""
         if value not in self._texts:
             self._texts[value] = self.add(value, "text")
         return self._texts[value]
+
+    def column(self, expression: str) -> str:
+        """The name of a column that holds the value of an expression; equal ones share it."""
+        return self._columns.setdefault(expression, f'"bfsql value {len(self._columns)}"')
 
     def types(self, types: Sequence[str] | None) -> str | None:
         """The parameter for the types to include."""
