@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -229,6 +230,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.section(f"seconds by {title}")
         for name, took in slow:
             terminalreporter.write_line(f"{took:8.0f}  {name}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_are_read_once() -> Iterator[None]:
+    """HTTP clients of tests share the system's certificates, which take 30 ms to read."""
+    from httpx2 import create_ssl_context
+
+    with pytest.MonkeyPatch.context() as patch:
+        shared = cache(create_ssl_context)
+        patch.setattr("httpx2._transports.default.create_ssl_context", shared)
+        yield
 
 
 @pytest.fixture(scope="session")

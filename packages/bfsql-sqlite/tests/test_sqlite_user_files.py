@@ -571,7 +571,7 @@ def _ended(load: subprocess.Popen[str], told: signal.Signals) -> tuple[str, str]
     while True:  # a signal just before a read begins is noticed only after that read
         load.send_signal(told)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return load.communicate(timeout=10)
+            return load.communicate(timeout=1)
 
 
 @pytest.mark.skipif(

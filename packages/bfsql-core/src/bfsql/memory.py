@@ -31,7 +31,7 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.matching import EXACT, Match, NameQuery, aliases_of, folded, name_of
+from bfsql.models.matching import EXACT, Labels, Match, NameQuery, aliases_of, folded, name_of
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
@@ -65,6 +65,7 @@ class MemoryBackend(GraphDbInterface):
             triple: with_evidence(merge_edges(described), evidence.get(triple, ()))
             for triple, described in edges.items()
         }
+        self._labels: dict[str, Labels] = {}
         self._leaving: dict[str, list[Triple]] = defaultdict(list)
         self._entering: dict[str, list[Triple]] = defaultdict(list)
         for triple in self._edge_metadata:
@@ -89,7 +90,7 @@ class MemoryBackend(GraphDbInterface):
         if not is_exact and len(found) < 5:  # more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
         if not found and wanted.significant_words:
-            shared = {i: wanted.shared_words(*self._labels(i)) for i in among}
+            shared = {i: wanted.shared_words(*self._names(i)) for i in among}
             found = wanted.sharing({i: words for i, words in shared.items() if words})
         names = {i: name_of(self._node_metadata[i]) for i in found}
         ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))
@@ -101,11 +102,14 @@ class MemoryBackend(GraphDbInterface):
         """The matches by id."""
         found = {}
         for entity_id in among:
-            if match := query.match(*self._labels(entity_id), errors=errors):
+            labels = self._labels.get(entity_id)
+            if labels is None:
+                labels = self._labels[entity_id] = Labels(*self._names(entity_id))
+            if match := query.match_labels(labels, errors=errors):
                 found[entity_id] = match
         return found
 
-    def _labels(self, entity_id: str) -> tuple[str, str | None, list[str]]:
+    def _names(self, entity_id: str) -> tuple[str, str | None, list[str]]:
         """The id, the name and the further names of an entity."""
         metadata = self._node_metadata[entity_id]
         return entity_id, name_of(metadata), aliases_of(metadata)

@@ -122,9 +122,14 @@ class NameQuery:
         """
         if entity_id in self._ids:
             return Match(MatchClass.ID)
+        return self.match_labels(Labels(entity_id, name, aliases), errors=errors)
+
+    def match_labels(self, labels: Labels, *, errors: bool = True) -> Match | None:
+        """How an entity matches, by names that are folded already."""
+        if labels.id in self._ids:
+            return Match(MatchClass.ID)
         if not self.folded:
             return None
-        labels = _Labels(entity_id, name, aliases)
         if kind := self._plain(labels):
             return Match(kind)
         found = self._errors(labels) if errors else None
@@ -132,15 +137,15 @@ class NameQuery:
 
     def shares_word(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> bool:
         """Whether the entity has some of the words, so that its match is recognisably partial."""
-        labels = _Labels(entity_id, name, aliases)
-        return any(_is_met(word, labels.in_words) for word in self.words)
+        labels = Labels(entity_id, name, aliases)
+        return any(_is_met(word, labels.each) for word in self.words)
 
     def shared_words(
         self, entity_id: str, name: str | None, aliases: Iterable[str]
     ) -> frozenset[str]:
         """The words, no numbers and none of one or two letters, that the entity has, too."""
-        labels = _Labels(entity_id, name, aliases)
-        return self.significant_words.intersection(chain.from_iterable(labels.in_words))
+        labels = Labels(entity_id, name, aliases)
+        return self.significant_words.intersection(labels.words)
 
     @cached_property
     def significant_words(self) -> frozenset[str]:
@@ -168,7 +173,7 @@ class NameQuery:
     def _joined(self) -> str:
         return "".join(self.words)
 
-    def _plain(self, labels: _Labels) -> MatchClass | None:
+    def _plain(self, labels: Labels) -> MatchClass | None:
         """The class of a match without typing errors."""
         wanted = self.folded
         if wanted == labels.name:
@@ -177,45 +182,45 @@ class NameQuery:
             return MatchClass.ALIAS
         if labels.shown.startswith(wanted):
             return MatchClass.PREFIX
-        named, known = labels.in_words[:-1], labels.in_words
-        if self._has_all(named) or any(self._joined == "".join(label) for label in named):
+        named = labels.each[:-1]
+        if self._has_all(named) or any(self._joined == label.joined for label in named):
             return MatchClass.WORDS
-        if any(wanted in text for text in labels.texts) or self._has_all(known):
+        if any(wanted in label.text for label in labels.each) or self._has_all(labels.each):
             return MatchClass.PART
         return None
 
-    def _has_all(self, labels: Sequence[Sequence[str]]) -> bool:
+    def _has_all(self, labels: Sequence[Label]) -> bool:
         """Whether each word of the text is a word of some labels, begins one, or joins several."""
         return bool(self.words) and all(_is_met(word, labels) for word in self.words)
 
-    def _errors(self, labels: _Labels) -> int | None:
+    def _errors(self, labels: Labels) -> int | None:
         """The fewest typing errors that turn the text into a name; None for too many."""
         if not self.words or len(self.folded) > LONGEST:
             return None
-        whole = [self._whole_errors(label) for label in labels.in_words]
+        whole = [self._whole_errors(label) for label in labels.each]
         each = self._errors_by_word(labels)
         return min((errors for errors in (*whole, each) if errors is not None), default=None)
 
-    def _whole_errors(self, label: Sequence[str]) -> int | None:
+    def _whole_errors(self, label: Label) -> int | None:
         """Typing errors in a label as a whole, ignoring gaps."""
-        if self._numbers != _numbers(label):
+        if self._numbers != _numbers(label.words):
             return None
-        return typing_errors(self._joined, "".join(label), allowed_errors(self._joined))
+        return typing_errors(self._joined, label.joined, allowed_errors(self._joined))
 
     @cached_property
     def _numbers(self) -> list[str]:
         return _numbers(self.words)
 
-    def _errors_by_word(self, labels: _Labels) -> int | None:
+    def _errors_by_word(self, labels: Labels) -> int | None:
         """Typing errors in all words, each compared with the nearest word of the entity.
 
         Two words in a row count as one where that has fewer errors, in the text and in the entity.
         """
-        known = dict.fromkeys(word for label in labels.in_words for word in label)
-        known = dict.fromkeys(islice(known, 2_000))
+        known = dict.fromkeys(islice(labels.words, 2_000))
         longest = max(map(len, self.words)) + MOST_ERRORS
         # One word is compared with two words of a name as a whole, above.
-        longer = (one for one in labels.in_words if len(one) > 2 or len(self.words) > 1)
+        every = (label.words for label in labels.each)
+        longer = (one for one in every if len(one) > 2 or len(self.words) > 1)
         pairs = chain.from_iterable(map(_pairs, longer))
         known.update(dict.fromkeys(pair for pair in islice(pairs, 2_000) if len(pair) <= longest))
         longest = max(map(len, known), default=0) + MOST_ERRORS
@@ -235,25 +240,48 @@ class NameQuery:
         return total
 
 
-class _Labels:
-    """The names of an entity, folded."""
+class Label(NamedTuple):
+    """A name or an id of an entity."""
+
+    text: str
+    """It, folded."""
+    words: list[str]
+    spaced: str
+    """Its words, with a space before each."""
+    joined: str
+    """Its words without space."""
+
+    @classmethod
+    def of(cls, text: str) -> Label:
+        """A folded text."""
+        words = _WORD.findall(text)
+        return cls(text, words, "".join([f" {word}" for word in words]), "".join(words))
+
+
+class Labels:
+    """The names of an entity, folded.
+
+    Args:
+        entity_id: Its id.
+        name: Its display name.
+        aliases: Its further names.
+    """
 
     def __init__(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> None:
+        self.id = entity_id
         self.name = folded(name) if name is not None else None
         self.aliases = [text for alias in aliases if (text := folded(alias))]
         own = folded(entity_id)
         self.shown = self.name or own
-        self.texts = [self.shown, *self.aliases, own]
-
-    @cached_property
-    def in_words(self) -> list[list[str]]:
-        """The words of the name, of each alias, and of the id."""
-        return [_WORD.findall(text) for text in self.texts]
+        self.each = [Label.of(text) for text in (self.shown, *self.aliases, own)]
+        """The name, each alias, and the id."""
+        self.words = dict.fromkeys(word for label in self.each for word in label.words)
+        """All their words, each once."""
 
 
-def _least_errors(word: str, labels: _Labels, known: Collection[str]) -> int | None:
+def _least_errors(word: str, labels: Labels, known: Collection[str]) -> int | None:
     """The fewest typing errors that turn a word into one of some words; None for too many."""
-    if _is_met(word, labels.in_words):
+    if _is_met(word, labels.each):
         return 0
     most = allowed_errors(word)
     found = (typing_errors(word, other, most) for other in known) if most else ()
@@ -266,11 +294,12 @@ def _pairs(words: Sequence[str]) -> Iterator[str]:
         yield "" if one.isdecimal() or other.isdecimal() else one + other
 
 
-def _is_met(word: str, labels: Iterable[Sequence[str]]) -> bool:
+def _is_met(word: str, labels: Iterable[Label]) -> bool:
     """Whether a word begins a word of some labels, or is several of them run together."""
+    begins = f" {word}"
     return any(
-        any(other.startswith(word) for other in label)
-        or any(word == joined for joined in _run_together(word, label))
+        begins in label.spaced
+        or (word in label.joined and word in _run_together(word, label.words))
         for label in labels
     )
 
@@ -315,14 +344,16 @@ def typing_errors(one: str, other: str, most: int) -> int | None:
         one, other = one[:-1], other[:-1]
     if not one or not other:
         return max(len(one), len(other))
-    if most <= 0:
-        return None
-    errors = _distance(one, other)
-    return errors if errors <= most else None
+    # A letter that is only in one of the words is an error of its own.
+    lacking = max(len({*one}.difference(other)), len({*other}.difference(one)))
+    return _distance(one, other, most) if lacking <= most else None
 
 
-def _distance(one: str, other: str) -> int:
-    """Damerau-Levenshtein distance: swapped letters may have others between them."""
+def _distance(one: str, other: str, most: int) -> int | None:
+    """Damerau-Levenshtein distance: swapped letters may have others between them.
+
+    A distance is at least the least value of each row, also of those that a swap passes over.
+    """
     far = len(one) + len(other)
     rows: list[list[int]] = [[far] * (len(other) + 2), [far, *range(len(other) + 1)]]
     last_row: dict[str, int] = {}
@@ -335,9 +366,11 @@ def _distance(one: str, other: str) -> int:
                 last_match = j
             swapped = rows[k][m] + (i - k - 1) + 1 + (j - m - 1)
             row.append(min(above[j] + (a != b), row[j] + 1, above[j + 1] + 1, swapped))
+        if min(row) > most:
+            return None
         rows.append(row)
         last_row[a] = i
-    return rows[-1][-1]
+    return rows[-1][-1] if rows[-1][-1] <= most else None
 
 
 def _numbers(words: Iterable[Any]) -> list[str]:
