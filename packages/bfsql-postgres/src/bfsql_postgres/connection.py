@@ -134,17 +134,9 @@ class Pool:
     async def stream(
         self, statement: str, *values: Any, piece: int | None = None
     ) -> AsyncGenerator[list[asyncpg.Record]]:
-        """The rows of a statement by a cursor, in pieces; other calls go on between them.
+        """As `fetch`, by a cursor, in pieces; other calls go on between them.
 
-        Args:
-            statement: Its text, with `$1` for the first value.
-            *values: Its parameters.
-            piece: Most rows of a piece; None for `PIECE`.
-
-        Raises:
-            TimeoutError: The deadline of the current call passed.
-            StoreUnavailable: The server went away, or no connection is free.
-            StoreError: The server refuses the statement.
+        A piece has at most `piece` rows, `PIECE` by default.
         """
         size = piece or PIECE
         async with aclosing(self._batches(statement, values)) as batches:
