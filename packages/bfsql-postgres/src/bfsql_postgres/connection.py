@@ -106,12 +106,7 @@ class Pool:
     async def fetch(
         self, statement: str, *values: Any, seconds: float | None = None
     ) -> list[asyncpg.Record]:
-        """The rows of a statement.
-
-        Args:
-            statement: Its text, with `$1` for the first value.
-            *values: Its parameters.
-            seconds: A limit below the remaining time of the call; None for all of it.
+        """The rows of a statement, within the remaining time of the call or fewer `seconds`.
 
         Raises:
             TimeoutError: The deadline of the current call or `seconds` passed.
@@ -329,12 +324,7 @@ def _checking(connection: Any) -> dict[str, str]:
 async def connect(
     url: str | None, settings: PostgresSettings, **options: Any
 ) -> asyncpg.Connection:
-    """Open a connection whose statements end with this process.
-
-    Args:
-        url: The database; None for that of the driver's own variables.
-        settings: The time limit, and whether a pooler is in between.
-        **options: Those of the driver.
+    """Open a connection whose statements end with this process; `options` are the driver's.
 
     Raises:
         ConfigurationError: The URL cannot be read.
