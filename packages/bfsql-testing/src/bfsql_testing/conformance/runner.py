@@ -41,7 +41,13 @@ class Finding:
 
 
 async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Finding:
-    """Check one rule, from which the author may have opted out."""
+    """Check one rule.
+
+    Args:
+        rule: Of the registry.
+        trial: The ways to open the backend.
+        optout: The author's opt-out from this rule.
+    """
     began, odd_before = time.monotonic(), len(trial.oddities)
     outcome, reason, error = await _tried(rule, trial)
     if optout and outcome == "broken":
@@ -63,9 +69,14 @@ async def judge_all(
     seconds: float | None = None,
     told: Callable[[Finding], None] = lambda _: None,
 ) -> list[Finding]:
-    """Check rules one after the other; those that do not fit into `seconds` are not tried.
+    """Check rules one after the other.
 
-    The opt-outs are by id of the rule; `told` is called with each finding as it is made.
+    Args:
+        rules: In the order of the report.
+        trial: The ways to open the backend.
+        optouts: By id of the rule.
+        seconds: Time for all of them; rules that do not fit are not tried.
+        told: Called with each finding as it is made.
     """
     end = None if seconds is None else time.monotonic() + seconds
     findings = []
