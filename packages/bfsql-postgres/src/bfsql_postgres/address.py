@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from bfsql.errors import ConfigurationError
@@ -20,7 +19,7 @@ _DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
 _VARIABLES = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
 
 
-def address(settings: PostgresSettings, environment: Mapping[str, str] | None = None) -> str | None:
+def address(settings: PostgresSettings) -> str | None:
     """The URL to connect to; None if libpq's variables name the database.
 
     SQLAlchemy's URLs (`postgresql+asyncpg://`) are accepted as well.
@@ -34,8 +33,7 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
         if not url.startswith(("postgresql://", "postgres://")) or not storable((unquote(url),)):
             raise ConfigurationError(UNREADABLE)
         return url
-    variables = os.environ if environment is None else environment
-    if any(variables.get(name) for name in _VARIABLES):
+    if any(os.environ.get(name) for name in _VARIABLES):
         return None
     raise ConfigurationError(
         "No database is named. Set its URL, postgresql://user:password@host:port/name, in the "

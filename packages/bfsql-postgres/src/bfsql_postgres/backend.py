@@ -107,12 +107,7 @@ class PostgresBackend(BatchGraphDb):
 
     @classmethod
     async def open(cls, settings: PostgresSettings, embedder: Embedder | None = None) -> Self:
-        """Open a graph from validated settings.
-
-        Args:
-            settings: The location of the graph.
-            embedder: Replaces the one that the settings name.
-        """
+        """Open a graph from validated settings; `embedder` replaces the one that they name."""
         embedder = embedder or open_embedder(settings)
         pool = await Pool.open(settings)
         try:
@@ -219,16 +214,14 @@ class PostgresBackend(BatchGraphDb):
                 async for batch in batches:
                     yield batch
 
-    async def nodes_stream(
+    def nodes_stream(
         self,
         *,
         entity_types: Collection[str] | None = None,
         conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[list[Node]]:
         """The nodes of some types, without most that do not meet the conditions."""
-        async with aclosing(self._list.stream(entity_types, conditions)) as batches:
-            async for nodes in batches:
-                yield nodes
+        return self._list.stream(entity_types, conditions)
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether the database compares a property as core does: presence, and integers."""
@@ -340,9 +333,7 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
 
 
 def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
-    ids = [(nodes.relation, nodes.id) for nodes in layout.nodes]
-    ids += [(e.relation, end) for e in layout.edges for end in (e.subject, e.object)]
-    columns = [(relation, column) for relation, own in ids for column in own.columns]
+    columns = [(relation, column) for relation, own in layout.id_sources for column in own.columns]
     cast = dict.fromkeys(f"{r.schema}.{r.name}.{c.name}" for r, c in columns if not c.is_text)
     if cast and layout.key == "mixed":
         slow = "Ids are of different types, so %s are compared as text, which is slow."

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Any, NamedTuple
 
 from bfsql.models.comparison import Moment
@@ -148,10 +147,9 @@ class Forms:
         return not self.of_text and all(abs(one) < _EXACT for one in self.numbers)
 
 
-def bounds_of(value: Any, operator: str, rounded: Any = None) -> Interval:
-    """The interval of the values that may meet a condition."""
-    bound = value if rounded is None else rounded(value)
-    return (None if operator in ("<", "<=") else bound, None if operator in (">", ">=") else bound)
+def bounds_of(operator: str, first: Any, last: Any) -> Interval:
+    """The interval of the values that may meet a condition, whose own is from `first` to `last`."""
+    return (None if operator in ("<", "<=") else first, None if operator in (">", ">=") else last)
 
 
 def in_intervals(
@@ -176,7 +174,7 @@ def text_comparisons(
     texts = [one[:longest] for one in texts]
     if texts and operator == "=":
         return [f"{folded} = ANY ({sent.add(texts, 'text[]')})"]
-    return in_intervals(folded, [bounds_of(one, operator) for one in texts], sent, "text")
+    return in_intervals(folded, [bounds_of(operator, one, one) for one in texts], sent, "text")
 
 
 def date_comparisons(
@@ -199,10 +197,10 @@ def number_comparisons(
             below = f" AND {number} < {NUMBERS}" if operator in (">", ">=") else ""
             decided.append(f"({test}{below})")
         else:
-            bounds = bounds_of(one, operator, nearest_double)
+            bounds = _double_bounds(one, operator)
             possible += in_intervals(number, [bounds], sent, "float8")
     for year in forms.years:
-        low, high = bounds_of((year + 1) * _YEAR, operator)
+        low, high = _double_bounds((year + 1) * _YEAR, operator)
         possible += in_intervals(number, [(low or _YEAR, high)], sent, "float8")
     return decided, [*possible, f"{number} = {_NAN}"]
 
@@ -267,13 +265,8 @@ def time_test(
     kind = f"text::{TIMES[column.type]}"
     arms = []
     for moment in moments:
-        first, last = _span(moment, dt.timedelta())
-        low, high = bounds_of(0, condition.operator)
-        bounds = (
-            None if low is None or first is None else first.isoformat(),
-            None if high is None or last is None else last.isoformat(),
-        )
-        arms += in_intervals(value, [bounds], sent, kind)
+        first, last = (one and one.isoformat() for one in _span(moment, dt.timedelta()))
+        arms += in_intervals(value, [bounds_of(condition.operator, first, last)], sent, kind)
     return f"({' OR '.join(arms)})"
 
 
@@ -286,13 +279,11 @@ def numeric_test(
         return None
     operator = condition.operator
     kind = column.type if column.type in ("float8", "numeric") else "int8"
-    bounds: Callable[[Any, str], Interval] = _whole_bounds if kind == "int8" else _decimal_bounds
-    if kind == "float8":
-        bounds = partial(bounds_of, rounded=nearest_double)
+    bounds = {"int8": _whole_bounds, "float8": _double_bounds, "numeric": _decimal_bounds}[kind]
     intervals = [bounds(one, operator) for one in forms.numbers]
     # A number of four digits is a year for a date.
     years = [(float if kind == "float8" else int)(moment[0]) for moment in forms.dates]
-    intervals += [bounds_of(year, operator) for year in years]
+    intervals += [bounds_of(operator, year, year) for year in years]
     return f"({' OR '.join(in_intervals(value, intervals, sent, kind))})"
 
 
@@ -306,12 +297,11 @@ def _whole_bounds(value: float, operator: str) -> Interval:
     return (low, high) if low <= high else (1, 0)
 
 
+def _double_bounds(value: float, operator: str) -> Interval:
+    return bounds_of(operator, nearest_double(value), nearest_double(value))
+
+
 def _decimal_bounds(value: float, operator: str) -> Interval:
     """Decimals that are rounded to the same double, at least."""
-    near = nearest_double(value)
-    low, high = math.nextafter(near, -math.inf), math.nextafter(near, math.inf)
-    bounds = bounds_of(0, operator)
-    return (
-        None if bounds[0] is None or math.isinf(low) else Decimal(low),
-        None if bounds[1] is None or math.isinf(high) else Decimal(high),
-    )
+    near = [math.nextafter(nearest_double(value), end) for end in (-math.inf, math.inf)]
+    return bounds_of(operator, *(None if math.isinf(one) else Decimal(one) for one in near))

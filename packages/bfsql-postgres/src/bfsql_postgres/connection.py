@@ -106,12 +106,7 @@ class Pool:
     async def fetch(
         self, statement: str, *values: Any, seconds: float | None = None
     ) -> list[asyncpg.Record]:
-        """The rows of a statement.
-
-        Args:
-            statement: Its text, with `$1` for the first value.
-            *values: Its parameters.
-            seconds: A limit below the remaining time of the call; None for all of it.
+        """The rows of a statement, within the remaining time of the call or fewer `seconds`.
 
         Raises:
             TimeoutError: The deadline of the current call or `seconds` passed.
@@ -134,17 +129,9 @@ class Pool:
     async def stream(
         self, statement: str, *values: Any, piece: int | None = None
     ) -> AsyncGenerator[list[asyncpg.Record]]:
-        """The rows of a statement by a cursor, in pieces; other calls go on between them.
+        """As `fetch`, by a cursor, in pieces; other calls go on between them.
 
-        Args:
-            statement: Its text, with `$1` for the first value.
-            *values: Its parameters.
-            piece: Most rows of a piece; None for `PIECE`.
-
-        Raises:
-            TimeoutError: The deadline of the current call passed.
-            StoreUnavailable: The server went away, or no connection is free.
-            StoreError: The server refuses the statement.
+        A piece has at most `piece` rows, `PIECE` by default.
         """
         size = piece or PIECE
         async with aclosing(self._batches(statement, values)) as batches:
@@ -337,12 +324,7 @@ def _checking(connection: Any) -> dict[str, str]:
 async def connect(
     url: str | None, settings: PostgresSettings, **options: Any
 ) -> asyncpg.Connection:
-    """Open a connection whose statements end with this process.
-
-    Args:
-        url: The database; None for that of the driver's own variables.
-        settings: The time limit, and whether a pooler is in between.
-        **options: Those of the driver.
+    """Open a connection whose statements end with this process; `options` are the driver's.
 
     Raises:
         ConfigurationError: The URL cannot be read.

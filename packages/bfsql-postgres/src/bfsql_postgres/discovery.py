@@ -65,11 +65,7 @@ log = logging.getLogger("bfsql.postgres")
 
 
 async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
-    """The location of the graph in the database (a `Pool` or a connection).
-
-    Raises:
-        StoreError: As `find_layout`.
-    """
+    """The location of the graph in the database (a `Pool` or a connection); see `find_layout`."""
     return (await proposed_layout(database, settings))[0]
 
 
@@ -81,12 +77,9 @@ async def proposed_layout(database: Any, settings: PostgresSettings) -> tuple[La
     schemas, names = zip(*expected_tables(settings), strict=True)
     [[text]] = await database.fetch(CATALOGUE, list(schemas), list(names))
     catalogue = read(text)
-    if settings.nodes or settings.names or _has_kgraph(settings, catalogue):
-        return find_layout(settings, catalogue), Proposal()
-    found = await proposed(database, settings)
-    if found is None:
-        return find_layout(settings, catalogue), Proposal()
-    mapped, whole, proposal = found
+    is_described = settings.nodes or settings.names or _has_kgraph(settings, catalogue)
+    found = None if is_described else await proposed(database, settings)
+    mapped, whole, proposal = found or (settings, catalogue, Proposal())
     return find_layout(mapped, whole), proposal
 
 
@@ -101,12 +94,11 @@ async def propose(settings: PostgresSettings) -> Proposal:
 
 def _has_kgraph(settings: PostgresSettings, catalogue: Catalogue) -> bool:
     """Whether one of kgraph's required tables is there, so that errors are about those."""
-    found = {
-        table: {*relation.columns, *relation.unreadable}
-        for table in _NEEDED
+    return any(
+        {*relation.columns, *relation.unreadable}.issuperset(needed)
+        for table, needed in _NEEDED.items()
         if (relation := catalogue.relations.get((settings.schema_, table))) is not None
-    }
-    return any(found[table].issuperset(_NEEDED[table]) for table in found)
+    )
 
 
 def expected_tables(settings: PostgresSettings) -> list[Path]:
@@ -300,24 +292,20 @@ class _Finder:
         if self.missing:
             return None
         ids = [one.id for one in nodes] + [end for e in edges for end in (e.subject, e.object)]
-        key = _key_of(ids)
-        if key == "prefixed":
-            self._check_prefixes(nodes, edges)
+        parts = tuple(nodes), tuple(edges), tuple(evidence), mentions
+        layout = Layout(self.catalogue, _key_of(ids), *parts, uniform=_uniform(ids))
+        if layout.key == "prefixed":
+            self._check_prefixes(layout)
         else:
             self._check_width([(one.relation, one.metadata) for one in nodes])
             of_edges = [(one.relation, one.metadata) for one in edges]
             self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
-        if self.missing:
-            return None
-        parts = tuple(nodes), tuple(edges), tuple(evidence), mentions
-        return Layout(self.catalogue, key, *parts, uniform=_uniform(ids))
+        return layout
 
-    def _check_prefixes(self, nodes: Sequence[Nodes], edges: Sequence[Edges]) -> None:
+    def _check_prefixes(self, layout: Layout) -> None:
         """Check that every id has a prefix, and every end of an edge that of a table of nodes."""
-        known = sorted({one.id.prefix for one in nodes if one.id.prefix is not None})
-        ids = [(one.relation, one.id) for one in nodes]
-        ids += [(one.relation, end) for one in edges for end in (one.subject, one.object)]
-        for relation, own in ids:
+        known = sorted(layout.ids)
+        for relation, own in layout.id_sources:
             if own.prefix not in known:
                 self.missing[failures.no_prefix(relation, own, known or ["TABLE"])] = None
 

@@ -106,10 +106,7 @@ def missing_indexes(
 ) -> Iterator[MissingIndex]:
     """The indexes that a graph lacks. Views cannot have any and are left out.
 
-    Args:
-        layout: The graph.
-        by_meaning: Whether to include those for vectors.
-        by_name: Whether to include those for conditions on names, whatever the size of a table.
+    Those for vectors are included `by_meaning`, those for conditions on names `by_name`.
     """
     for nodes in layout.nodes:
         if not _is_worth_it(nodes.relation, layout):

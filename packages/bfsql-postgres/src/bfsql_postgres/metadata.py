@@ -96,7 +96,8 @@ class MetadataReader:
             # A column and a key of JSON may each have the value, or a part of it.
             read = merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
             source = rows_of(source.own_keys.intersection(read))
-            if source.keyed:
+            # Those of JSON are the last value of a statement that reads any.
+            if f"${len(values) + 1}::" in source.statement:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
         rows = await self._pool.fetch(source.statement, *values, *more)
         return rows, source
@@ -147,22 +148,21 @@ class PartReaders:
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self.whole = MetadataReader(pool, layout)
         self._is_prefixed = layout.key == "prefixed"
-        nodes: dict[Prefixes, list[Nodes]] = defaultdict(list)
-        edges: dict[Prefixes, list[Edges]] = defaultdict(list)
-        for one in layout.nodes:
-            nodes[one.id.prefix,].append(one)
-        for each in layout.edges:
-            edges[each.subject.prefix, each.object.prefix].append(each)
-        widths = {key: sum(len(one.metadata) for one in own) for key, own in nodes.items()}
-        widths |= {key: sum(len(one.metadata) for one in own) for key, own in edges.items()}
-        self._known = widths.keys()
-        self._most = max(1, min(FEW_TABLES, MOST_COLUMNS // max(1, *widths.values())))
+        tables: dict[Prefixes, list[Nodes | Edges]] = defaultdict(list)
+        for nodes in layout.nodes:
+            tables[nodes.id.prefix,].append(nodes)
+        for edges in layout.edges:
+            tables[edges.subject.prefix, edges.object.prefix].append(edges)
+        widths = [sum(len(one.metadata) for one in own) for own in tables.values()]
+        self._known = tables.keys()
+        self._most = max(1, min(FEW_TABLES, MOST_COLUMNS // max(1, *widths)))
 
         @lru_cache(200)
         def reader(some: tuple[Prefixes, ...]) -> MetadataReader:
-            own = tuple(one for key in some for one in nodes.get(key, ()))
-            between = tuple(one for key in some for one in edges.get(key, ()))
-            return MetadataReader(pool, replace(layout, nodes=own, edges=between))
+            own = [one for key in some for one in tables[key]]
+            nodes = tuple(one for one in own if isinstance(one, Nodes))
+            edges = tuple(one for one in own if isinstance(one, Edges))
+            return MetadataReader(pool, replace(layout, nodes=nodes, edges=edges))
 
         self._reader = reader
 

@@ -32,12 +32,7 @@ alone, it may scan a table for rows that it expects to be frequent.
 
 
 class NodeList:
-    """Lists the nodes of a graph.
-
-    Args:
-        pool: Connections to the database.
-        layout: The tables of the graph.
-    """
+    """Lists the nodes of a graph."""
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool, self._layout = pool, layout

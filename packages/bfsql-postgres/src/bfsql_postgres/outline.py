@@ -7,7 +7,6 @@ Otherwise the relations are those of a share of the edges, in blocks drawn by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from bfsql.models.merge import UNTYPED
@@ -29,29 +28,20 @@ _SAMPLED_KINDS = frozenset({"r", "p", "m"})
 async def counts(
     pool: Pool, layout: Layout, seconds: float
 ) -> tuple[dict[str, int], dict[tuple[str, str, str], int], bool]:
-    """Count the nodes and the relations of a graph.
-
-    Args:
-        pool: Connections to its database.
-        layout: Its tables.
-        seconds: How long each of the two may take if a table is large.
+    """Count the nodes and the relations of a graph, each within a time if a table is large.
 
     Returns:
         Nodes by type, empty if counting them took too long; edges by type, predicate and type;
         and whether these are the edges of a sample.
     """
-    nodes = _types(layout)
-    if not _is_large(layout):
-        of_nodes, relations = await pool.fetch(nodes), await pool.fetch(_relations(layout))
-        return dict(of_nodes), _by_relation(relations), False
-    some_nodes = await counted_in_time(pool.fetch(nodes), seconds)
-    whole = await counted_in_time(pool.fetch(_relations(layout)), seconds)
-    found = await pool.fetch(_relations(layout, drawn=True)) if whole is None else whole
-    return dict(some_nodes or ()), _by_relation(found), whole is None
-
-
-def _by_relation(rows: Iterable[Any]) -> dict[tuple[str, str, str], int]:
-    return {(subject, predicate, obj): edges for subject, predicate, obj, edges in rows}
+    if _is_large(layout):
+        nodes = await counted_in_time(pool.fetch(_types(layout)), seconds)
+        whole = await counted_in_time(pool.fetch(_relations(layout)), seconds)
+    else:
+        nodes, whole = await pool.fetch(_types(layout)), await pool.fetch(_relations(layout))
+    rows = await pool.fetch(_relations(layout, drawn=True)) if whole is None else whole
+    of_relation = {(subject, predicate, obj): edges for subject, predicate, obj, edges in rows}
+    return dict(nodes or ()), of_relation, whole is None
 
 
 # --- statements, none of which takes a value ------------------------------------
@@ -194,13 +184,12 @@ def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
     """
     arms = []
     for number, nodes in enumerate(layout.nodes):
-        kind = _kind(nodes)
         value, condition = _id("n", nodes.id, layout), live("n", nodes)
         source = _source(nodes, "n", drawn=drawn)
         if of_edges:
             condition += f" AND {value} IN (SELECT s FROM edge UNION SELECT o FROM edge)"
         arms.append(
-            f'SELECT {value} AS id, {kind} COLLATE pg_catalog."C" AS type, '
+            f'SELECT {value} AS id, {_kind(nodes)} COLLATE pg_catalog."C" AS type, '
             f"{number} AS place\nFROM {source} WHERE {condition}"
         )
     return (
@@ -209,12 +198,11 @@ def _typed(layout: Layout, *, drawn: bool, of_edges: bool) -> str:
 
 
 def _edges(edges: Edges, layout: Layout, *, drawn: bool) -> str:
-    condition = _present(edges)
     subject, obj = (_id("e", end, layout) for end in (edges.subject, edges.object))
     predicate = f'{text("e", edges.predicate)} COLLATE pg_catalog."C"'
     return (
         f"SELECT DISTINCT {subject}, {predicate}, {obj}\n"
-        f"FROM {_source(edges, 'e', drawn=drawn)} WHERE {condition}"
+        f"FROM {_source(edges, 'e', drawn=drawn)} WHERE {_present(edges)}"
     )
 
 

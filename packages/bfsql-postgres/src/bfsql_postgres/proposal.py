@@ -102,11 +102,7 @@ async def proposed(
 ) -> tuple[PostgresSettings, Catalogue, Proposal] | None:
     """The settings with a mapping for the tables of a database, and what was read for it.
 
-    None if the database has no tables with a key.
-
-    Args:
-        database: A `Pool` or a connection.
-        settings: Settings without `nodes` and `edges`; a schema that is set is the only one read.
+    None if the database has no tables with a key. If the settings have a schema, no other is read.
 
     Raises:
         StoreError: No table refers to another, or the role may not read the tables or their keys.

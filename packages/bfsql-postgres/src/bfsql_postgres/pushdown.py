@@ -95,12 +95,7 @@ class Pushdown:
     alias: str = "n"
 
     def test(self, condition: PropertyCondition, sent: Parameters) -> Test | None:
-        """What a row has to meet; None if any row may belong to an entity that does.
-
-        Args:
-            condition: The condition.
-            sent: Takes the values of the test.
-        """
+        """What a row has to meet; None if any row may belong to an entity that does."""
         if not self._is_known(condition.key):
             return None
         column, within = self._column(condition.key), self.nodes.properties

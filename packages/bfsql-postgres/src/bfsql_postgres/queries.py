@@ -134,8 +134,6 @@ class Rows(NamedTuple):
     """The values fetched from each table, in the order of the columns; lifted values come last."""
     start: int
     """The column of the first value; the one before has the number of the row's table."""
-    keyed: bool = False
-    """Whether it takes the wanted keys as its last value."""
 
     @property
     def own_keys(self) -> frozenset[str]:
@@ -165,7 +163,7 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
             f"JOIN {relation_name(nodes.relation)} AS n "
             f"ON {equals('n', nodes.id, 'a.id', layout)} WHERE {live('n', nodes)}"
         )
-    return _rows(union(arms), fields, 3, wanted)
+    return Rows(union(arms), fields, 3)
 
 
 def some_node_metadata(nodes: Nodes, number: int) -> Rows:
@@ -193,7 +191,7 @@ def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
-    return _rows(f"WITH {requested}\n{union(arms)}", fields, 2, wanted)
+    return Rows(f"WITH {requested}\n{union(arms)}", fields, 2)
 
 
 def _edge_arms(
@@ -210,15 +208,6 @@ def _edge_arms(
         for number, source in enumerate(sources)
     ]
     return arms, fields
-
-
-def _rows(
-    statement: str,
-    fields: tuple[tuple[RowValue, ...], ...],
-    start: int,
-    wanted: ValueSelection | None,
-) -> Rows:
-    return Rows(statement, fields, start, wanted is not None and f"{wanted.place}::" in statement)
 
 
 def _same_triple(edges: Edges, layout: Layout) -> str:
@@ -317,8 +306,6 @@ def _lifted(
 
 # --- provenance ----------------------------------------------------------------------
 
-_TRIPLE = "s, p, o"
-
 
 def provenance(layout: Layout) -> Rows | None:
     """The evidence that touches an entity, and items it supplied as a document.
@@ -341,8 +328,8 @@ def provenance(layout: Layout) -> Rows | None:
     # The server requires a type for every value, even if the graph does not use it.
     statement = (
         "WITH given AS (SELECT $2::text, $3::text[], $4::text[]), a AS MATERIALIZED (\n"
-        f"SELECT {_TRIPLE}, bool_or(touching) AS touching\n"
-        f"FROM (\n{union(arms)}\n) AS found ({_TRIPLE}, touching) GROUP BY {_TRIPLE}\n)\n"
+        "SELECT s, p, o, bool_or(touching) AS touching\n"
+        f"FROM (\n{union(arms)}\n) AS found (s, p, o, touching) GROUP BY s, p, o\n)\n"
     )
     return Rows(statement + union(rows), fields, 5)
 

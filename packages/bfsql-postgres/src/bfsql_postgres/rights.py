@@ -31,12 +31,7 @@ _CURE = "Connect as a role that has only SELECT privileges."
 
 
 async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
-    """A sentence for the operator; None if the role may only read.
-
-    Args:
-        pool: Connections as the role.
-        layout: The tables to check, and their schemas.
-    """
+    """A sentence for the operator; None if the role of the connections may only read the tables."""
     tables: list[Nodes | Edges | Evidence] = [*layout.nodes, *layout.edges, *layout.evidence]
     schemas, names = zip(*((one.relation.schema, one.relation.name) for one in tables), strict=True)
     ((role, standby, superuser, writable, creatable),) = await pool.fetch(_RIGHTS, schemas, names)

@@ -290,7 +290,6 @@ Key = Literal["text", "whole", "uuid", "mixed", "prefixed"]
 `prefixed`: by the key of the table that their prefix names.
 """
 
-
 Term = Column | str
 """The source of a type or a predicate: a column, or a constant for all rows."""
 
@@ -392,6 +391,12 @@ class Layout:
     def ids(self) -> Mapping[str, Id]:
         """The sources of the ids of nodes, by prefix."""
         return {nodes.id.prefix: nodes.id for nodes in self.nodes if nodes.id.prefix is not None}
+
+    @cached_property
+    def id_sources(self) -> list[tuple[Relation, Id]]:
+        """All sources of ids with their tables: those of nodes, and both ends of edges."""
+        ends = [(one.relation, end) for one in self.edges for end in (one.subject, one.object)]
+        return [(one.relation, one.id) for one in self.nodes] + ends
 
     @cached_property
     def is_disjoint(self) -> bool:

@@ -38,6 +38,7 @@ from bfsql_postgres.sql import (
     relation_name,
     storable,
     text,
+    union,
 )
 
 LIMIT = 20
@@ -354,9 +355,8 @@ def _stubs(
 
 def _best(arms: list[str], measure: str, *more: str) -> str:
     """The best rows of all tables; ties are ordered by the length of the name, then by id."""
-    found = "\nUNION ALL\n".join(arms)
     return (
-        f"SELECT {', '.join((_STUB, measure, *more))} FROM (\n{found}\n) AS found\n"
+        f"SELECT {', '.join((_STUB, measure, *more))} FROM (\n{union(arms)}\n) AS found\n"
         f"ORDER BY {measure}, length(coalesce(name, '')), id COLLATE \"C\" LIMIT {2 * LIMIT}"
     )
 

@@ -291,12 +291,7 @@ def bare_expression(expression: str) -> str:
 
 
 def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
-    """Whether all texts can be in a database: no NUL, and no lone surrogate.
-
-    Args:
-        texts: Any texts.
-        codec: The database's encoding; it may lack some characters.
-    """
+    """Whether a database with this encoding can contain all texts: no NUL, no lone surrogate."""
     together = "".join(texts)
     if "\0" in together:
         return False

@@ -26,8 +26,6 @@ from bfsql_postgres.sql import (
     union,
 )
 
-_SIDES: tuple[EdgeDirection, ...] = ("out", "in")
-
 
 class RingDirection(NamedTuple):
     """Which part of a ring a statement reads."""
@@ -39,19 +37,19 @@ class RingDirection(NamedTuple):
     prefixes: frozenset[str] | None = None
     """The prefixes of the ids, which tell their tables; None if ids have none."""
 
-    @property
-    def sides(self) -> tuple[EdgeDirection, ...]:
-        """The sides of the ids at which the edges are."""
-        return _SIDES if self.direction is None else (self.direction,)
-
     def nodes(self, layout: Layout) -> Sequence[Nodes]:
         """The tables that may have the ids."""
         return [one for one in layout.nodes if self._has(one.id)]
 
     def ends(self, layout: Layout) -> list[tuple[Edges, EdgeDirection]]:
         """The tables of edges that may have the ids at an end, with the side of that end."""
-        found = [(edges, side) for edges in layout.edges for side in self.sides]
-        return [(e, side) for e, side in found if self._has(_at(e, side)[0])]
+        sides: tuple[EdgeDirection, ...] = ("out", "in")
+        return [
+            (edges, side)
+            for edges in layout.edges
+            for side in sides
+            if self.direction in (None, side) and self._has(_at(edges, side)[0])
+        ]
 
     def _has(self, own: Id) -> bool:
         return self.prefixes is None or own.prefix in self.prefixes
@@ -64,7 +62,8 @@ def ring(layout: Layout, part: RingDirection = WHOLE) -> str:
     """Every edge with one of the ids at either end, or a part of them; empty if there are none."""
     predicates = "$2" if part.filtered else None
     arms = [_ends(e, side, layout, predicates) for e, side in part.ends(layout)]
-    return _of_live(layout, part, arms) if arms else ""
+    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in part.nodes(layout))
+    return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}" if arms else ""
 
 
 def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
@@ -91,14 +90,10 @@ def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
 
 def has_types(layout: Layout) -> bool:
     """Whether indexes find the edges of a node, and the node at the other end of each."""
-    ends = [
-        (edges.relation, end) for edges in layout.edges for end in (edges.subject, edges.object)
-    ]
-    columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
     # Columns with different collations can be compared only with a parameter.
-    collations = {column.collation for _, own in columns for column in own.columns}
+    collations = {column.collation for _, own in layout.id_sources for column in own.columns}
     same = len(collations - {"0"}) <= 1
-    return same and all(_is_found(relation, own, layout) for relation, own in columns)
+    return same and all(_is_found(relation, own, layout) for relation, own in layout.id_sources)
 
 
 def _type_of(node_id: str, tables: Sequence[Nodes], layout: Layout) -> str:
@@ -144,11 +139,6 @@ def _requested(nodes: Nodes, layout: Layout) -> str:
         f"JOIN {relation_name(nodes.relation)} AS n "
         f"ON {equals('n', nodes.id, 'a.id', layout)} WHERE {live('n', nodes)}"
     )
-
-
-def _of_live(layout: Layout, part: RingDirection, arms: list[str]) -> str:
-    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in part.nodes(layout))
-    return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}"
 
 
 def _at(edges: Edges, side: EdgeDirection) -> tuple[Id, Id]:

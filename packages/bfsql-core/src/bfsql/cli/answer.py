@@ -32,14 +32,9 @@ def show(
     *,
     every_line: bool = False,
 ) -> None:
-    """Print an answer of a tool.
+    """Print the answer of a tool to a call, on standard output if no console is given.
 
-    Args:
-        tool: The name of the tool.
-        answer: The answer.
-        arguments: The arguments of the call.
-        console: Where to print; None for standard output.
-        every_line: Whether to print more lines than fit on a screen.
+    With `every_line`, more lines are printed than fit on a screen.
     """
     to = console or Console(highlight=False)
     content = answer.content

@@ -26,11 +26,6 @@ class Variable:
     file_option: str | None = None
     """The option that takes a file with the value; None if the value is not a secret."""
 
-    @property
-    def secret(self) -> bool:
-        """Whether the value is a secret."""
-        return self.file_option is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -43,7 +38,7 @@ class Launch:
     @property
     def secrets(self) -> list[str]:
         """The names of variables that contain a secret."""
-        return [name for name, variable in self.variables.items() if variable.secret]
+        return [name for name, one in self.variables.items() if one.file_option is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,9 +164,7 @@ class LazyGroup(click.Group):
 def explained(error: BaseException, *, verbose: bool = False) -> tuple[str, ExitCode]:
     """The text for standard error, and the exit code; an error of another kind is raised.
 
-    Args:
-        error: What ended the command.
-        verbose: Whether to add the errors that caused it, such as that of a store's driver.
+    With `verbose`, the errors that caused it are added, such as that of a store's driver.
     """
     found = innermost(error)
     cause = found.__cause__

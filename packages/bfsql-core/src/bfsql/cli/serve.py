@@ -71,12 +71,7 @@ def serve(configuration: Configuration) -> None:
 def server_parts(
     configuration: Configuration, read: Callable[[], Configuration]
 ) -> tuple[GraphFactory, ServeSettings, Callable[[], LiveConfiguration]]:
-    """The arguments for `run`: a factory of the observed graph, its settings, and how to reload it.
-
-    Args:
-        configuration: That of the server.
-        read: Rereads the configuration.
-    """
+    """The arguments for `run`: a factory of the observed graph, its settings, and how to reload."""
     from bfsql.serving.admin import observers_of
     from bfsql.serving.metrics import Metrics
 

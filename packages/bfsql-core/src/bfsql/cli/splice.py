@@ -130,13 +130,7 @@ class _Json:
         return self.text[: item.value_start] + body + self.text[item.end :]
 
     def with_item(self, parent: int, key: str | None, value: Value) -> str:
-        """The text with an item after the last one of an object or an array.
-
-        Args:
-            parent: Start of the object or the array.
-            key: The key in an object.
-            value: The value.
-        """
+        """The text with an item at the end of the object or array that starts at `parent`."""
         text, (items, end) = self.text, self._items(parent)
         name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
         if not items:

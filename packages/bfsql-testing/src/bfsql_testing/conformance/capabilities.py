@@ -115,12 +115,7 @@ def never(reason: str) -> OptOut:
 
 
 def storable(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRecord]:
-    """The records that a store can hold, with the values that it keeps.
-
-    Args:
-        records: A graph of the kit.
-        keeps: What the store keeps.
-    """
+    """The records that a store can hold, with the values that it keeps."""
     if keeps == EVERYTHING:
         return list(records)
     able = [_reduced(record, keeps) for record in records if _names_kept(record, keeps)]

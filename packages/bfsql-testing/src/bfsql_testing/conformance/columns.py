@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -39,18 +39,10 @@ PREDICATES, SPOKES = 330, 1_000
 """Edges of a ring that has to come in more than one batch."""
 
 
-class ColumnsSample(NamedTuple):
-    """A backend with columns, and the ids to check."""
-
-    db: GraphDbInterface
-    columns: IntegerGraph
-    ids: list[str]
-
-
 @asynccontextmanager
-async def _columns(trial: Trial) -> AsyncIterator[ColumnsSample]:
+async def _columns(trial: Trial) -> AsyncIterator[tuple[GraphDbInterface, IntegerGraph, list[str]]]:
     async with looked_at(trial, tangled()) as (db, ids):
-        yield ColumnsSample(db, _own(db), ids)
+        yield db, _own(db), ids
 
 
 def _own(db: GraphDbInterface) -> IntegerGraph:

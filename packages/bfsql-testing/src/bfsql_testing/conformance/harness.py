@@ -192,13 +192,7 @@ async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason:
 def no_error(
     what: str, advice: str = "", *, but: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Turn any error of a backend into `Broken`, with a sentence that begins and ends like this.
-
-    Args:
-        what: What was called.
-        advice: What would be right.
-        but: Errors that pass through.
-    """
+    """Turn any error `but` these into `Broken`, with a sentence that begins and ends like this."""
     passing: tuple[type[Exception], ...] = (Broken, Untried, *but)
     try:
         yield
@@ -362,12 +356,7 @@ async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], ids: Any) 
 def parts_of(
     ring: Sequence[Triple], ids: Sequence[str]
 ) -> Iterator[tuple[EdgeFilter, set[Triple]]]:
-    """Some parts of a ring as requests to a store, and the edges of each.
-
-    Args:
-        ring: The whole ring.
-        ids: The ids for which it was requested.
-    """
+    """Some parts of the ring of these ids as requests to a store, and the edges of each."""
     names = sorted({predicate for _, predicate, _ in ring})
     first = names[:3]
     some = [None, *([name] for name in first), first, [*names, NO_PREDICATE], []]
@@ -489,6 +478,27 @@ def reference_of(db: GraphDbInterface, records: Sequence[GraphRecord]) -> Memory
     """The reference for a backend, over some records."""
     default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
     return (PlainReference if default else MemoryBackend)(records)
+
+
+async def same_either_way(
+    db: GraphDbInterface,
+    records: Sequence[GraphRecord],
+    plain: GraphDbInterface,
+    does: str,
+    calls: Iterable[tuple[str, dict[str, Any]]],
+) -> None:
+    """Compare calls of a backend with the reference, and those of `plain`, where core does it."""
+    async with (
+        open_graph(db) as mine,
+        open_graph(plain) as core,
+        open_graph(reference_of(db, records)) as wanted,
+    ):
+        for tool, arguments in calls:
+            await same(mine, wanted, tool, arguments)
+            try:
+                await same(core, wanted, tool, arguments)
+            except Broken as broken:
+                raise Broken(f"Where core {does}: {broken}") from broken
 
 
 def uncached(db: GraphDbInterface) -> Graph:

@@ -95,9 +95,6 @@ async def round_trips(trial: Trial) -> None:
 
 
 def _asks(db: GraphDbInterface) -> dict[str, Ask]:
-    async def edge_metadata(value: str) -> Any:
-        return await db.metadata_for_edges_batch([Edge(value, value, value)])
-
     return {
         "get_node": _forgiving(db.get_node),
         "edges_from": _forgiving(db.edges_from),
@@ -106,7 +103,7 @@ def _asks(db: GraphDbInterface) -> dict[str, Ask]:
         "get_nodes_batch": lambda value: db.get_nodes_batch([value]),
         "edges_batch": lambda value: db.edges_batch([value]),
         "metadata_for_nodes_batch": lambda value: db.metadata_for_nodes_batch([value]),
-        "metadata_for_edges_batch": edge_metadata,
+        "metadata_for_edges_batch": lambda v: db.metadata_for_edges_batch([Edge(v, v, v)]),
     }
 
 
