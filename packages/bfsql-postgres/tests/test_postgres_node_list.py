@@ -23,7 +23,15 @@ from bfsql_postgres import (
     node_list,
 )
 from bfsql_postgres.indexes import prepare
-from bfsql_test_support.nasty_values import NOT_UNICODE, OPERATORS, TEXTS, VALUES, every_condition
+from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.nasty_values import (
+    LITERALS,
+    NOT_UNICODE,
+    OPERATORS,
+    TEXTS,
+    VALUES,
+    every_condition,
+)
 from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
@@ -184,7 +192,9 @@ async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(
     backend = await opened(nodes="things: type=kind", edges="links")
     ids = [row[0] for row in await owner.fetch("SELECT id::text FROM things")]
     graph = await by_backend(backend, ids)
-    for condition in every_condition(key):
+    # Everyday runs compare each literal with every other column.
+    some = LITERALS if THOROUGH else LITERALS[[*COLUMNS].index(key) % 2 :: 2]
+    for condition in every_condition(key, some):
         await assert_listed(backend, graph, [condition])
     both = [PropertyCondition(key, "has"), PropertyCondition("txt", "lacks")]
     await assert_listed(backend, graph, both, ["T"])

@@ -97,7 +97,8 @@ from typing import Any
 from bfsql.errors import StoreError
 from bfsql.models import NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
-from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_sqlite import SqliteSettings, bulk, load_graph
+bulk.CONFIG["memory_limit"] = "100MB"  # beyond it, files grow
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 nodes = (NodeRecord(f"{i} {'x' * 10_000}", "thing") for i in range(1_000_000))
 try:

@@ -30,6 +30,8 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--enable-unsafe-swiftshader",  # WebGL without a graphics card
+    # Pages are drawn without OpenGL, which is slower where the processor computes it.
+    *("--disable-gpu-compositing", "--disable-gpu-rasterization", "--disable-extensions"),
 )
 PATIENCE = 30
 """Longest wait for anything on a page, in seconds."""
