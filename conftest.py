@@ -153,13 +153,19 @@ def examples_in_depth(item: pytest.Item, own: int) -> int:
     return own * 10 if with_servers else max(own, 1_000)
 
 
-def stops_server(item: pytest.Item) -> bool:
-    """Whether a test stops a server of the session; a new Java compiles everything again."""
+@cache
+def rules_that_stop_servers() -> set[str]:
+    """The names of their tests."""
     from bfsql_testing.conformance import RULES
     from bfsql_testing.suite import test_name
 
-    stopping = [test_name(RULES[rule]) for rule in ("ping-asks", "store-returns")]
-    return item.name in stopping or item.get_closest_marker("stops_server") is not None
+    return {test_name(RULES[rule]) for rule in ("ping-asks", "store-returns")}
+
+
+def stops_server(item: pytest.Item) -> bool:
+    """Whether a test stops a server of the session; a new Java compiles everything again."""
+    stops = item.name in rules_that_stop_servers()
+    return stops or item.get_closest_marker("stops_server") is not None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -187,8 +193,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     set_examples(items, examples_in_depth if THOROUGH else lambda _, own: min(own, most))
 
     def place(item: pytest.Item) -> list[bool]:
-        groups = [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]
-        return [*groups, stops_server(item)]
+        own = group(item.nodeid)
+        return [*(not own.startswith(start) for start in LONGEST_FIRST), stops_server(item)]
 
     items.sort(key=place)
 

@@ -251,12 +251,6 @@ class Label(NamedTuple):
     joined: str
     """Its words without space."""
 
-    @classmethod
-    def of(cls, text: str) -> Label:
-        """A folded text."""
-        words = _WORD.findall(text)
-        return cls(text, words, "".join([f" {word}" for word in words]), "".join(words))
-
 
 class Labels:
     """The names of an entity, folded.
@@ -273,10 +267,16 @@ class Labels:
         self.aliases = [text for alias in aliases if (text := folded(alias))]
         own = folded(entity_id)
         self.shown = self.name or own
-        self.each = [Label.of(text) for text in (self.shown, *self.aliases, own)]
+        self.each = list[Label]()
         """The name, each alias, and the id."""
-        self.words = dict.fromkeys(word for label in self.each for word in label.words)
-        """All their words, each once."""
+        for text in (self.shown, *self.aliases, own):
+            words = _WORD.findall(text)
+            self.each.append(Label(text, words, " " + " ".join(words), "".join(words)))
+
+    @cached_property
+    def words(self) -> dict[str, None]:
+        """All words, each once."""
+        return dict.fromkeys(word for label in self.each for word in label.words)
 
 
 def _least_errors(word: str, labels: Labels, known: Collection[str]) -> int | None:
@@ -297,11 +297,12 @@ def _pairs(words: Sequence[str]) -> Iterator[str]:
 def _is_met(word: str, labels: Iterable[Label]) -> bool:
     """Whether a word begins a word of some labels, or is several of them run together."""
     begins = f" {word}"
-    return any(
-        begins in label.spaced
-        or (word in label.joined and word in _run_together(word, label.words))
-        for label in labels
-    )
+    for label in labels:  # a generator would take longer than the tests
+        if begins in label.spaced:
+            return True
+        if word in label.joined and word in _run_together(word, label.words):
+            return True
+    return False
 
 
 def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
