@@ -201,8 +201,6 @@ class OnVocabularies(Watching):
             await backend.close()
 
 
-# Each opens the files anew; on graphs of the kit, files have the others, too.
-@trying(*RULES.keys() - ASKED_TOGETHER)
 class TestVocabulariesInFiles(OnVocabularies):
     @pytest.fixture(autouse=True)
     def _files(self, vocabularies: list[Path]) -> None:
