@@ -334,14 +334,14 @@ class Pushdown:
         if condition.operator == "~":
             tests = [f"strpos({of_text}, {sent.text(one)}) > 0" for one in forms.texts]
             tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}|{_ODD_NUMBER}'")
-            arms.append(self._prefiltered(value.value, forms.texts, tests, sent))
+            arms.append(self._text_candidate(value.value, forms.texts, tests, sent))
         elif forms.of_text:
             tests = text_comparisons(of_text, condition.operator, forms.texts, sent)
             tests += date_comparisons(of_text, condition.operator, forms.dates, sent)
             tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}'")
             of_parts = condition.operator == "=" and not forms.dates
             parts = forms.texts if of_parts else []
-            arms.append(self._prefiltered(value.value, parts, tests, sent))
+            arms.append(self._text_candidate(value.value, parts, tests, sent))
         if forms.numbers:
             arms.append(self._number_test(value, condition.operator, forms, sent))
         return Test(f"({' OR '.join(arms)})")
@@ -365,7 +365,7 @@ class Pushdown:
             for one in self.nodes.relation.whole_indexes
         )
 
-    def _prefiltered(
+    def _text_candidate(
         self, value: str, parts: Sequence[str], tests: Sequence[str], sent: Parameters
     ) -> str:
         """Whether a text passes a test; with `parts`, none is tried if it cannot contain one.
