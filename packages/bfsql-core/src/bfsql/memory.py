@@ -31,7 +31,7 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.matching import EXACT, Labels, Match, NameQuery, aliases_of, folded, name_of
+from bfsql.models.matching import EXACT, Labels, Match, NameQuery, aliases_of, name_of
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
@@ -90,11 +90,12 @@ class MemoryBackend(GraphDbInterface):
         if not is_exact and len(found) < 5:  # more matches are enough
             found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
         if not found and wanted.significant_words:
-            shared = {i: wanted.shared_words(*self._names(i)) for i in among}
+            significant = wanted.significant_words
+            shared = {i: significant.intersection(self._labels_of(i).words) for i in among}
             found = wanted.sharing({i: words for i, words in shared.items() if words})
-        names = {i: name_of(self._node_metadata[i]) for i in found}
-        ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))
-        return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
+        lengths = {i: len(self._labels_of(i).name or "") for i in found}
+        ranked = sorted(found, key=lambda i: (*found[i].order, lengths[i], i))[:SEARCH_LIMIT]
+        return [EntityStub(i, self._types[i], name_of(self._node_metadata[i])) for i in ranked]
 
     def _matching(
         self, query: NameQuery, among: Iterable[str], *, errors: bool
@@ -102,17 +103,16 @@ class MemoryBackend(GraphDbInterface):
         """The matches by id."""
         found = {}
         for entity_id in among:
-            labels = self._labels.get(entity_id)
-            if labels is None:
-                labels = self._labels[entity_id] = Labels(*self._names(entity_id))
-            if match := query.match_labels(labels, errors=errors):
+            if match := query.match_labels(self._labels_of(entity_id), errors=errors):
                 found[entity_id] = match
         return found
 
-    def _names(self, entity_id: str) -> tuple[str, str | None, list[str]]:
-        """The id, the name and the further names of an entity."""
-        metadata = self._node_metadata[entity_id]
-        return entity_id, name_of(metadata), aliases_of(metadata)
+    def _labels_of(self, entity_id: str) -> Labels:
+        """The names of an entity, which are folded once."""
+        if entity_id not in self._labels:
+            metadata = self._node_metadata[entity_id]
+            self._labels[entity_id] = Labels(entity_id, name_of(metadata), aliases_of(metadata))
+        return self._labels[entity_id]
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""

@@ -19,7 +19,7 @@ from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Layout, Nodes
-from bfsql_postgres.sql import Parameters, comparable, live, relation_name, storable, text, union
+from bfsql_postgres.sql import Parameters, comparable, live, storable, text, union
 
 SMALL = BATCH // 10
 """Most rows of a list that is read in one round trip. A cursor takes three more (BEGIN, Bind,
@@ -190,7 +190,7 @@ def _of_several(
     some = []
     for place, (table, node_id) in enumerate(zip(tables, ids, strict=True)):
         nodes = table.nodes
-        source = f"FROM {relation_name(nodes.relation)} AS n WHERE {live('n', nodes)}"
+        source = table.rows(live("n", nodes), [])
         kind = f"coalesce({text('n', nodes.type)}, '') COLLATE pg_catalog.\"C\""
         rows.append(f"SELECT {node_id} AS id, {kind} AS type, {place} AS place {source}")
         if types is not None:

@@ -134,10 +134,10 @@ class Pushdown:
         inner = f"SELECT {', '.join(known)} {''.join([source, *first])} OFFSET 0"
         return f"FROM ({inner}) AS {self.alias} WHERE {then}"
 
-    def unreadable_rows(self) -> str | None:
-        """The condition of an index of the rows whose JSON the server cannot read."""
+    def unreadable_rows(self) -> str:
+        """The condition of an index of the rows whose JSON the server cannot read; or empty."""
         within = self.nodes.properties
-        return self._unreadable(within) if within is not None and within.is_json else None
+        return self._unreadable(within) if within is not None and within.is_json else ""
 
     def _is_exact(self, condition: PropertyCondition, column: Column) -> bool:
         """Whether only rows that meet the condition pass its test, that of a column alone."""
@@ -225,22 +225,21 @@ class Pushdown:
         return self._json_text(column, f"{named(self.alias, column)} ->> {literal(key)}")
 
     def _json_text(self, column: Column, value: str) -> TextValue:
-        unreadable = self._unreadable(column) or ""
-        wanted, relation = bare_expression(unreadable), self.nodes.relation
-        indexed = (one.valid and bare_expression(one.rows or "") for one in relation.indexes)
-        if not wanted or wanted not in indexed:
+        unreadable, relation = self._unreadable(column), self.nodes.relation
+        valid = {bare_expression(one.rows) for one in relation.indexes if one.valid and one.rows}
+        if bare_expression(unreadable) not in valid:
             return TextValue(f"({value})", unreadable)
         # An estimate of EXISTS would be that of a scan which soon finds a row.
         source = f"FROM {relation_name(relation)} AS {self.alias} WHERE {unreadable}"
         return TextValue(f"({value})", unreadable, f"(SELECT count(*) > 0 {source})")
 
-    def _unreadable(self, column: Column) -> str | None:
-        """Whether functions reject a text that the type `json` accepts; None if they never do.
+    def _unreadable(self, column: Column) -> str:
+        """Whether functions reject a text that the type `json` accepts; empty if they never do.
 
         It may have escapes of NUL, of surrogates, or of what the database's encoding lacks.
         """
         if column.type == "jsonb":
-            return None
+            return ""
         escapes = ("u0000", "ud", "uD") if self.layout.codec == "utf-8" else ("u",)
         whole = f"({named(self.alias, column)}::text {IN_C})"
         # ~~ is LIKE, in which a backslash is written twice; to look for one character is faster.
@@ -339,8 +338,7 @@ class Pushdown:
             tests = text_comparisons(of_text, condition.operator, forms.texts, sent)
             tests += date_comparisons(of_text, condition.operator, forms.dates, sent)
             tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}'")
-            of_parts = condition.operator == "=" and not forms.dates
-            parts = forms.texts if of_parts else []
+            parts = forms.texts if condition.operator == "=" and not forms.dates else []
             arms.append(self._text_candidate(value.value, parts, tests, sent))
         if forms.numbers:
             arms.append(self._number_test(value, condition.operator, forms, sent))

@@ -120,8 +120,6 @@ class NameQuery:
             aliases: Its further names.
             errors: Whether typing errors are allowed.
         """
-        if entity_id in self._ids:
-            return Match(MatchClass.ID)
         return self.match_labels(Labels(entity_id, name, aliases), errors=errors)
 
     def match_labels(self, labels: Labels, *, errors: bool = True) -> Match | None:
