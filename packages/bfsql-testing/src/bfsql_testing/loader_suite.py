@@ -40,7 +40,7 @@ from bfsql.models import (
 from bfsql.models.merge import UNTYPED
 from bfsql.plugins import BackendPlugin
 from bfsql_testing.conformance import EVERYTHING, Kind, storable
-from bfsql_testing.conformance.harness import reference_of, same
+from bfsql_testing.conformance.comparison import Reference, same
 
 __all__ = ["LoaderSuite"]
 
@@ -176,7 +176,7 @@ class LoaderSuite:
         async with (
             self._opened(settings) as db,
             open_graph(db) as mine,
-            open_graph(reference_of(db, records)) as wanted,
+            Reference(db, records) as wanted,
         ):
             await same(mine, wanted, "describe_schema", {})
             await same(mine, wanted, "bfs_query", {"seeds": ids, "max_hops": 2})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bfsql.answers import shapes as answer_shapes
 from bfsql.graph import Graph, open_graph
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord, Triple
+from bfsql_testing.conformance.comparison import both, difference, outcome, same, uncached
 from bfsql_testing.conformance.graphs import (
     GONE,
     GRAPHS,
@@ -23,15 +24,10 @@ from bfsql_testing.conformance.harness import (
     Broken,
     Trial,
     Untried,
-    both,
-    difference,
     expect,
     filling_rule,
-    outcome,
     reading_rule,
-    same,
     some_ids,
-    uncached,
 )
 
 if TYPE_CHECKING:

@@ -175,6 +175,8 @@ def _kinds_of_list(values: list[Any] | tuple[Any, ...]) -> Iterator[Kind]:
 def _reduced(record: GraphRecord, keeps: frozenset[Kind]) -> GraphRecord:
     if isinstance(record, EvidenceRecord):
         return replace(record, item=_values(record.item, keeps))
+    if not record.metadata:
+        return record
     metadata = _values(record.metadata, keeps)
     if isinstance(record, EdgeRecord) and Kind.EDGE_METADATA not in keeps:
         metadata = {}

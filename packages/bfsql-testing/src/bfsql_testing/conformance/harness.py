@@ -20,7 +20,6 @@ missing one is not tried.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,13 +30,11 @@ from typing import Any, Literal, TypeAlias
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.errors import BfsqlError, ToolError, listing
-from bfsql.graph import Graph, open_graph
+from bfsql.errors import BfsqlError, listing
 from bfsql.masking import shorten
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
 from bfsql.models.parts import EdgeFilter, part_of
-from bfsql.tools import Limits
 from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, storable
 from bfsql_testing.conformance.graphs import node_ids, village
 from bfsql_testing.conformance.return_types import mismatch
@@ -59,9 +56,6 @@ WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "
 
 UNKNOWN = ("bfsql:no-such-entity", "no such entity'; --\\\"<>{}$`", "-1", "x" * 300)
 """Ids that do not exist in any store."""
-
-SHOWN = 160
-"""Number of characters of an answer that a reason quotes, from the first difference on."""
 
 Mode: TypeAlias = Literal["filling", "reading"]
 """Whether a check fills a store itself, or reads an existing one."""
@@ -457,92 +451,6 @@ async def _hits(
             stubs = await normalized(db).search_entities(word, [entity_type])
             found.update((stub.id, entity_type) for stub in stubs)
     return found
-
-
-class PlainReference(MemoryBackend):
-    """The reference for a backend without its own evidence: the contract's default."""
-
-    provenance_for_node = GraphDbInterface.provenance_for_node
-
-
-@asynccontextmanager
-async def both(trial: Trial, records: Sequence[GraphRecord]) -> AsyncIterator[tuple[Graph, Graph]]:
-    """The backend and the reference over the same records, each behind tools and cache."""
-    async with trial.filled(records) as db:
-        reference = reference_of(db, trial.storable(records))
-        async with open_graph(db) as mine, open_graph(reference) as wanted:
-            yield mine, wanted
-
-
-def reference_of(db: GraphDbInterface, records: Sequence[GraphRecord]) -> MemoryBackend:
-    """The reference for a backend, over some records."""
-    default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
-    return (PlainReference if default else MemoryBackend)(records)
-
-
-async def same_either_way(
-    db: GraphDbInterface,
-    records: Sequence[GraphRecord],
-    plain: GraphDbInterface,
-    does: str,
-    calls: Iterable[tuple[str, dict[str, Any]]],
-) -> None:
-    """Compare calls of a backend with the reference, and those of `plain`, where core does it."""
-    async with (
-        open_graph(db) as mine,
-        open_graph(plain) as core,
-        open_graph(reference_of(db, records)) as wanted,
-    ):
-        for tool, arguments in calls:
-            await same(mine, wanted, tool, arguments)
-            try:
-                await same(core, wanted, tool, arguments)
-            except Broken as broken:
-                raise Broken(f"Where core {does}: {broken}") from broken
-
-
-def uncached(db: GraphDbInterface) -> Graph:
-    """The six tools straight over a backend."""
-    return Graph(db, "", Limits(), None)
-
-
-async def outcome(graph: Graph, tool: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
-    """The blocks of an answer, or the kind and the argument of an error."""
-    try:
-        answer = await graph.call(tool, arguments)
-    except ToolError as refused:
-        return ("refused", refused.kind, refused.argument)
-    if tool == "describe_schema" and not arguments.get("seeds"):
-        schema = json.loads(answer.text)
-        return tuple((k, schema[k]) for k in ("entity_types", "predicates", "comprehensive"))
-    return answer.blocks
-
-
-async def same(mine: Graph, expected: Graph, tool: str, arguments: dict[str, Any]) -> None:
-    """Call a tool of both graphs and compare the results.
-
-    Raises:
-        Broken: They differ.
-    """
-    want = await outcome(expected, tool, arguments)
-    have = await outcome(mine, tool, arguments)
-    if have != want:
-        text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        raise Broken(difference(f"{tool}({shorten(text, SHOWN)})", have, want))
-
-
-def difference(request: str, have: object, want: object) -> str:
-    """The request, and both answers from the first difference on."""
-    one, other = str(have), str(want)
-    first = next(
-        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
-    start = max(0, first - SHOWN // 2)
-    return (
-        f"{request} gave ...{one[start : start + SHOWN]}..., the reference gives "
-        f"...{other[start : start + SHOWN]}..."
-    )
 
 
 def some_ids(records: Iterable[GraphRecord], most: int = 12) -> list[str]:

@@ -15,6 +15,7 @@ from bfsql.answers import Answer
 from bfsql.answers.clean import clean_metadata
 from bfsql.cache import CachedGraphDb
 from bfsql.models import Edge
+from bfsql_testing.conformance.comparison import uncached
 from bfsql_testing.conformance.graphs import hub, node_ids, village
 from bfsql_testing.conformance.harness import (
     Broken,
@@ -25,7 +26,6 @@ from bfsql_testing.conformance.harness import (
     reading_rule,
     ring_of,
     some_edges,
-    uncached,
     within,
 )
 

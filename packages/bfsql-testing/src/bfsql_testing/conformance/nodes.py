@@ -16,6 +16,7 @@ from bfsql.integers import IntegerGraph
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
+from bfsql_testing.conformance.comparison import same_either_way
 from bfsql_testing.conformance.graphs import HOSTILE, hub, laboratory, mixed, node_ids, tangled
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
@@ -28,7 +29,6 @@ from bfsql_testing.conformance.harness import (
     looked_at,
     no_error,
     reading_rule,
-    same_either_way,
 )
 
 NODES = "the backend contract: nodes_stream lists the entities, perhaps too many, never too few"

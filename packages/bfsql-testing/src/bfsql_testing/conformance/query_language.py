@@ -8,8 +8,9 @@ from typing import Any
 from bfsql.abc import ForwardingBackend, GraphDbInterface
 from bfsql.models import Metadata, Triple
 from bfsql_testing.conformance.answers import SAME_BYTES
+from bfsql_testing.conformance.comparison import same_either_way
 from bfsql_testing.conformance.graphs import laboratory
-from bfsql_testing.conformance.harness import Trial, filling_rule, same_either_way
+from bfsql_testing.conformance.harness import Trial, filling_rule
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bfs_query", {"seeds": ["d:0"], "path": ["<-studies- Trial"]}),

@@ -11,17 +11,16 @@ from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreError
 from bfsql.graph import Graph, open_graph
 from bfsql.models import Edge, NodeRecord
+from bfsql_testing.conformance.comparison import both, same
 from bfsql_testing.conformance.graphs import HOSTILE, hub, node_ids, village
 from bfsql_testing.conformance.harness import (
     Broken,
     Trial,
     Untried,
-    both,
     expect,
     filling_rule,
     no_error,
     ring_of,
-    same,
     some_ids,
     within,
 )
