@@ -2,7 +2,7 @@
 
 A statement by hand has an index of its own on the expression that it compares, and the value as a
 parameter. It finds the same entities here, but only because their texts are ASCII and their numbers
-short.
+short. With indexes, lists are timed many in a row: one of them takes less than what precedes it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -28,12 +29,13 @@ INDEXED = {
     "equality, 200": ("surname", "=", "Sur17", "lower(properties ->> 'surname') = lower($1)"),
     "equality, 28,000": ("year", "=", "2004", "(properties ->> 'year')::float8 = $1::float8"),
     "range, 7,000": ("score", ">", "142", "(properties ->> 'score')::float8 > $1::float8"),
-    "part of a name": ("name", "~", "abcdef", "name ILIKE '%' || $1 || '%'"),
+    "part of a name, none": ("name", "~", "abcdef", "name ILIKE '%' || $1 || '%'"),
+    "part of a name, 200": ("name", "~", "abcd", "name ILIKE '%' || $1 || '%'"),
 }
 SCANNED = {
     "equality": INDEXED["equality, 200"],
     "range": INDEXED["range, 7,000"],
-    "part of a name": INDEXED["part of a name"],
+    "part of a name": INDEXED["part of a name, none"],
     "part of a text in JSON": (
         "text",
         "~",
@@ -47,6 +49,10 @@ BY_HAND = (
     "CREATE INDEX ON entity (((properties ->> 'score')::float8))",
     "ANALYZE entity",
 )
+
+
+LISTS = 20
+"""Lists of a turn with indexes, of which the time of one is printed."""
 
 
 def people(number: int) -> Iterator[NodeRecord]:
@@ -74,17 +80,17 @@ async def report(number: int, turns: int) -> None:
                 await load_graph(settings, people(number))
                 owner = await asyncpg.connect(database.owner_url)
                 await owner.execute("ANALYZE entity")
-                await _compare(database.reader_url, "without indexes", SCANNED, turns)
+                await _compare(database.reader_url, "without indexes", SCANNED, turns, 1)
                 await prepare(settings, apply=True)
                 for statement in BY_HAND:
                     await owner.execute(statement)
                 await owner.close()
-                await _compare(database.reader_url, "with indexes", INDEXED, turns)
+                await _compare(database.reader_url, "with indexes", INDEXED, turns, LISTS)
         finally:
             server.stop()
 
 
-async def _compare(url: str, how: str, questions: dict[str, Any], turns: int) -> None:
+async def _compare(url: str, how: str, questions: dict[str, Any], turns: int, lists: int) -> None:
     own_way = {**OWN_WAY, "search_path": "public", "max_parallel_workers_per_gather": "0"}
     connection = await asyncpg.connect(url, server_settings=own_way)
     backend = await PostgresBackend.create(url)
@@ -92,10 +98,17 @@ async def _compare(url: str, how: str, questions: dict[str, Any], turns: int) ->
     for what, (key, operator, value, test) in questions.items():
         condition = PropertyCondition(key, operator, (value,))
         sides = _ours(backend, condition), _by_hand(connection, key, test, value)
-        pair = await side_by_side(what, *sides, turns, WALL)
-        print(f"{what:44}{1000 * pair.ours:9.1f} ms{pair.ratio:8.2f} x")
+        repeated = (partial(_last, side, lists) for side in sides)
+        pair = await side_by_side(what, *repeated, turns, WALL)
+        print(f"{what:44}{1000 * pair.ours / lists:9.1f} ms{pair.ratio:8.2f} x")
     await backend.close()
     await connection.close()
+
+
+async def _last(answer: Callable[[], Awaitable[bytes]], times: int) -> bytes:
+    for _ in range(times - 1):
+        await answer()
+    return await answer()
 
 
 def _ours(backend: PostgresBackend, condition: PropertyCondition) -> Callable[[], Awaitable[bytes]]:

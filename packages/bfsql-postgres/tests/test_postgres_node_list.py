@@ -258,8 +258,8 @@ async def plans_of(
     await owner.execute("SET enable_seqscan = off; SET search_path = pg_catalog")
     found = []
     for condition in conditions:
-        statement, values = backend._list.statement(None, [condition])
-        rows = await owner.fetch(f"EXPLAIN {statement}", *values)
+        [(selection, values)] = backend._list.statements(None, [condition])
+        rows = await owner.fetch(f"EXPLAIN {selection.rows.statement}", *values)
         found.append("\n".join(row[0] for row in rows))
     return found
 
@@ -314,8 +314,8 @@ async def test_json_that_becomes_unreadable_later_is_no_error(
         await owner.execute(f"DROP INDEX {name}")
     backend = await opened()
     condition = PropertyCondition("x", "=", ("text 3",))
-    statement, _ = backend._list.statement(None, [condition])
-    assert ("count(*) > 0" in statement) == indexed
+    [(selection, _)] = backend._list.statements(None, [condition])
+    assert ("count(*) > 0" in selection.rows.statement) == indexed
     for unreadable in (0, 1):
         stream = backend.nodes_stream(conditions=[condition])
         found = [node async for batch in stream for node in batch]

@@ -172,7 +172,7 @@ def text_comparisons(
 ) -> list[str]:
     """Tests of a folded text, of which there are at most `longest` characters."""
     texts = [one[:longest] for one in texts]
-    if texts and operator == "=":
+    if len(texts) > 1 and operator == "=":
         return [f"{folded} = ANY ({sent.add(texts, 'text[]')})"]
     return in_intervals(folded, [bounds_of(operator, one, one) for one in texts], sent, "text")
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -40,6 +40,8 @@ class NodeList:
         is_one_row = not others and first.relation.is_unique(*first.id.names)
         self._single = is_one_row or layout.is_disjoint
         self._tables = [Pushdown(layout, nodes, self._single) for nodes in layout.nodes]
+        # A statement takes as long to make as to plan.
+        self._selections = lru_cache(200)(self._made_selections)
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every listed node meets a condition, without another comparison."""
@@ -57,7 +59,7 @@ class NodeList:
         from a cursor at once. A node has the properties that the conditions name if it is one row,
         and if any of the conditions has to be compared again.
         """
-        for wanted, values in self._selections(entity_types, conditions):
+        for wanted, values in self.statements(entity_types, conditions):
             if not wanted.is_scan:
                 first = _FIRST.format(wanted.rows.statement, SMALL + 1)
                 rows = await self._pool.fetch(first, *values)
@@ -71,26 +73,25 @@ class NodeList:
                 async for batch in batches:
                     yield await workers.off_loop(len(batch), partial(wanted.nodes, batch))
 
-    def statement(
-        self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
-    ) -> tuple[str, list[object]]:
-        """The first statement of `stream`, with its values."""
-        wanted, values = next(self._selections(entity_types, conditions))
-        return wanted.rows.statement, values
-
-    def _selections(
+    def statements(
         self, types: Collection[str] | None, conditions: Sequence[PropertyCondition]
-    ) -> Iterator[tuple[_Selection, list[object]]]:
-        """One statement, or one for each table of one type."""
-        sent = Parameters()
+    ) -> list[tuple[_Selection, list[object]]]:
+        """One statement with its values, or one for each table of one type."""
+        return self._selections(None if types is None else frozenset(types), tuple(conditions))
+
+    def _made_selections(
+        self, types: frozenset[str] | None, conditions: tuple[PropertyCondition, ...]
+    ) -> list[tuple[_Selection, list[object]]]:
         if not self._single:
+            sent = Parameters()
             statement = _of_several(self._tables, types, conditions, sent)
-            yield _Selection(queries.Rows(statement, (), 3)), sent.values
-            return
+            return [(_Selection(queries.Rows(statement, (), 3)), sent.values)]
+        found = []
         for table in self._tables:
             if types is None or len(self._tables) == 1 or table.nodes.type in types:
                 sent = Parameters()
-                yield _of_one(table, types, conditions, sent), sent.values
+                found.append((_of_one(table, types, conditions, sent), sent.values))
+        return found
 
 
 _UNDECIDED, _DECIDED = 0, -1
