@@ -56,7 +56,7 @@ def _indexes_are_looked_at_often() -> Iterator[None]:
     """Small indexes are populated sooner than after the pause that suits large ones."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("indexes", "discovery"):
-            patch.setattr(f"bfsql_neo4j.{module}.POLL", 0.01)
+            patch.setattr(f"bfsql_neo4j.{module}.POLL", 0.03)
         yield
 
 
