@@ -182,11 +182,33 @@ def pytest_collection() -> Iterator[None]:
     gc.set_threshold(50_000, 20, 50)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class RotatedFolder(pytest.Dir):
+    """A folder in which each process of a run collects another part first.
+
+    Otherwise all processes compile each file of tests, and each package it imports, at the same
+    time: in a fresh clone, that took half the processor time of their collection.
+    """
+
+    def collect(self) -> list[pytest.Item | pytest.Collector]:
+        found = list(super().collect())
+        process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        first = len(found) * process // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        return [*found[first:], *found[:first]]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir:
+    """Use this class for all folders."""
+    folder: pytest.Dir = RotatedFolder.from_parent(parent, path=path)
+    return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark the tests and sort them: the longest groups first, core's many small files last.
 
     In each group, tests that stop its server are last.
     """
+    items.sort(key=lambda item: item.path)  # the order without RotatedFolder
     for item in takes_seconds(items):
         item.add_marker("slow")
     most = settings.default.max_examples
@@ -196,6 +218,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         own = group(item.nodeid)
         return [*(not own.startswith(start) for start in LONGEST_FIRST), stops_server(item)]
 
+    yield
     items.sort(key=place)
 
 
