@@ -190,6 +190,7 @@ class RotatedFolder(pytest.Dir):
     """
 
     def collect(self) -> list[pytest.Item | pytest.Collector]:
+        """The same items, from another one on in each process."""
         found = list(super().collect())
         process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
         first = len(found) * process // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
