@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -182,25 +182,22 @@ def pytest_collection() -> Iterator[None]:
     gc.set_threshold(50_000, 20, 50)
 
 
-class RotatedFolder(pytest.Dir):
-    """A folder in which each process of a run collects another part first.
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Begin each folder with another file in each process of a run.
 
     Otherwise all processes compile each file of tests, and each package it imports, at the same
     time: in a fresh clone, that took half the processor time of their collection.
     """
-
-    def collect(self) -> list[pytest.Item | pytest.Collector]:
-        """The same items, from another one on in each process."""
-        found = list(super().collect())
+    report = yield
+    if isinstance(collector, pytest.Dir):
         process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-        first = len(found) * process // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-        return [*found[first:], *found[:first]]
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir:
-    """Use this class for all folders."""
-    folder: pytest.Dir = RotatedFolder.from_parent(parent, path=path)
-    return folder
+        processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        first = len(report.result) * process // processes
+        report.result = [*report.result[first:], *report.result[:first]]
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -209,7 +206,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
     In each group, tests that stop its server are last.
     """
-    items.sort(key=lambda item: item.path)  # the order without RotatedFolder
+    items.sort(key=lambda item: item.path)  # folders began with any file
     for item in takes_seconds(items):
         item.add_marker("slow")
     most = settings.default.max_examples
