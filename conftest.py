@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -182,11 +182,31 @@ def pytest_collection() -> Iterator[None]:
     gc.set_threshold(50_000, 20, 50)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Begin each folder with another file in each process of a run.
+
+    Otherwise all processes compile each file of tests, and each package it imports, at the same
+    time: in a fresh clone, that took half the processor time of their collection.
+    """
+    report = yield
+    if isinstance(collector, pytest.Dir):
+        process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        first = len(report.result) * process // processes
+        report.result = [*report.result[first:], *report.result[:first]]
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark the tests and sort them: the longest groups first, core's many small files last.
 
     In each group, tests that stop its server are last.
     """
+    items.sort(key=lambda item: item.path)  # folders began with any file
     for item in takes_seconds(items):
         item.add_marker("slow")
     most = settings.default.max_examples
@@ -196,6 +216,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         own = group(item.nodeid)
         return [*(not own.startswith(start) for start in LONGEST_FIRST), stops_server(item)]
 
+    yield
     items.sort(key=place)
 
 

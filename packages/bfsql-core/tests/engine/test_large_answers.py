@@ -24,11 +24,17 @@ def wheel():
         yield EdgeRecord(f"n{number:05d}", "near", f"n{(number + 7) % LEAVES:05d}")
 
 
+@pytest.fixture(scope="module")
+def wheels():
+    """The wheel in strings and in columns."""
+    return {kind: kind(wheel()) for kind in (MemoryBackend, ColumnsOverMemory)}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [MemoryBackend, ColumnsOverMemory])
-async def test_pages_of_thousands_hold_every_node_and_edge_once(backend):
+@pytest.mark.parametrize("kind", [MemoryBackend, ColumnsOverMemory])
+async def test_pages_of_thousands_hold_every_node_and_edge_once(wheels, kind):
     ids, inside, to_earlier = [], 0, 0
-    async with open_graph(backend(wheel()), limits=Limits(max_tokens=0)) as graph:
+    async with open_graph(wheels[kind], limits=Limits(max_tokens=0)) as graph:
         for offset in range(0, LEAVES + 1, PAGE):
             page = await tool_calls.read(
                 graph, "bfs_query", seeds=["hub"], max_hops=2, limit=PAGE, offset=offset
@@ -44,10 +50,10 @@ async def test_pages_of_thousands_hold_every_node_and_edge_once(backend):
 
 
 @pytest.mark.slow
-async def test_a_budget_cuts_a_large_answer_alike_in_columns_and_in_strings():
+async def test_a_budget_cuts_a_large_answer_alike_in_columns_and_in_strings(wheels):
     answers = []
-    for backend in (MemoryBackend, ColumnsOverMemory):
-        async with open_graph(backend(wheel()), limits=Limits(max_tokens=200_000)) as graph:
+    for backend in wheels.values():
+        async with open_graph(backend, limits=Limits(max_tokens=200_000)) as graph:
             answers.append(await tool_calls.asked(graph, "bfs_query", seeds=["hub"], max_hops=2))
     one, other = (answer.text for answer in answers)
     assert one == other
