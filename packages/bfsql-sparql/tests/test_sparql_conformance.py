@@ -1,7 +1,7 @@
 """The conformance kit on real servers, on files in process, and on existing vocabularies."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
-from bfsql_testing.conformance import EVERYTHING, RULES
+from bfsql_testing.conformance import EVERYTHING, RULES, Trial
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
 # the text that represents them in JSON.
@@ -192,6 +192,12 @@ class OnVocabularies(Watching):
     """The rules for a read-only store."""
 
     words = ("shape", "constraint", "geometry", "feature")
+
+    @pytest.fixture(autouse=True)
+    def _of_one_sample(self, trial: Trial) -> Iterator[None]:
+        """Let later rules examine the nodes that an earlier one has searched for."""
+        yield
+        type(self).sample = trial.sample
 
     @asynccontextmanager
     async def opened(self, **settings: Any) -> AsyncIterator[SparqlBackend]:
