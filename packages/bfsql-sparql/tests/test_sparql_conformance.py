@@ -14,9 +14,11 @@ from bfsql.models import GraphRecord
 from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import Reply
 from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
+from bfsql_test_support.servers.unavailable import Unavailable
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, WatchedSuite, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
@@ -182,9 +184,13 @@ VOCABULARIES = {
 
 
 @pytest.fixture(scope="class")
-def vocabularies(fuseki: FusekiServer, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("vocabularies")
-    with ZipFile(program()) as jar:
+    try:
+        archive = program()
+    except Unavailable as none:
+        missing("fuseki", str(none))
+    with ZipFile(archive) as jar:
         return [Path(jar.extract(name, folder)) for name in VOCABULARIES]
 
 
