@@ -72,7 +72,7 @@ def group(nodeid: str) -> str:
     """The group of a test; all tests of a group run in one process.
 
     Tests that name the same server form a group, so that it starts once. Other tests are grouped
-    by file, or by distribution if the distribution uses servers.
+    by file, or by distribution if the distribution uses servers; most of Gremlin use TinkerGraph.
     """
     path = nodeid.partition("::")[0]
     if not USING_SERVERS.match(path):
@@ -80,7 +80,9 @@ def group(nodeid: str) -> str:
     if named := SERVER.search(nodeid):
         return named[0].lower()
     first, second, *_ = path.split("/")
-    return second if first == "packages" else path
+    if first != "packages":
+        return path
+    return "tinkergraph" if second == "bfsql-gremlin" else second
 
 
 class ByServers(LoadScopeScheduling):

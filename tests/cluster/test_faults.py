@@ -1,8 +1,8 @@
 """A graph on three Cassandra nodes, served by JanusGraph servers and as many `bfsql` replicas.
 
-Clients walk without pause while one part of the cluster after the other fails. Each answer is
-compared with that of the same graph in memory. `nox -s cluster` runs all faults, with two servers;
-other runs one, with one server.
+Clients walk while one part of the cluster after the other fails. Each answer is compared with that
+of the same graph in memory. `nox -s cluster` runs all faults, with two servers and without pauses
+between calls; other runs one, with one server and a smaller graph.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from bfsql_test_support.servers.serve_process import Served, serving
 
 pytestmark = pytest.mark.slow
 
-NODES, EDGES = 150, 600
+NODES, EDGES, LEAVES = (150, 600, 60) if THOROUGH else (50, 150, 40)
 CLIENTS = 4
+SHORT = 0.0 if THOROUGH else 0.4
+"""Most seconds between two calls of a client while single parts fail."""
 CROWD, PAUSE = 50, 10.0
 """Clients of the minutes of faults, and most seconds between two calls of one of them."""
 SECONDS = 600
@@ -52,7 +54,7 @@ def records() -> Iterator[GraphRecord]:
     for number in range(NODES):
         yield NodeRecord(f"n{number}", f"T{number % 3}", {"name": f"Name {number}"})
     drawn = {(chance.randrange(NODES), chance.randrange(NODES)) for _ in range(EDGES)}
-    for one, other in sorted(drawn | {(0, number) for number in range(1, 60)}):
+    for one, other in sorted(drawn | {(0, number) for number in range(1, LEAVES)}):
         yield EdgeRecord(f"n{one}", f"p{(one + other) % 4}", f"n{other}")
 
 
@@ -118,7 +120,7 @@ class Seen:
 
 
 class Walk:
-    """Clients that walk without pause, and what they see of each fault.
+    """Clients that walk, and what they see of each fault.
 
     Args:
         url: The proxy in front of the replicas.
@@ -199,7 +201,7 @@ async def walking(
     replicas: Sequence[Served],
     answers: Mapping[tuple[int, str], Any],
     clients: int = CLIENTS,
-    pause: float = 0.0,
+    pause: float = SHORT,
 ) -> AsyncIterator[Walk]:
     """Clients that walk until the end of the block; arguments as for `Walk`."""
     async with balanced([one.port for one in replicas]) as url:

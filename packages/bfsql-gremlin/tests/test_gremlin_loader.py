@@ -136,7 +136,9 @@ async def test_ids_of_the_engine_cannot_be_loaded(settings) -> None:
         await load_graph(own, GRAPH)
 
 
-async def test_what_a_label_cannot_be_is_refused_by_the_record(janusgraph: GremlinServer) -> None:
+async def test_what_a_label_of_janusgraph_cannot_be_is_refused_by_the_record(
+    janusgraph: GremlinServer,
+) -> None:
     settings = GremlinSettings(uri=[janusgraph.uri])
     report = await load_graph(
         settings,
@@ -155,7 +157,7 @@ async def test_what_a_label_cannot_be_is_refused_by_the_record(janusgraph: Greml
         assert reason in told
 
 
-async def test_a_property_of_another_type_in_the_schema_is_json(
+async def test_a_property_of_another_type_in_the_schema_of_janusgraph_is_json(
     janusgraph: GremlinServer, script: Any
 ) -> None:
     """JanusGraph fixes the type of a property for ever."""

@@ -68,7 +68,9 @@ async def test_texts_of_a_model_are_never_gremlin(settings: GremlinSettings, scr
     assert await script(settings, "g.V().count()") == [1]
 
 
-async def test_names_of_the_settings_are_never_groovy(janusgraph: GremlinServer) -> None:
+async def test_names_of_the_settings_are_never_groovy_of_janusgraph(
+    janusgraph: GremlinServer,
+) -> None:
     for text in ("it's", "a\\", "a'; 1/0; '", "${1/0}", "a\nb"):
         client = Client(GremlinSettings(uri=[janusgraph.uri]))
         assert await client.script(quoted(text)) == [text]
@@ -94,7 +96,7 @@ async def test_what_is_sent_is_seen_in_the_log_of_the_server(tinkergraph: Gremli
 # --- indexes ------------------------------------------------------------------------
 
 
-async def test_missing_indexes_are_proposed_made_and_used(
+async def test_missing_indexes_of_janusgraph_are_proposed_made_and_used(
     janusgraph: GremlinServer, script: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = GremlinSettings(uri=[janusgraph.uri], id_property="code")

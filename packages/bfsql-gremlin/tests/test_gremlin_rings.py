@@ -166,7 +166,9 @@ async def test_types_are_applied_by_the_server(opened: GremlinBackend) -> None:
     assert await opened.search_entities("\ud800", ["\ud800"]) == []
 
 
-async def test_a_misspelt_name_is_found_by_a_mixed_index(janusgraph: GremlinServer) -> None:
+async def test_a_misspelt_name_is_found_by_a_mixed_index_of_janusgraph(
+    janusgraph: GremlinServer,
+) -> None:
     settings = GremlinSettings(uri=[janusgraph.uri])
     await load_graph(settings, GRAPH)
     opened = await GremlinBackend.open(settings)

@@ -93,7 +93,9 @@ async def test_what_is_no_answer_is_reported(bad_endpoint: BadEndpoint) -> None:
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 
-async def test_a_login_that_is_missing_or_wrong_is_reported(guarded_fuseki: FusekiServer) -> None:
+async def test_a_login_to_fuseki_that_is_missing_or_wrong_is_reported(
+    guarded_fuseki: FusekiServer,
+) -> None:
     url = guarded_fuseki.query_url
     with pytest.raises(StoreError, match=url) as nobody:
         await _opened(endpoint=url)

@@ -109,7 +109,7 @@ async def test_reifiers_of_triple_terms_are_the_metadata_of_their_edges(
         await backend.close()
 
 
-async def test_quoted_triples_are_the_metadata_of_their_edges(rdf4j: SparqlServer) -> None:
+async def test_quoted_triples_of_rdf4j_are_the_metadata_of_their_edges(rdf4j: SparqlServer) -> None:
     rdf4j.clear()
     quoted = f"<< <{EDGES[0][0]}> <{EDGES[0][1]}> <{EDGES[0][2]}> >>"
     rdf4j.update(
@@ -299,7 +299,7 @@ async def small(small_virtuoso: VirtuosoServer) -> AsyncIterator[Serve]:
         await backend.close()
 
 
-async def test_a_server_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(small: Serve) -> None:
+async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(small: Serve) -> None:
     backend = await small(hub())
     with call.scope() as scope:
         assert len(set(await backend.edges_batch([f"{E}hub", f"{E}spoke/é0"]))) == 2 * DEGREE + 2
@@ -308,7 +308,9 @@ async def test_a_server_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(sm
     assert scope.omissions == ()
 
 
-async def test_what_a_bound_leaves_out_of_a_hub_is_said_with_its_true_number(small: Serve) -> None:
+async def test_what_a_bound_leaves_out_of_a_hub_of_virtuoso_is_said_with_its_true_number(
+    small: Serve,
+) -> None:
     backend = await small(hub(), max_edges=2_000)
     async with bfsql.open_graph(backend) as graph:
         answer = await graph.bfs_query(seeds=[f"{E}hub"], max_hops=1, topology_only=True)
@@ -317,7 +319,7 @@ async def test_what_a_bound_leaves_out_of_a_hub_is_said_with_its_true_number(sma
     assert f"At least {DEGREE - 2_000} incoming edges of {E}hub are missing" in notes
 
 
-async def test_a_batch_with_a_hub_has_the_edges_of_all_others(small: Serve) -> None:
+async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(small: Serve) -> None:
     others = "\n".join(f"<{E}n{n}> <{E}next> <{E}n{n + 1}> ." for n in range(50))
     backend = await small(hub(1_500) + "\n" + others)
     with call.scope() as scope:
@@ -326,9 +328,7 @@ async def test_a_batch_with_a_hub_has_the_edges_of_all_others(small: Serve) -> N
     assert scope.omissions == ()
 
 
-async def test_types_and_metadata_of_more_nodes_than_an_answer_holds_are_whole(
-    small: Serve,
-) -> None:
+async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(small: Serve) -> None:
     number = 1_500
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     backend = await small("\n".join(f'<{E}n{n}> {label} "n{n}" .' for n in range(number)))
@@ -340,7 +340,7 @@ async def test_types_and_metadata_of_more_nodes_than_an_answer_holds_are_whole(
     }
 
 
-async def test_a_node_with_more_values_than_an_answer_holds_gives_them_all(small: Serve) -> None:
+async def test_a_node_with_more_values_than_virtuoso_sends_gives_them_all(small: Serve) -> None:
     backend = await small("\n".join(values(3_000)))
     metadata = await backend.metadata_for_node(f"{E}wordy")
     assert len(metadata[f"{E}says"]) == 3_000

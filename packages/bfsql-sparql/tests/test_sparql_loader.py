@@ -182,7 +182,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
     assert is_as_it_was(server)
 
 
-async def test_updates_are_as_large_as_the_server_takes_them(
+async def test_updates_are_as_large_as_virtuoso_takes_them(
     virtuoso: SparqlServer, place: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader, "IN_TEMPLATE", 8_000)  # more than the server accepts
@@ -248,7 +248,9 @@ async def test_virtuoso_without_a_graph_is_told_to_name_one(
         await load_graph(settings, GRAPH)
 
 
-async def test_a_wrong_login_is_reported_without_the_password(guarded_fuseki: FusekiServer) -> None:
+async def test_a_wrong_login_to_fuseki_is_reported_without_the_password(
+    guarded_fuseki: FusekiServer,
+) -> None:
     url = guarded_fuseki.update_url
     for login in ({}, {"username": "reader", "password": "hunter2"}):
         with pytest.raises(StoreError) as wrong:
@@ -257,7 +259,7 @@ async def test_a_wrong_login_is_reported_without_the_password(guarded_fuseki: Fu
         assert "login" in str(wrong.value)
 
 
-async def test_the_address_for_queries_takes_no_updates(fuseki: FusekiServer) -> None:
+async def test_the_address_of_fuseki_for_queries_takes_no_updates(fuseki: FusekiServer) -> None:
     with pytest.raises(StoreError, match=r"ends in /update .* Nothing in the default graph of"):
         await load_graph(SparqlSettings(update_endpoint=fuseki.query_url), GRAPH)
 

@@ -27,7 +27,7 @@ LOGIN: dict[str, Any] = {"username": "me", "password": SECRET}
 # --- logins ------------------------------------------------------------------
 
 
-async def test_basic_authentication_opens_a_guarded_server(
+async def test_basic_authentication_opens_a_guarded_fuseki(
     guarded_fuseki: FusekiServer, opened: Opened
 ) -> None:
     url = guarded_fuseki.query_url

@@ -206,7 +206,9 @@ async def test_real_servers_describe_themselves(
     assert b"sparql-service-description#" in (await endpoint.description(10) or b"")
 
 
-async def test_a_list_that_was_cut_is_a_sample(small_virtuoso: VirtuosoServer, look: Looks) -> None:
+async def test_a_list_that_virtuoso_cut_is_a_sample(
+    small_virtuoso: VirtuosoServer, look: Looks
+) -> None:
     small_virtuoso.clear()
     many = (f"<http://x.test/n{n}> {TYPE} <http://x.test/T{n}> .\n" for n in range(1_200))
     small_virtuoso.load("".join(many))

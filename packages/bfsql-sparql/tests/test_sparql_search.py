@@ -192,7 +192,7 @@ async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks
         await store.search(text)
 
 
-async def test_what_the_index_does_not_know_yet_is_found_without_it(
+async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
     virtuoso: VirtuosoServer, look: Looks
 ) -> None:
     virtuoso.clear()
