@@ -14,7 +14,7 @@ CHECKED = [
     *(ROOT / name for name in ("noxfile.py", "docs/site/build.py", "benchmarks")),
     *(ROOT / SUPPORT / name for name in ("questions", "servers", "soak")),
 ]
-"""All that is checked, in one run of mypy, since each run reads what is imported again."""
+"""All that is checked; in one run of mypy, since each reads what is imported again."""
 
 
 def run(command: list[str], **more: str) -> None:
