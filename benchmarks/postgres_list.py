@@ -98,8 +98,8 @@ async def _compare(url: str, how: str, questions: dict[str, Any], turns: int, li
     for what, (key, operator, value, test) in questions.items():
         condition = PropertyCondition(key, operator, (value,))
         sides = _ours(backend, condition), _by_hand(connection, key, test, value)
-        repeated = (partial(_last, side, lists) for side in sides)
-        pair = await side_by_side(what, *repeated, turns, WALL)
+        ours, by_hand = (partial(_last, side, lists) for side in sides)
+        pair = await side_by_side(what, ours, by_hand, turns, WALL)
         print(f"{what:44}{1000 * pair.ours / lists:9.1f} ms{pair.ratio:8.2f} x")
     await backend.close()
     await connection.close()
