@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from bfsql_test_support.environments import Environment, build, created
 from bfsql_test_support.missing import missing
 
 ROOT = Path(__file__).parent.parent
-BFSQL = [sys.executable, "-m", "bfsql"]
 NODE_AT_LEAST = 22
 NPM_PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
@@ -53,13 +51,13 @@ class NodePrograms:
 
 
 @pytest.fixture(scope="session")
-def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def films_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     """The demo's films in the embedded store."""
     from bfsql.cli.demo import films_paths
 
     path = tmp_path_factory.mktemp("films") / "films.db"
     with films_paths() as tables:
-        command = [*BFSQL, "load", *map(str, tables), "--path", str(path)]
+        command = [programs / "bfsql", "load", *map(str, tables), "--path", str(path)]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
     return path
 
@@ -82,9 +80,9 @@ def outside(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Environme
 
 
 @pytest.fixture(scope="session")
-def films_on_stdio(films_db: Path) -> list[str]:
+def films_on_stdio(films_db: Path, programs: Path) -> list[str]:
     """The command with which a client starts the films server."""
-    return [*BFSQL, "serve", "--path", str(films_db)]
+    return [str(programs / "bfsql"), "serve", "--path", str(films_db)]
 
 
 @pytest.fixture(scope="session")

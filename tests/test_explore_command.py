@@ -19,7 +19,6 @@ from bfsql.cli.command import bfsql
 from bfsql.explore.page import FILES
 from bfsql_test_support.servers.serve_process import exploring, serving
 
-BFSQL = [sys.executable, "-m", "bfsql"]
 ASKED = {"query": "Tom Hanks"}
 
 
@@ -45,12 +44,12 @@ def raw(port: int, path: str) -> bytes:
 
 
 async def test_servers_of_every_kind_record_and_the_page_replays(
-    films_db: Path, tmp_path: Path
+    films_db: Path, tmp_path: Path, programs: Path
 ) -> None:
     file, films = tmp_path / "calls.jsonl", str(films_db)
     recording = [films, "--record", str(file)]
     stdio = StdioServerParameters(
-        command=sys.executable, args=["-m", "bfsql", "serve", *recording], env=dict(os.environ)
+        command=str(programs / "bfsql"), args=["serve", *recording], env=dict(os.environ)
     )
     text = await ask(Client(stdio))
     with serving(*recording) as over_http:
@@ -99,9 +98,9 @@ def test_what_cannot_be_recorded_is_refused(
 
 
 def test_what_cannot_be_replayed_is_refused(films_db: Path) -> None:
-    command = [*BFSQL, "explore", str(films_db), "--no-browser", "--port", "0", "--replay", "none"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 2
+    command = ["explore", str(films_db), "--no-browser", "--port", "0", "--replay", "none"]
+    ended = CliRunner().invoke(bfsql, command)
+    assert ended.exit_code == 2
     assert "calls in none cannot be read: No such file" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -109,7 +108,7 @@ def test_what_cannot_be_replayed_is_refused(films_db: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
 @pytest.mark.parametrize("replayed", [False, True])
 def test_the_page_is_opened_in_the_browser_with_the_replay_if_there_is_one(
-    films_db: Path, tmp_path: Path, replayed: bool
+    films_db: Path, tmp_path: Path, programs: Path, replayed: bool
 ) -> None:
     recorded = tmp_path / "calls.jsonl"
     recorded.touch()
@@ -117,7 +116,7 @@ def test_the_page_is_opened_in_the_browser_with_the_replay_if_there_is_one(
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new; mv {opened}.new {opened}\n')
     browser.chmod(0o700)
     replay = ["--replay", str(recorded)] if replayed else []
-    command = [*BFSQL, "explore", str(films_db), "--port", "0", *replay]
+    command = [programs / "bfsql", "explore", str(films_db), "--port", "0", *replay]
     settings = {**os.environ, "BROWSER": str(browser)}
     with subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr

@@ -371,7 +371,7 @@ def test_a_limit_of_sparql_keeps_its_ties(company: CK25) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "every", "noise"), [("zograscope", 151, 0.01), ("ck25", 1, 0), ("metaqa", 61, 0.08)]
+    ("name", "every", "noise"), [("zograscope", 301, 0.01), ("ck25", 1, 0), ("metaqa", 121, 0.08)]
 )
 @pytest.mark.slow
 async def test_plans_are_right_about_a_sample_of_each_data_set(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,11 +53,9 @@ def bearer(token: str) -> dict[str, str]:
 
 def refusal(*options: str) -> str:
     """The error with which `bfsql serve` refuses to start."""
-    command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
-    ended = subprocess.run(
-        [*command, *options], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert ended.returncode == 2, ended.stderr
+    command = ["serve", "--transport", "http", "--port", "0", *options]
+    ended = CliRunner().invoke(bfsql, command)
+    assert ended.exit_code == 2, ended.stderr
     return ended.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import bfsql
 from bfsql.cli.command import bfsql as command_line
 from bfsql_test_support.servers.serve_process import Served, serving
 
-BFSQL = [sys.executable, "-m", "bfsql"]
 LEAVES = 4_000
 TOKENS = 2_000
 LARGE = 300_000
@@ -28,7 +26,7 @@ ERAS = ("auto", "legacy")
 
 
 @pytest.fixture(scope="module")
-def hub_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hub_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     """A hub with many neighbours and a large value, as an embedded file."""
     folder = tmp_path_factory.mktemp("hub")
     nodes, edges = folder / "nodes.jsonl", folder / "edges.jsonl"
@@ -38,7 +36,7 @@ def hub_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = ({"from": "hub", "type": "has", "to": f"leaf:{n}"} for n in range(LEAVES))
     edges.write_text("".join(f"{json.dumps(edge)}\n" for edge in pairs))
     path = folder / "hub.db"
-    command = [*BFSQL, "load", str(nodes), str(edges), "--path", str(path)]
+    command = [programs / "bfsql", "load", str(nodes), str(edges), "--path", str(path)]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return path
 
@@ -125,11 +123,11 @@ async def test_without_a_bound_of_tokens_that_of_bytes_holds(unbudgeted, tool, a
     assert f"this server's limit of {MOST_BYTES:,} bytes" in text
 
 
-async def test_on_stdio_an_argument_replaces_the_default(hub_db):
+async def test_on_stdio_an_argument_replaces_the_default(hub_db, programs):
     query = {"seeds": ["hub"], "max_hops": 1, "max_tokens": 0}
     options = ["--path", str(hub_db), "--max-tokens", str(TOKENS)]
     serve = mcp.StdioServerParameters(
-        command=BFSQL[0], args=[*BFSQL[1:], "serve", *options, "--max-answer-bytes", "10000"]
+        command=str(programs / "bfsql"), args=["serve", *options, "--max-answer-bytes", "10000"]
     )
     async with mcp.Client(serve) as client:
         answer = await client.call_tool("bfs_query", query)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -41,11 +40,10 @@ async def graph_of(path: Path, nodes: int) -> Path:
 
 
 @asynccontextmanager
-async def asked(way: str, path: Path) -> AsyncIterator[tuple[Ask, Served | None]]:
+async def asked(way: str, path: Path, programs: Path) -> AsyncIterator[tuple[Ask, Served | None]]:
     """Serve a file; yields a function by which a client counts types, and any HTTP server."""
     if way == "stdio":
-        options = ["-m", "bfsql", "serve", "--path", str(path)]
-        async with Client(StdioServerParameters(command=sys.executable, args=options)) as client:
+        async with Client(on_stdio(programs, path)) as client:
             yield lambda: types_over_mcp(client), None
         return
     with serving(*([way] if way == "--rest" else []), "--path", str(path)) as served:
@@ -61,6 +59,12 @@ async def asked(way: str, path: Path) -> AsyncIterator[tuple[Ask, Served | None]
                 yield lambda: types_over_mcp(client), served
 
 
+def on_stdio(programs: Path, path: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=str(programs / "bfsql"), args=["serve", "--path", str(path)]
+    )
+
+
 async def types_over_mcp(client: Client) -> int:
     answer = await client.call_tool("describe_schema", {})
     assert not answer.is_error, answer.content
@@ -69,14 +73,14 @@ async def types_over_mcp(client: Client) -> int:
 
 @pytest.mark.parametrize("way", ["stdio", "http", "--rest"])
 async def test_a_file_that_is_replaced_is_served_from_the_next_call_on(
-    tmp_path: Path, way: str
+    tmp_path: Path, way: str, programs: Path
 ) -> None:
     """Attack: the embedded file is replaced by a broken one, then by a good one."""
     path = await graph_of(tmp_path / "graph.db", 1)
     second, third = [await graph_of(tmp_path / f"{n}.db", n) for n in (2, 3)]
     broken = tmp_path / "broken"
     broken.write_bytes(third.read_bytes()[:5_000])
-    async with asked(way, path) as (ask, served):
+    async with asked(way, path, programs) as (ask, served):
         assert await ask() == 1
         second.replace(path)
         assert [await ask() for _ in range(3)] == [2] * 3
@@ -119,10 +123,12 @@ async def test_rdf_files_are_followed_too(tmp_path: Path) -> None:
             assert httpx2.get(f"{served.admin}/readyz", timeout=PATIENCE).status_code == 200
 
 
-async def test_a_file_that_is_copied_over_is_served_when_it_is_whole(tmp_path: Path) -> None:
+async def test_a_file_that_is_copied_over_is_served_when_it_is_whole(
+    tmp_path: Path, programs: Path
+) -> None:
     path = await graph_of(tmp_path / "graph.db", 1)
     second = await graph_of(tmp_path / "second.db", 2)
-    async with asked("http", path) as (ask, _):
+    async with asked("http", path, programs) as (ask, _):
         assert await ask() == 1
         shutil.copyfile(second, path)
         assert await ask() == 2
@@ -202,13 +208,11 @@ async def test_clients_over_http_learn_that_descriptions_have_changed(tmp_path: 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_a_client_on_stdio_learns_that_descriptions_have_changed(
-    tmp_path: Path, era: str
+    tmp_path: Path, era: str, programs: Path
 ) -> None:
     path = await graph_of(tmp_path / "graph.db", 1)
     second = await graph_of(tmp_path / "second.db", 2)
-    options = ["-m", "bfsql", "serve", "--path", str(path)]
-    parameters = StdioServerParameters(command=sys.executable, args=options)
-    async with learning(parameters, era) as client:
+    async with learning(on_stdio(programs, path), era) as client:
         second.replace(path)
         await client.learned()
         assert '"Type1' in await client.descriptions()

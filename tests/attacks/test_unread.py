@@ -7,7 +7,6 @@ import json
 import select
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,9 @@ def request(*about: Any) -> bytes:
     return json.dumps(message(*about)).encode()
 
 
-def test_on_stdio_a_client_that_reads_nothing_is_not_read_either(films_db: Path) -> None:
-    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(films_db)]
+def test_on_stdio_a_client_that_reads_nothing_is_not_read_either(films_on_stdio: list[str]) -> None:
     schema = request(0, "tools/call", {"name": "describe_schema"})
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(films_on_stdio, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin
         assert server.stdout
         server.stdin.write(request(0, "initialize", HELLO) + b"\n")

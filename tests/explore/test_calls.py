@@ -25,7 +25,6 @@ from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-BFSQL = [sys.executable, "-m", "bfsql"]
 IDS = [
     *("-x", "--config=y", "it's", "a b", "$HOME `id` $(id)", "!!", "*", "~", "=1", "#c", "a\\b"),
     *("two\nlines", "tab\there", "\u202egnp.exe", "\x1b[31mred\x07", "\U000e0041tag", "émoji 😀"),
@@ -54,7 +53,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
-def hostile_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     """A graph whose ids a shell, a terminal or a program could misinterpret."""
     folder = tmp_path_factory.mktemp("it's hostile")
     nodes, edges, path = folder / "nodes.csv", folder / "edges.csv", folder / "a graph.db"
@@ -65,7 +64,7 @@ def hostile_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["subject", "predicate", "object", "note"],
         [[a, "it's next", b, "it's o'clock"] for a, b in pairs],
     )
-    load = [*BFSQL, "load", str(nodes), str(edges), "--path", str(path)]
+    load = [programs / "bfsql", "load", str(nodes), str(edges), "--path", str(path)]
     loaded = subprocess.run(load, check=False, capture_output=True, text=True, timeout=60)
     assert loaded.returncode == 0, loaded.stdout + loaded.stderr
     return path
@@ -84,9 +83,10 @@ def hostile(hostile_db: Path) -> Iterator[Served]:
 
 
 async def test_every_form_runs_and_gives_the_answer(
-    tab: Visit, hostile: Served, hostile_db: Path
+    tab: Visit, hostile: Served, hostile_db: Path, programs: Path
 ) -> None:
     await tab.page.goto(hostile.url)
+    served = [str(programs / "bfsql"), "serve", "--path", str(hostile_db)]
     async with bfsql.open_graph("sqlite", path=hostile_db) as graph:
         await graph.counted()
         answers = [(await graph.call(tool, arguments)).text for tool, arguments in CALLS]
@@ -98,7 +98,7 @@ async def test_every_form_runs_and_gives_the_answer(
     from_shell, from_curl, from_mcp = await asyncio.gather(
         _output(written[0]["command"]),
         _output("\necho; echo ---\n".join(one["curl"] for one in written)),
-        asyncio.to_thread(_over_mcp, hostile_db, [one["mcp"] for one in written]),
+        asyncio.to_thread(_over_mcp, served, [one["mcp"] for one in written]),
     )
     from_cli = await asyncio.to_thread(_in_process, [one["command"] for one in written])
     from_python = await asyncio.to_thread(_printed, program)
@@ -151,12 +151,11 @@ def _printed(program: str) -> str:
     return out.getvalue()
 
 
-def _over_mcp(path: Path, messages: list[str]) -> list[str]:
+def _over_mcp(command: list[str], messages: list[str]) -> list[str]:
     """The texts of the answers to these messages, sent in one session on stdio."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}}
     hello = {"id": 0, "method": "initialize", "params": about | {"clientInfo": {"name": "t"}}}
     hello["params"]["clientInfo"]["version"] = "1"  # type: ignore[index]
-    command = [*BFSQL, "serve", "--path", str(path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, encoding="utf-8", **pipes) as served:  # type: ignore[call-overload]
         try:

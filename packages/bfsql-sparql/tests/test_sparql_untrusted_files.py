@@ -1,7 +1,6 @@
 """RDF files in process that would end or hang the server: refused at the command line."""
 
 import subprocess
-import sys
 
 import pytest
 
@@ -25,12 +24,12 @@ COMMANDS = {
     ("command", "what"),
     [*(("serve", what) for what in ABORTS), *((command, ABORTS[0]) for command in COMMANDS)][1:],
 )
-def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, what, command):
+def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, programs, what, command):
     name, content, words = HOSTILE[what]
     (tmp_path / name).write_bytes(content)
     values = {"FILE": str(tmp_path / name), "PORT": str(free_port())}
     done = subprocess.run(
-        [sys.executable, "-m", "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
+        [programs / "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
         timeout=60,
         capture_output=True,
         text=True,

@@ -156,10 +156,10 @@ def test_no_draft_can_be_read_by_others(
 
 
 @pytest.mark.slow
-def test_several_at_once_lose_no_entry(home: Path, folder: Path) -> None:
+def test_several_at_once_lose_no_entry(home: Path, folder: Path, programs: Path) -> None:
     lived_in(home, "claude-code")
     names = [f"graph{number}" for number in range(6)]
-    command = [sys.executable, "-m", "bfsql", "install", "claude-code", str(folder / "graph.db")]
+    command = [programs / "bfsql", "install", "claude-code", str(folder / "graph.db")]
     (folder / "graph.db").touch()
     environment = {key: value for key, value in os.environ.items() if key != "BFSQL_BACKEND"}
     processes = [

@@ -59,11 +59,11 @@ def test_a_compressed_file_is_checked_too(tmp_path, ending):
 
 @pytest.mark.slow  # a process each
 @pytest.mark.parametrize("what", [*ABORTS, "a literal of 4 MB with 600,000 references"])
-def test_load_ends_soon(write, tmp_path, what):
+def test_load_ends_soon(write, tmp_path, programs, what):
     name, content, words = (HOSTILE | HONEST)[what]
     source, store = write(name, content), tmp_path / "graph.json"
     done = subprocess.run(
-        [sys.executable, "-m", "bfsql", "load", str(source), "--path", str(store)],
+        [programs / "bfsql", "load", str(source), "--path", str(store)],
         timeout=60,
         capture_output=True,
         text=True,
