@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import bfsql_testing.conformance
+from bfsql.memory import MemoryBackend
+from bfsql.models import NodeRecord
 from bfsql_testing import BackendSuite
-from bfsql_testing.conformance import RULES, Broken, Rule, rule, rules
+from bfsql_testing.conformance import RULES, Broken, Rule, comparison, rule, rules
 from bfsql_testing.suite import test_name as name_of
 
 ROOM = Path(bfsql_testing.conformance.__file__).parent
@@ -87,3 +89,17 @@ def test_a_second_rule_of_one_id_is_refused():
 
 async def _check(trial) -> None:
     raise Broken("never asked")
+
+
+async def test_the_reference_answers_a_call_over_equal_records_once(monkeypatch):
+    def records(name):
+        return [NodeRecord("kept", "T", {"name": name})]
+
+    async def described(name):
+        async with comparison.Reference(MemoryBackend([]), records(name)) as reference:
+            return await reference.outcome("describe_entity", {"id": "kept"})
+
+    one, other = await described("one"), await described("other")
+    assert one != other
+    monkeypatch.setattr(comparison, "open_graph", None)
+    assert (await described("one"), await described("other")) == (one, other)
