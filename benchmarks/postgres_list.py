@@ -35,7 +35,6 @@ INDEXED = {
 SCANNED = {
     "equality": INDEXED["equality, 200"],
     "range": INDEXED["range, 7,000"],
-    "part of a name": INDEXED["part of a name, none"],
     "part of a text in JSON": (
         "text",
         "~",

@@ -303,6 +303,24 @@ async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(
     assert await assert_listed(backend, graph, [], ["U"]) == 0
 
 
+async def test_the_server_keeps_its_plans_of_lists_by_one_value_and_by_a_part_of_a_name(
+    settings: PostgresSettings, owner: asyncpg.Connection, opened: Open
+) -> None:
+    records = [NodeRecord(f"n{i}", "T", {"name": f"Name {i}"}) for i in range(50_000)]
+    await load_graph(settings, records)
+    await prepare(settings, apply=True)
+    await owner.execute("ANALYZE entity")
+    backend = await opened()
+    for operator in ("=", "~"):
+        condition = PropertyCondition("name", operator, ("name 4057",))
+        for _ in range(7):  # five with a plan for this value
+            assert await assert_listed(backend, by_record(records), [condition]) == 0
+    plans = await backend._list._pool.fetch(
+        "SELECT generic_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH found%'"
+    )
+    assert [row[0] for row in plans] == [2, 2]
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 async def test_json_that_becomes_unreadable_later_is_no_error(
     settings: PostgresSettings, owner: asyncpg.Connection, opened: Open, indexed: bool
