@@ -48,8 +48,6 @@ BY_HAND = (
     "CREATE INDEX ON entity (((properties ->> 'score')::float8))",
     "ANALYZE entity",
 )
-
-
 LISTS = 20
 """Lists of a turn with indexes, of which the time of one is printed."""
 

@@ -29,17 +29,17 @@ _SUBGRAPH = [
     "edges",
 ]
 _CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
-_CHECKED: dict[str, Answer] = {}
-"""The last checked answer of each tool; an equal one, from another store or a cache, passes too."""
+_LAST: dict[str, Answer] = {}
+"""The last checked answer of each tool; an equal one, from another store or a cache, passes."""
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 async def asked(graph: Graph, tool: str, **arguments: Any) -> Answer:
     """The answer to a call, checked for everything that holds for every answer."""
     answer = await graph.call(tool, arguments)
-    if answer != _CHECKED.get(tool):
+    if answer != _LAST.get(tool):
         check(tool, answer)
-        _CHECKED[tool] = answer
+        _LAST[tool] = answer
     return answer
 
 

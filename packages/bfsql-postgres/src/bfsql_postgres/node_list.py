@@ -41,7 +41,7 @@ class NodeList:
         self._single = is_one_row or layout.is_disjoint
         self._tables = [Pushdown(layout, nodes, self._single) for nodes in layout.nodes]
         # A statement takes as long to make as to plan.
-        self._selections = lru_cache(200)(self._made_selections)
+        self._selections = lru_cache(200)(self._new_selections)
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every listed node meets a condition, without another comparison."""
@@ -79,7 +79,7 @@ class NodeList:
         """One statement with its values, or one for each table of one type."""
         return self._selections(None if types is None else frozenset(types), tuple(conditions))
 
-    def _made_selections(
+    def _new_selections(
         self, types: frozenset[str] | None, conditions: tuple[PropertyCondition, ...]
     ) -> list[tuple[_Selection, list[object]]]:
         if not self._single:

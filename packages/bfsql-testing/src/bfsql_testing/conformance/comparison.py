@@ -76,11 +76,11 @@ def _outcomes(kind: type[MemoryBackend], content: bytes) -> dict[str, tuple[Any,
 async def both(
     trial: Trial, records: Sequence[GraphRecord]
 ) -> AsyncIterator[tuple[Graph, Reference]]:
-    """The backend, behind tools and cache, and the reference over the same records."""
+    """The backend, behind tools and cache, and the reference; over records that a store keeps."""
     async with (
         trial.filled(records) as db,
         open_graph(db) as mine,
-        Reference(db, trial.storable(records)) as wanted,
+        Reference(db, records) as wanted,
     ):
         yield mine, wanted
 
