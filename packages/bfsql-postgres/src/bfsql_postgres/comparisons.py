@@ -103,6 +103,14 @@ def number(text: TextValue) -> str:
     )
 
 
+def certain(text: TextValue, forms: Forms) -> str:
+    """Whether a text that compares is certain to do so, for a decidable condition."""
+    plain = f"({text.value} {IN_C})"
+    if not forms.numbers:
+        return f"{plain} !~ '{ODD_TEXT}'"
+    return f"octet_length({text.value}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'"
+
+
 # --- the values of a condition ------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from bfsql.models.records import NO_METADATA, Metadata, Node
 from bfsql_postgres import queries
 from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
-from bfsql_postgres.pushdown import Pushdown
+from bfsql_postgres.pushdown import Pushdown, Test
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import Parameters, comparable, live, storable, text, union
 
@@ -45,10 +45,7 @@ class NodeList:
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every listed node meets a condition, without another comparison."""
-        if not self._single:
-            return False
-        tests = [table.test(condition, Parameters()) for table in self._tables]
-        return all(test is not None and test.decided is not None for test in tests)
+        return all(wanted.is_exact for wanted, _ in self.statements(None, [condition]))
 
     async def stream(
         self, entity_types: Collection[str] | None, conditions: Sequence[PropertyCondition]
@@ -102,6 +99,8 @@ class _Selection(NamedTuple):
     """A statement, and what remains to be done with its rows."""
 
     rows: queries.Rows
+    is_exact: bool = False
+    """Whether all nodes meet the conditions."""
     judged: Sequence[PropertyCondition] = ()
     """What undecided rows have to meet."""
     shown: Collection[str] = ()
@@ -144,31 +143,33 @@ def _of_one(
     """The nodes of a table whose rows are one node each.
 
     A row: id, type, `_UNDECIDED`, and the fields of properties. If some rows are certain to meet
-    all conditions, these are selected apart, by indexes, without fields and as `_DECIDED`: to
-    compare a property costs more than to find it.
+    all conditions, these are `_DECIDED` and without fields, since to compare a property costs more
+    than to find it; if indexes find them, they are selected apart.
     """
     nodes = table.nodes
     base = f"{live('n', nodes)} AND {_typed(nodes, types, table.layout, sent)}"
     each = {one: table.test(one, sent) for one in conditions}
     tests = [test for test in each.values() if test is not None]
-    decided = [test.decided for test in tests if test.decided is not None]
-    judged = [one for one, test in each.items() if test and test.decided and test.possible]
-    is_judged_again = len(decided) < len(each) == len(tests)
-    shown = {one.key for one in conditions} if is_judged_again else set[str]()
+    exact = [test for test in tests if test.is_exact]
+    judged = [one for one, test in each.items() if test and test.is_exact and test.possible]
+    is_exact = len(exact) == len(each)
+    shown = {one.key for one in conditions} if len(tests) == len(each) and not is_exact else set()
     fields = table.values(shown.union(one.key for one in judged)) or ()
-    what = f"SELECT {text('n', nodes.id)}, {text('n', nodes.type)}"
-    values = ", ".join([str(_UNDECIDED), *(one.expression for one in fields)])
-    arms = [f"{what}, {values}\n{table.rows(base, tests)}"]
-    if len(decided) == len(each) and judged:
+    undecided = [str(_UNDECIDED), *(one.expression for one in fields)]
+    decided = [str(_DECIDED), *(f"NULL::{one.type}" for one in fields)]
+    certain = " AND ".join(test.decided or test.certain or "" for test in exact)
+    arms: list[tuple[list[str], str, Sequence[Test]]] = [(undecided, base, tests)]
+    if is_exact and judged and any(test.certain for test in tests):
+        pairs = zip(decided, undecided, strict=True)
+        arms = [([f"CASE WHEN {certain} THEN {a} ELSE {b} END" for a, b in pairs], base, tests)]
+    elif is_exact and judged:
         some = " OR ".join(test.possible for test in tests if test.possible)
         others = tests if len(tests) > 1 else []
-        absent = ", ".join([str(_DECIDED), *(f"NULL::{one.type}" for one in fields)])
-        arms = [
-            f"{what}, {absent}\n{table.rows(base, [])} AND {' AND '.join(decided)}",
-            f"{what}, {values}\n{table.rows(base, others)} AND ({some})",
-        ]
+        arms = [(decided, f"{base} AND {certain}", []), (undecided, f"{base} AND ({some})", others)]
+    node = [text("n", nodes.id), text("n", nodes.type)]
+    selects = (table.select(", ".join([*node, *arm]), rows, passed) for arm, rows, passed in arms)
     is_scan = nodes.relation.rows > BATCH and any(test.column for test in tests)
-    return _Selection(queries.Rows(union(arms), (fields,), 3), judged, shown, is_scan)
+    return _Selection(queries.Rows(union(selects), (fields,), 3), is_exact, judged, shown, is_scan)
 
 
 def _of_several(
@@ -191,15 +192,14 @@ def _of_several(
     some = []
     for place, (table, node_id) in enumerate(zip(tables, ids, strict=True)):
         nodes = table.nodes
-        source = table.rows(live("n", nodes), [])
+        alive = live("n", nodes)
         kind = f"coalesce({text('n', nodes.type)}, '') COLLATE pg_catalog.\"C\""
-        rows.append(f"SELECT {node_id} AS id, {kind} AS type, {place} AS place {source}")
+        rows.append(table.select(f"{node_id} AS id, {kind} AS type, {place} AS place", alive))
         if types is not None:
-            some.append(f"SELECT {node_id} {source} AND {_typed(nodes, types, layout, sent)}")
+            some.append(table.select(node_id, f"{alive} AND {_typed(nodes, types, layout, sent)}"))
         for one, own in zip(conditions, tests, strict=True):
             test = table.test(one, sent)
-            passed = table.rows(live("n", nodes), [test] if test else [])
-            own.append(f"SELECT {node_id} {passed}")
+            own.append(table.select(node_id, alive, [test] if test else []))
     within = "".join(
         f"\nAND n.id IN (\n{union(own)}\n)" for own in ([some] if some else []) + tests
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql.models.comparison import Literal
@@ -25,6 +25,7 @@ from bfsql_postgres.comparisons import (
     TIMES,
     Forms,
     TextValue,
+    certain,
     date_comparisons,
     double_comparison,
     folded_text,
@@ -70,8 +71,15 @@ class Test:
     """Passed by all rows that may meet the condition and are not of `decided`; empty for none."""
     decided: str | None = None
     """Passed only by rows that meet the condition, without a scan; None if no row is certain."""
+    certain: str | None = None
+    """In a scan: whether a row that passes `possible` meets the condition; None if never known."""
     column: tuple[str, str] | None = None
-    """The name and the expression of a column that `possible` refers to, see `Pushdown.rows`."""
+    """The name and the expression of a column that the others refer to, see `Pushdown.select`."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows may be certain."""
+        return self.decided is not None or self.certain is not None
 
     @property
     def either(self) -> str:
@@ -117,24 +125,26 @@ class Pushdown:
             return Test(f"{absent} AND {_lacking(inner)}")
         # A value that the column cannot hold, or that somebody else stored in JSON, is rare.
         possible = f"({test.possible} OR ({absent} AND {inner} IS NOT NULL))"
-        return Test(possible, test.decided, test.column)
+        return replace(test, possible=possible)
 
-    def rows(self, where: str, tests: Sequence[Test]) -> str:
-        """FROM and WHERE of the rows that pass tests; a value in JSON is read once a row.
+    def select(self, fields: str, where: str, tests: Sequence[Test] = ()) -> str:
+        """Select fields of the rows that pass tests; a value in JSON is read once a row.
 
         Each mention of its expression would read the JSON again, and a sub-select for each row
         takes longer than a column of the table's rows.
         """
         columns = dict(test.column for test in tests if test.column)
         first = [f" AND {test.either}" for test in tests if not test.column]
-        source = f"FROM {relation_name(self.nodes.relation)} AS {self.alias} WHERE {where}"
-        if not columns:
-            return "".join([source, *first])
-        known = [named(self.alias, one) for one in self.nodes.relation.columns.values()]
-        known += [f"{expression} AS {name}" for name, expression in columns.items()]
-        then = " AND ".join(test.either for test in tests if test.column)
-        inner = f"SELECT {', '.join(known)} {''.join([source, *first])} OFFSET 0"
-        return f"FROM ({inner}) AS {self.alias} WHERE {then}"
+        rows = f"FROM {relation_name(self.nodes.relation)} AS {self.alias} WHERE {where}"
+        rows += "".join(first)
+        if columns:
+            then = " AND ".join(test.either for test in tests if test.column)
+            own = (named(self.alias, one) for one in self.nodes.relation.columns.values())
+            # To copy the others would add a twentieth to the time of a scan.
+            known = [one for one in own if one in fields + then]
+            known += [f"{expression} AS {name}" for name, expression in columns.items()]
+            rows = f"FROM (SELECT {', '.join(known)} {rows} OFFSET 0) AS {self.alias} WHERE {then}"
+        return f"SELECT {fields}\n{rows}"
 
     def unreadable_rows(self) -> str:
         """The condition of an index of the rows whose JSON the server cannot read; or empty."""
@@ -273,7 +283,7 @@ class Pushdown:
             return test
         column = sent.column(str(value))
         test = self._text_test(TextValue(f"{self.alias}.{column}"), condition, sent)
-        return Test(test.possible, column=(column, str(value)))
+        return replace(test, column=(column, str(value)))
 
     def _column_test(
         self, column: Column, condition: PropertyCondition, sent: Parameters
@@ -344,7 +354,8 @@ class Pushdown:
             arms.append(self._text_candidate(value.value, parts, tests, sent))
         if forms.numbers:
             arms.append(self._number_test(value, condition.operator, forms, sent))
-        return Test(f"({' OR '.join(arms)})")
+        decidable = forms.is_decidable(condition.operator)
+        return Test(f"({' OR '.join(arms)})", certain=certain(value, forms) if decidable else None)
 
     def _number_test(self, value: TextValue, operator: str, forms: Forms, sent: Parameters) -> str:
         """A test of an expression whose value is text, with numbers."""
