@@ -74,12 +74,12 @@ def _bind_nodes(schema: GraphSchema, *, elements: bool) -> str:
     if len(branches) == 1:
         # Without the list, the planner returns the requested value for the property's: 42.0 for 42.
         found = branches[0].removesuffix(" RETURN n")
-        together = f"{found} WITH collect(DISTINCT n) AS found UNWIND found AS n WITH n"
+        together = f"{found} WITH collect(DISTINCT n) AS found UNWIND found AS n"
     else:
         scope = "()" if schema.dialect.scoped else ""
-        together = f"CALL {scope} {{ {' UNION '.join(branches)} }} WITH n"
+        together = f"CALL {scope} {{ {' UNION '.join(branches)} }}"
     excluded = is_node(schema, "n")
-    return together if excluded == "true" else f"{together} WHERE {excluded}"
+    return together if excluded == "true" else f"{together} WITH n WHERE {excluded}"
 
 
 def _bind_template(schema: GraphSchema, place: int, text: str) -> Iterator[str]:

@@ -144,17 +144,17 @@ class SchemaMonitor:
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties, and the total number of labels on nodes."""
-        settings = self._settings
-        labels = await self._reader.one(schema_queries.labels(self._dialect.procedures))
-        counts = await existing_counts(self._reader, labels, schema_queries.nodes_of)
-        names = await self._reader.one(schema_queries.types(self._dialect.procedures))
-        types = await existing_counts(self._reader, names, schema_queries.relationships_of)
+        reader, dialect, settings = self._reader, self._dialect, self._settings
+        labels = await reader.one(schema_queries.labels(dialect.procedures))
+        counts = await existing_counts(reader, dialect, labels, schema_queries.nodes_of)
+        names = await reader.one(schema_queries.types(dialect.procedures))
+        types = await existing_counts(reader, dialect, names, schema_queries.relationships_of)
         kept = {label: n for label, n in counts.items() if label not in settings.exclude_labels}
         followed = tuple(sorted(set(types) - set(settings.exclude_types)))
         by_rank = ranked(kept, settings, self.schema.labels)
         own, called = for_labels(settings.id_property), for_labels(settings.name_property)
         schema = replace(
-            GraphSchema.empty(self._dialect, settings),
+            GraphSchema.empty(dialect, settings),
             label_ids={label: ids for label, ids in own.items() if label in by_rank},
             label_names={label: names for label, names in called.items() if label in by_rank},
             labels=by_rank,
@@ -327,18 +327,16 @@ class SchemaMonitor:
 
 
 async def existing_counts(
-    reader: Reader, names: Sequence[str], counted: Callable[[Sequence[str]], str]
+    reader: Reader, dialect: Dialect, names: Sequence[str], pattern: Callable[[str], str]
 ) -> dict[str, int]:
     """Labels or types with their counts, without those that occur no more.
 
-    Args:
-        reader: The server.
-        names: The labels or types.
-        counted: The statement that counts some of them.
+    `pattern` gives what matches one of them.
     """
     counts: dict[str, int] = {}
     for some in chunks(names, 100):
-        counts |= {some[place]: number for place, number in await reader.rows(counted(some))}
+        numbers = await reader.one(schema_queries.counts(dialect, list(map(pattern, some))))
+        counts |= zip(some, numbers, strict=True)
     return {name: number for name, number in counts.items() if number}
 
 

@@ -33,7 +33,7 @@ async def outlined(
         seconds: How long the server may count the nodes of the graph, and its relations.
     """
     numbers = await existing_counts(
-        reader, list(schema.predicates), schema_queries.relationships_of
+        reader, schema.dialect, list(schema.predicates), schema_queries.relationships_of
     )
     total = sum(numbers.values())
     text, parameters = schema_queries.some_nodes(schema, MOST_NODES + 1)

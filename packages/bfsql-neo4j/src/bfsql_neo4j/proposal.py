@@ -104,7 +104,7 @@ async def proposal(reader: Reader, settings: Neo4jSettings) -> Proposal:
     if not dialect.procedures:
         return Proposal()
     names = await reader.one(schema_queries.labels(procedures=True))
-    counts = await existing_counts(reader, names, schema_queries.nodes_of)
+    counts = await existing_counts(reader, dialect, names, schema_queries.nodes_of)
     kept = sorted(set(counts) - set(settings.exclude_labels), key=lambda one: (-counts[one], one))
     labels, listed = kept[:SAMPLE], await listed_indexes(reader, dialect)
     known = [index for index in listed or () if index.type == "RANGE"]

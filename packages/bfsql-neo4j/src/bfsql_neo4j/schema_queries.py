@@ -13,7 +13,7 @@ from bfsql_neo4j.cypher import (
     is_node,
     quoted,
 )
-from bfsql_neo4j.schema import GraphSchema
+from bfsql_neo4j.schema import Dialect, GraphSchema
 
 KEYS = "CALL db.propertyKeys() YIELD propertyKey RETURN collect(propertyKey)"
 """The names of all properties."""
@@ -38,21 +38,22 @@ def types(procedures: bool) -> str:  # noqa: FBT001 - its only argument
     return "MATCH ()-[r]->() RETURN collect(DISTINCT type(r))"
 
 
-def nodes_of(names: Sequence[str]) -> str:
-    """Position and number of nodes for each label, from counts that the server keeps."""
-    return _counts("n", [f"(n:{quoted(name)})" for name in names])
+def nodes_of(label: str) -> str:
+    """The pattern of the nodes with a label."""
+    return f"(n:{quoted(label)})"
 
 
-def relationships_of(names: Sequence[str]) -> str:
-    """Position and number of relationships for each type, from counts that the server keeps."""
-    return _counts("r", [f"()-[r:{quoted(name)}]->()" for name in names])
+def relationships_of(name: str) -> str:
+    """The pattern of the relationships of a type."""
+    return f"()-[r:{quoted(name)}]->()"
 
 
-def _counts(variable: str, patterns: Sequence[str]) -> str:
-    return " UNION ALL ".join(
-        f"MATCH {pattern} WITH count({variable}) AS bearers RETURN {place} AS place, bearers"
-        for place, pattern in enumerate(patterns)
-    )
+def counts(dialect: Dialect, patterns: Sequence[str]) -> str:
+    """The number of matches of each pattern; Neo4j keeps those of labels and types."""
+    if dialect.procedures:  # planned in half the time of the other form
+        return f"RETURN [{', '.join(map(dialect.count, patterns))}]"
+    calls = [f"CALL {{ MATCH {one} RETURN count(*) AS c{i} }}" for i, one in enumerate(patterns)]
+    return f"{' '.join(calls)} RETURN [{', '.join(f'c{i}' for i in range(len(patterns)))}]"
 
 
 def edge_counts(schema: GraphSchema) -> str:
