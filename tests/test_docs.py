@@ -86,16 +86,15 @@ NEWCOMERS = {
     "docs/tutorial/first-graph.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/tutorial/write-a-backend.md": ("bfsql-core", "bfsql-testing"),
     "docs/how-to/load-other-formats.md": ("bfsql-core[parquet,rdf]", "bfsql-sqlite"),
+    "docs/how-to/connect-a-client.md": ("bfsql-core", "bfsql-sqlite"),
+    "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
 }
 """The paths of newcomers: tables, a store of their own, Turtle, a server for others, Neo4j.
 
-These pages run where only what they install is installed. The last two start some 30 commands.
+In a thorough run, these pages run where only what they install is installed.
 """
-if THOROUGH:
-    NEWCOMERS |= {
-        "docs/how-to/connect-a-client.md": ("bfsql-core", "bfsql-sqlite"),
-        "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
-    }
+ALONE = ("docs/tutorial/write-a-backend.md", "docs/how-to/load-other-formats.md")
+"""Those that do so every day; in a fresh clone, `bfsql demo` starts what the first page does."""
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -209,13 +208,13 @@ def environment(
 ) -> dict[str, str]:
     """The environment variables of a page's commands, with an empty folder as home."""
     home = {"HOME": str(tmp_path_factory.mktemp("home"))}
-    distributions = NEWCOMERS.get(page.relative_to(ROOT).as_posix())
-    if distributions is None:
+    name = page.relative_to(ROOT).as_posix()
+    if name not in (NEWCOMERS if THOROUGH else ALONE):
         path = f"{request.getfixturevalue('programs')}{os.pathsep}{ENVIRONMENT['PATH']}"
         return ENVIRONMENT | home | {"PATH": path}
-    made: Environment = request.getfixturevalue("newcomer")(distributions)
-    names = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
-    own = {name: ENVIRONMENT[name] for name in names}
+    made: Environment = request.getfixturevalue("newcomer")(NEWCOMERS[name])
+    kept = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
+    own = {key: ENVIRONMENT[key] for key in kept}
     return made.variables(**OFFLINE, **own, **home)
 
 

@@ -17,6 +17,9 @@ from bfsql.engine.numbered import NumberedGraph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.in_memory import BareBackend
+from bfsql_test_support.depth import THOROUGH
+
+HASH_SEEDS = ("0", "1", "4242") if THOROUGH else ("0", "4242")
 
 
 def printed(hash_seed: str, *arguments: str) -> bytes:
@@ -27,17 +30,17 @@ def printed(hash_seed: str, *arguments: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_three_processes_with_three_hash_seeds_agree():
-    first, *others = [printed(hash_seed) for hash_seed in ("0", "1", "4242")]
+def test_processes_with_different_hash_seeds_agree():
+    first, *others = [printed(hash_seed) for hash_seed in HASH_SEEDS]
     assert len(first) > 10_000
-    assert others == [first, first]
+    assert set(others) == {first}
 
 
 @pytest.mark.slow
-def test_three_processes_agree_on_medlit(medlit):
-    first, *others = [printed(hash_seed, str(medlit)) for hash_seed in ("0", "1", "4242")]
+def test_processes_with_different_hash_seeds_agree_on_medlit(medlit):
+    first, *others = [printed(hash_seed, str(medlit)) for hash_seed in HASH_SEEDS]
     assert len(first) > 50_000
-    assert others == [first, first]
+    assert set(others) == {first}
 
 
 async def answers(graph, seeds, hops, filters):
