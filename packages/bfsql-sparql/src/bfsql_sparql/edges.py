@@ -110,7 +110,7 @@ class Edges:
         windows: Windows[tuple[str, ...]] = Windows(
             number=texts.degree(node, side, mapping, blank=False),
             text=lambda after, size: texts.ring_window(node, side, mapping, after, size),
-            decode=_pairs,
+            decode=lambda body: links(body)[0],
             end=lambda row: row[2],
         )
         late: Callable[[int], None] = lambda number: self._omit(
@@ -130,7 +130,3 @@ class Edges:
     def _omit(self, node: str, direction: Direction, number: int, reason: str) -> None:
         id_, lasting = self._mapping.ids.id(node), reason == BLANK
         call.omitted(Omission(id_, direction, number, reason, lasting=lasting))
-
-
-def _pairs(body: bytes) -> list[tuple[str, ...]]:
-    return links(body)[0]

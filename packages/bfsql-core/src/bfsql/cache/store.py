@@ -148,7 +148,9 @@ class HeldAnswers:
     """
 
     def __init__(self, budget: CacheBudget, ttl: float, clock: Callable[[], float]) -> None:
-        self._held: GenerationalCache[Hashable] = GenerationalCache(budget, _records)
+        self._held: GenerationalCache[Hashable] = GenerationalCache(
+            budget, lambda answers: sum(records for _, records in answers)
+        )
         self._ttl = ttl
         self._clock = clock
 
@@ -160,10 +162,6 @@ class HeldAnswers:
     def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
         self._held.put({request: (answer, records)}, self._clock() + self._ttl, {})
-
-
-def _records(answers: Collection[tuple[Any, int]]) -> int:
-    return sum(records for _, records in answers)
 
 
 # --- how many records are in some answers -------------------------------------

@@ -29,7 +29,6 @@ from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
-from bfsql.sources.derived import TypedEnds
 from bfsql.sources.files import ReadSoFar
 from bfsql.sources.open import Source
 from bfsql.sources.rdf_choices import choose_together
@@ -165,7 +164,11 @@ class Reading:
         self._sources = sources
         self._removals = [source.account for source in removals]
         self._ends = [one.ends for one in sources if how.create_nodes and one.ends is not None]
-        sources = [*sources, *_derived(sources), *(_of_ends(ends) for ends in self._ends)]
+        sources = [
+            *sources,
+            *_derived(sources),
+            *(Source(SourceAccount("", ""), one.records()) for one in self._ends),
+        ]
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources),
             strict=how.strict,
@@ -210,10 +213,6 @@ def _derived(sources: Iterable[Source]) -> Iterator[Source]:
     for one in sources:
         if one.references is not None:
             yield Source(one.account, one.references)
-
-
-def _of_ends(ends: TypedEnds) -> Source:
-    return Source(SourceAccount("", ""), ends.records())
 
 
 def _named(source: Source, untyped: str) -> GraphStream:
