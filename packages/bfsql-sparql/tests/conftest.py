@@ -26,6 +26,12 @@ from bfsql_test_support.servers.sparql import SparqlServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 
+PORTABLE = {"search": "contains"}
+"""What tests say that are not about search: else every opening tries six full-text searches.
+
+test_sparql_search.py finds out on every server which one there is.
+"""
+
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
@@ -148,7 +154,7 @@ Place = Callable[..., Store]
 
 def on_server(server: SparqlServer, **settings: Any) -> Store:
     """A store on a server."""
-    auth = server.auth
+    auth, settings = server.auth, PORTABLE | settings
     if auth is not None:
         settings |= {"username": auth.user, "password": auth.password}
         settings |= {"authentication": auth.scheme}
@@ -202,7 +208,7 @@ async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncItera
             server.clear()
             server.load(ntriples)
             own = {"graph": [server.graph]} if server.graph else {}
-            backend = await SparqlBackend.create(server.query_url, **{**own, **settings})
+            backend = await SparqlBackend.create(server.query_url, **{**PORTABLE, **own, **settings})
             stack.push_async_callback(backend.close)
             return backend
 

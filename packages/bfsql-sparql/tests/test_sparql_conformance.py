@@ -75,9 +75,7 @@ class OnAStore(Watching):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _on_the_store(cls, place: Callable[..., Any]) -> None:
-        # Loads by themselves make no words searchable, so every opening would try in vain which
-        # full-text search there is; test_sparql_search.py has that on every server.
-        cls.there = place(cls.store, search="contains")
+        cls.there = place(cls.store)
         if cls.there.server:  # a load keeps named graphs filled by other tests
             cls.there.server.clear()
 
