@@ -261,7 +261,7 @@ async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path: Path) -> 
 
 # --- hubs: more edges or values than one answer holds ------------------------
 
-DEGREE = 5_000
+DEGREE = 2_500
 
 
 def hub(degree: int = DEGREE) -> str:
