@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 from gremlin_python.statics import BigDecimal, long
 
-from bfsql.models import Node
+from bfsql.models import Node, NodeRecord
+from bfsql.models.condition import PropertyCondition
 from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.values import candidates, from_driver, id_text, kind_of, properties_of
 from bfsql_test_support.servers.gremlin import GremlinServer
+from bfsql_testing.conformance.graphs import HOSTILE
 
 UUID_TEXT = "7a1c0000-0000-0000-0000-00000000000a"
 ODD = """
@@ -207,3 +209,26 @@ async def test_vertices_with_one_id_are_one_node(tinkergraph: GremlinServer, scr
     assert await backend.metadata_for_node("x") == {"n": 1, "m": 2, "other_types": ["B"]}
     assert await backend.edges_batch(["x"]) == [("x", "to", "x")] * 2
     await backend.close()
+
+
+@pytest.mark.parametrize("engine", ["janusgraph", "arcadedb"])
+async def test_nodes_are_listed_whatever_the_key_of_a_condition(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    """The values of a condition are not sent: the kit tries them on TinkerGraph."""
+    server: GremlinServer = request.getfixturevalue(engine)
+    settings = GremlinSettings(uri=[server.uri], **server.login)
+    await load_graph(settings, [NodeRecord("a", "T", {"value": 1}), NodeRecord("b", "T")])
+    opened = await GremlinBackend.open(settings)
+
+    async def listed(*condition: Any) -> set[str]:
+        one = PropertyCondition(*condition)
+        batches = [rows async for rows in opened.nodes_stream(conditions=[one])]
+        return {node.id for rows in batches for node in rows if one.holds(node.metadata or {})}
+
+    assert await listed("value", "has") == await listed("value", "=", ("1",)) == {"a"}
+    assert await listed("value", "lacks") == {"b"}
+    for key in ("no such key", *HOSTILE):
+        assert await listed(key, "has") == set()
+        assert await listed(key, "lacks") == {"a", "b"}
+    await opened.close()
