@@ -367,9 +367,3 @@ async def test_a_login_to_arcadedb_that_is_missing_or_wrong_is_said_and_not_show
     with pytest.raises(StoreError, match=said) as refused:
         await GremlinBackend.create(arcadedb.uri, **login)
     assert "wrong'" not in str(refused.value)
-
-
-async def test_arcadedb_answers_with_its_password(arcadedb: GremlinServer) -> None:
-    backend = await GremlinBackend.create(arcadedb.uri, **arcadedb.login)
-    await backend.ping()
-    await backend.close()

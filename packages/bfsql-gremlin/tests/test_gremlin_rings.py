@@ -208,9 +208,7 @@ async def test_nodes_are_listed_with_the_properties_of_conditions(opened: Gremli
     assert [part async for part in db.nodes_stream(entity_types=[])] == []
 
 
-# --- the last test, which adds to the graph ----------------------------------------
-
-
+# The last test, since it adds to the graph.
 async def test_a_hub_arrives_in_batches_and_whole(opened: GremlinBackend, script: Any) -> None:
     for low in range(1, LEAVES, AT_ONCE):
         await script(opened._settings, HUB, low=low, high=low + AT_ONCE - 1)

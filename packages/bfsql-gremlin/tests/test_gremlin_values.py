@@ -220,15 +220,11 @@ async def test_nodes_are_listed_whatever_the_key_of_a_condition(
     settings = GremlinSettings(uri=[server.uri], **server.login)
     await load_graph(settings, [NodeRecord("a", "T", {"value": 1}), NodeRecord("b", "T")])
     opened = await GremlinBackend.open(settings)
-
-    async def listed(*condition: Any) -> set[str]:
-        one = PropertyCondition(*condition)
-        batches = [rows async for rows in opened.nodes_stream(conditions=[one])]
-        return {node.id for rows in batches for node in rows if one.holds(node.metadata or {})}
-
-    assert await listed("value", "has") == await listed("value", "=", ("1",)) == {"a"}
-    assert await listed("value", "lacks") == {"b"}
-    for key in ("no such key", *HOSTILE):
-        assert await listed(key, "has") == set()
-        assert await listed(key, "lacks") == {"a", "b"}
+    for key in ("value", *HOSTILE):
+        for operator in ("has", "lacks"):
+            one = PropertyCondition(key, operator)
+            rows = [row async for part in opened.nodes_stream(conditions=[one]) for row in part]
+            met = {row.id for row in rows if one.holds(row.metadata or {})}
+            having = {"a"} if key == "value" else set()
+            assert met == (having if operator == "has" else {"a", "b"} - having)
     await opened.close()

@@ -90,35 +90,26 @@ class FusekiServer(SparqlServer):
         return cls(folder, more=("-Xmx6g",))
 
 
-class IndexedFuseki(FusekiServer):
-    """The dataset that finds words in `rdfs:label` and `skos:altLabel` by `text:query`.
-
-    Args:
-        server: The server that holds it.
-    """
-
-    query_path, update_path, store_path = "/indexed/sparql", "/indexed/update", "/indexed/data"
-
+class _FurtherDataset(FusekiServer):
     def __init__(self, server: FusekiServer) -> None:
         self.port, self.process = server.port, server.process
+
+
+class IndexedFuseki(_FurtherDataset):
+    """The dataset of a server that finds words in `rdfs:label` and `skos:altLabel`."""
+
+    query_path, update_path, store_path = "/indexed/sparql", "/indexed/update", "/indexed/data"
 
     def clear(self) -> None:
         """Delete all data triple by triple, since the index would otherwise keep them."""
         self.update(FORGET)
 
 
-class GuardedFuseki(FusekiServer):
-    """The dataset that answers only `USER`, by basic authentication.
-
-    Args:
-        server: The server that holds it.
-    """
+class GuardedFuseki(_FurtherDataset):
+    """The dataset of a server that answers only `USER`, by basic authentication."""
 
     query_path, update_path, store_path = "/guarded/sparql", "/guarded/update", "/guarded/data"
     auth = query_auth = Login("basic", USER, PASSWORD)
-
-    def __init__(self, server: FusekiServer) -> None:
-        self.port, self.process = server.port, server.process
 
 
 def jar() -> Path:
