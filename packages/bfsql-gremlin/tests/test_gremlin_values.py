@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 from gremlin_python.statics import BigDecimal, long
 
-from bfsql.models import Node
+from bfsql.models import Node, NodeRecord
+from bfsql.models.condition import PropertyCondition
 from bfsql_gremlin import GremlinBackend, GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.values import candidates, from_driver, id_text, kind_of, properties_of
 from bfsql_test_support.servers.gremlin import GremlinServer
+from bfsql_testing.conformance.graphs import HOSTILE
 
 UUID_TEXT = "7a1c0000-0000-0000-0000-00000000000a"
 ODD = """
@@ -207,3 +209,22 @@ async def test_vertices_with_one_id_are_one_node(tinkergraph: GremlinServer, scr
     assert await backend.metadata_for_node("x") == {"n": 1, "m": 2, "other_types": ["B"]}
     assert await backend.edges_batch(["x"]) == [("x", "to", "x")] * 2
     await backend.close()
+
+
+@pytest.mark.parametrize("engine", ["janusgraph", "arcadedb"])
+async def test_nodes_are_listed_whatever_the_key_of_a_condition(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    """The values of a condition are not sent: the kit tries them on TinkerGraph."""
+    server: GremlinServer = request.getfixturevalue(engine)
+    settings = GremlinSettings(uri=[server.uri], **server.login)
+    await load_graph(settings, [NodeRecord("a", "T", {"value": 1}), NodeRecord("b", "T")])
+    opened = await GremlinBackend.open(settings)
+    for key in ("value", *HOSTILE):
+        for operator in ("has", "lacks"):
+            one = PropertyCondition(key, operator)
+            rows = [row async for part in opened.nodes_stream(conditions=[one]) for row in part]
+            met = {row.id for row in rows if one.holds(row.metadata or {})}
+            having = {"a"} if key == "value" else set()
+            assert met == (having if operator == "has" else {"a", "b"} - having)
+    await opened.close()

@@ -26,6 +26,12 @@ from bfsql_test_support.servers.sparql import SparqlServer
 
 Opened = Callable[..., Awaitable[Endpoint]]
 
+PORTABLE = {"search": "contains"}
+"""What tests say that are not about search: else every opening tries six full-text searches.
+
+test_sparql_search.py finds out on every server which one there is.
+"""
+
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
@@ -38,6 +44,13 @@ async def opened() -> AsyncIterator[Opened]:
             return endpoint
 
         yield opened
+
+
+def holding(server: SparqlServer, ntriples: str) -> dict[str, Any]:
+    """Fill a server with N-Triples alone; returns the settings that read them."""
+    server.clear()
+    server.load(ntriples)
+    return {"endpoint": server.query_url, "graph": [server.graph] if server.graph else []}
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,7 @@ def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
             file = tmp_path / "data.nt"
             file.write_text(ntriples, encoding="utf-8")
             return await look(data=[str(file)], **settings)
-        server: SparqlServer = request.getfixturevalue(request.param)
-        server.clear()
-        server.load(ntriples)
-        own = {"graph": [server.graph]} if server.graph else {}
-        return await look(endpoint=server.query_url, **own, **settings)
+        return await look(**holding(request.getfixturevalue(request.param), ntriples), **settings)
 
     return filled
 
@@ -148,7 +157,7 @@ Place = Callable[..., Store]
 
 def on_server(server: SparqlServer, **settings: Any) -> Store:
     """A store on a server."""
-    auth = server.auth
+    auth, settings = server.auth, PORTABLE | settings
     if auth is not None:
         settings |= {"username": auth.user, "password": auth.password}
         settings |= {"authentication": auth.scheme}
@@ -198,11 +207,8 @@ async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncItera
         async def serve_each(ntriples: str, **settings: Any) -> SparqlBackend:
             if request.param == "files":
                 return await serve(ntriples, **settings)
-            server: SparqlServer = request.getfixturevalue(request.param)
-            server.clear()
-            server.load(ntriples)
-            own = {"graph": [server.graph]} if server.graph else {}
-            backend = await SparqlBackend.create(server.query_url, **{**own, **settings})
+            own = holding(request.getfixturevalue(request.param), ntriples)
+            backend = await SparqlBackend.create(**{**PORTABLE, **own, **settings})
             stack.push_async_callback(backend.close)
             return backend
 

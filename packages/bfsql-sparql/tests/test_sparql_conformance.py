@@ -75,9 +75,7 @@ class OnAStore(Watching):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _on_the_store(cls, place: Callable[..., Any]) -> None:
-        # Loads by themselves make no words searchable, so every opening would try in vain which
-        # full-text search there is; test_sparql_search.py has that on every server.
-        cls.there = place(cls.store, search="contains")
+        cls.there = place(cls.store)
         if cls.there.server:  # a load keeps named graphs filled by other tests
             cls.there.server.clear()
 
@@ -131,28 +129,27 @@ SEARCHED = frozenset(
 """Rules that test_sparql_search.py checks on every server; files have them in the kit, too."""
 
 
-# The same engine has the others on files.
-@trying(*RULES.keys() - ASKED_TOGETHER - SEARCHED)
+# The same engine has the others on files: texts of queries and conditions depend on it alone.
+@trying(*RULES.keys() - ASKED_TOGETHER - SEARCHED - {"query-text", "nodes-conditions"})
 class TestOxigraph(OnAServer):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
     optouts = OPEN_TO_ALL
 
 
-by_a_further_engine = trying(
-    # test_sparql_node_list.py compares more conditions; streams are of this process.
-    *OF_ENGINES - SEARCHED - {"nodes-conditions", "stream-types"},
-    *(
-        "every-value",
-        "hostile-ids",
-        "exact-ids",
-        "own-identity",
-        "unknown-ids",
-        "unknown-in-batches",
-    ),
-    *("omissions-said", "query-text", "read-rights"),
+FURTHER = frozenset(
+    {
+        # test_sparql_node_list.py compares more conditions; streams are of this process.
+        *OF_ENGINES - SEARCHED - {"nodes-conditions", "stream-types"},
+        *("every-value", "hostile-ids", "exact-ids", "own-identity", "unknown-ids"),
+        *("unknown-in-batches", "omissions-said", "read-rights"),
+    }
 )
-"""Rules in which engines may differ: ids, values, orders, limits, missing features."""
+"""Rules in which engines may differ: ids, values, orders, limits, missing features.
+
+The texts of queries are those of files, except in Virtuoso, where they name a graph.
+"""
+by_a_further_engine = trying(*FURTHER)
 
 
 @by_a_further_engine
@@ -161,7 +158,7 @@ class TestFuseki(OnAServer):
     optouts = OPEN_TO_ALL
 
 
-@by_a_further_engine
+@trying(*FURTHER, "query-text")
 class TestVirtuoso(OnAServer):
     store = "virtuoso"
     keeps = KEPT - {Kind.LONG_IDS}

@@ -1,9 +1,8 @@
 """Edges, also of hubs, and their metadata in each form in which a store may keep it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from bfsql import call
 from bfsql.models import Edge, Omission
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_test_support.servers.sparql import SparqlServer
-from bfsql_test_support.servers.virtuoso import VirtuosoServer
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -261,7 +259,7 @@ async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path: Path) -> 
 
 # --- hubs: more edges or values than one answer holds ------------------------
 
-DEGREE = 5_000
+DEGREE = 2_500
 
 
 def hub(degree: int = DEGREE) -> str:
@@ -280,27 +278,15 @@ def values(number: int) -> Iterable[str]:
     return (f'<{E}wordy> <{E}says> "word {n}" .' for n in range(number))
 
 
-@pytest.fixture
-async def small(small_virtuoso: VirtuosoServer) -> AsyncIterator[Serve]:
-    """Opens the backend over N-Triples in the Virtuoso that truncates answers to 1,000 rows."""
-    opened: list[SparqlBackend] = []
-
-    async def small(ntriples: str, **settings: Any) -> SparqlBackend:
-        small_virtuoso.clear()
-        small_virtuoso.load(ntriples)
-        backend = await SparqlBackend.create(
-            small_virtuoso.query_url, graph=[small_virtuoso.graph], **settings
-        )
-        opened.append(backend)
-        return backend
-
-    yield small
-    for backend in opened:
-        await backend.close()
+cut_by_virtuoso = pytest.mark.parametrize("serve_each", ["small_virtuoso"], indirect=True)
+"""In the Virtuoso that truncates answers to 1,000 rows."""
 
 
-async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(small: Serve) -> None:
-    backend = await small(hub())
+@cut_by_virtuoso
+async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(
+    serve_each: Serve,
+) -> None:
+    backend = await serve_each(hub())
     with call.scope() as scope:
         assert len(set(await backend.edges_batch([f"{E}hub", f"{E}spoke/é0"]))) == 2 * DEGREE + 2
         assert len(await backend.edges_from(f"{E}hub")) == DEGREE + 2
@@ -308,10 +294,11 @@ async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(sm
     assert scope.omissions == ()
 
 
+@cut_by_virtuoso
 async def test_what_a_bound_leaves_out_of_a_hub_of_virtuoso_is_said_with_its_true_number(
-    small: Serve,
+    serve_each: Serve,
 ) -> None:
-    backend = await small(hub(), max_edges=2_000)
+    backend = await serve_each(hub(), max_edges=2_000)
     async with bfsql.open_graph(backend) as graph:
         answer = await graph.bfs_query(seeds=[f"{E}hub"], max_hops=1, topology_only=True)
     notes = " ".join(answer.notes)
@@ -319,19 +306,25 @@ async def test_what_a_bound_leaves_out_of_a_hub_of_virtuoso_is_said_with_its_tru
     assert f"At least {DEGREE - 2_000} incoming edges of {E}hub are missing" in notes
 
 
-async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(small: Serve) -> None:
+@cut_by_virtuoso
+async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(
+    serve_each: Serve,
+) -> None:
     others = "\n".join(f"<{E}n{n}> <{E}next> <{E}n{n + 1}> ." for n in range(50))
-    backend = await small(hub(1_500) + "\n" + others)
+    backend = await serve_each(hub(1_500) + "\n" + others)
     with call.scope() as scope:
         ring = await backend.edges_batch([f"{E}hub", *(f"{E}n{n}" for n in range(50))])
     assert len(set(ring)) == 2 * 1_500 + 2 + 50
     assert scope.omissions == ()
 
 
-async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(small: Serve) -> None:
+@cut_by_virtuoso
+async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(
+    serve_each: Serve,
+) -> None:
     number = 1_500
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
-    backend = await small("\n".join(f'<{E}n{n}> {label} "n{n}" .' for n in range(number)))
+    backend = await serve_each("\n".join(f'<{E}n{n}> {label} "n{n}" .' for n in range(number)))
     ids = [f"{E}n{n}" for n in range(number)]
     assert {node.id for node in await backend.get_nodes_batch(ids)} == set(ids)
     metadata = await backend.metadata_for_nodes_batch(ids)
@@ -340,8 +333,11 @@ async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(sm
     }
 
 
-async def test_a_node_with_more_values_than_virtuoso_sends_gives_them_all(small: Serve) -> None:
-    backend = await small("\n".join(values(3_000)))
+@cut_by_virtuoso
+async def test_a_node_with_more_values_than_virtuoso_sends_gives_them_all(
+    serve_each: Serve,
+) -> None:
+    backend = await serve_each("\n".join(values(3_000)))
     metadata = await backend.metadata_for_node(f"{E}wordy")
     assert len(metadata[f"{E}says"]) == 3_000
 

@@ -69,10 +69,9 @@ def literals_for(store: str, key: str) -> list[str]:
     return LITERALS if THOROUGH or store == "files" else LITERALS[3 * KEYS.index(key) :: 9]
 
 
-@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
 async def test_no_entity_that_meets_a_condition_is_left_out(
-    name: str, key: str, place: Callable[..., Any]
+    name: str, place: Callable[..., Any]
 ) -> None:
     records = nasty()
     store = place(name)
@@ -83,8 +82,9 @@ async def test_no_entity_that_meets_a_condition_is_left_out(
         assert len(graph) == len(records)
         assert await assert_listed(backend, graph, []) == 0
         assert await assert_listed(backend, graph, [], ["T"]) == 0
-        for condition in every_condition(key, literals_for(name, key)):
-            await assert_listed(backend, graph, [condition])
+        for key in KEYS:
+            for condition in every_condition(key, literals_for(name, key)):
+                await assert_listed(backend, graph, [condition])
 
 
 FOREIGN = """
@@ -107,9 +107,10 @@ async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(ser
     ids = ["urn:a", "urn:b", "urn:c", "urn:T", "urn:U"]
     graph = await graph_of(backend, ids)
     assert {i: kind for i, (kind, _) in graph.items()} == await listed(backend)
-    for types in (None, ["urn:T"], ["urn:U", "owl:Thing"], ["urn:unknown"], []):
+    for types in (None, ["urn:T"], ["urn:U", "owl:Thing"]):
         for one in every_condition("urn:p", ["train", "0.1", "2005", "2005-01", "zug"]):
             await assert_listed(backend, graph, [one], types)
+    for types in (None, ["urn:T"], ["urn:U", "owl:Thing"], ["urn:unknown"], []):
         for one in ("has", "lacks"):
             found = await assert_listed(backend, graph, [PropertyCondition("urn:p", one)], types)
             assert found == 0

@@ -1,7 +1,7 @@
 """Search: results, their order, the methods used, and timeouts."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.dialects import DIALECTS, search_terms
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import (
     Asked,
@@ -25,11 +26,11 @@ from bfsql_test_support.servers.bad_replies import (
     results,
     silence,
 )
-from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.virtuoso import VirtuosoServer
 from bfsql_testing.conformance.graphs import HOSTILE, crowd
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+SERVERS = ("oxigraph", "fuseki", "virtuoso", "rdf4j")
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
 PETS = f"""\
@@ -52,6 +53,13 @@ ODD = (
 )
 
 Looks = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+def odd(request: pytest.FixtureRequest) -> Sequence[str]:
+    """Odd texts to search in a store of `filled`: all in files, and each on one of the servers."""
+    store = request.node.callspec.params["filled"]
+    return ODD if THOROUGH or store == "files" else ODD[SERVERS.index(store) :: len(SERVERS)]
 
 
 async def test_ids_come_first_then_names_then_parts_of_names(filled: Looks) -> None:
@@ -149,9 +157,9 @@ async def test_a_crowd_is_ranked_as_the_reference_does(filled: Looks) -> None:
         assert await store.search(query, types) == wanted, (query, types)
 
 
-async def test_no_text_makes_a_search_fail(filled: Looks) -> None:
+async def test_no_text_makes_a_search_fail(filled: Looks, odd: Sequence[str]) -> None:
     store = await filled(PETS)
-    for text in ODD:
+    for text in odd:
         await store.search(text)
     assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
 
@@ -167,12 +175,9 @@ async def test_a_hostile_name_is_found_to_the_letter(filled: Looks) -> None:
 # --- full text --------------------------------------------------------------
 
 
-async def test_fuseki_with_an_index_is_asked_for_words(
-    fuseki_text: FusekiServer, look: Looks
-) -> None:
-    fuseki_text.clear()
-    fuseki_text.load(PETS)
-    store = await look(endpoint=fuseki_text.query_url)
+@pytest.mark.parametrize("filled", ["fuseki_text"], indirect=True)
+async def test_fuseki_with_an_index_is_asked_for_words(filled: Looks) -> None:
+    store = await filled(PETS)
     assert store.store.capabilities.search == "fuseki"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("appl big") == ["dbr:New_York"] or await store.ids("big appl")
@@ -181,10 +186,9 @@ async def test_fuseki_with_an_index_is_asked_for_words(
         await store.search(text)
 
 
-async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks) -> None:
-    virtuoso.clear()
-    virtuoso.load(PETS)
-    store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
+@pytest.mark.parametrize("filled", ["virtuoso"], indirect=True)
+async def test_virtuoso_is_asked_for_words(filled: Looks) -> None:
+    store = await filled(PETS)
     assert store.store.capabilities.search == "virtuoso"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("big appl") == ["dbr:New_York"]
@@ -192,12 +196,27 @@ async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks
         await store.search(text)
 
 
-async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
-    virtuoso: VirtuosoServer, look: Looks
+async def test_where_the_search_of_virtuoso_works_no_other_is_tried(
+    bad_endpoint: BadEndpoint, look: Looks
 ) -> None:
-    virtuoso.clear()
-    virtuoso.load(PETS)
-    store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
+    def behave(request: Asked) -> Reply:
+        if "SELECT ?label" in request.query:
+            return results({"label": literal("The Big Apple")})
+        return results({"s": iri("http://x.test/city")}) if "MAX(" in request.query else results()
+
+    bad_endpoint.always(behave)
+    store = await look(endpoint=bad_endpoint.url)
+    assert store.store.capabilities.search == "virtuoso"
+    sent = [request.query for request in bad_endpoint.requests]
+    assert any("bif:contains" in query for query in sent)
+    assert not any("text#query" in query for query in sent)
+
+
+@pytest.mark.parametrize("filled", ["virtuoso"], indirect=True)
+async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
+    filled: Looks, virtuoso: VirtuosoServer
+) -> None:
+    store = await filled(PETS)
     triple = f'<http://x.test/new> {LABEL} "Quokkalike" . <http://x.test/s> {LABEL} "Quokka" .'
     virtuoso.update(f"INSERT DATA {{ GRAPH <{virtuoso.graph}> {{ {triple} }} }}")
     assert await store.ids("quokk") == ["http://x.test/s", "http://x.test/new"]

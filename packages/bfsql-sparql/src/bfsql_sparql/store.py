@@ -86,10 +86,8 @@ async def _holds(dataset: Dataset, query: str) -> bool:
 
 
 async def _statement_forms(dataset: Dataset, mapping: RdfMapping) -> frozenset[str]:
-    if mapping.statements == "none":
-        return frozenset()
     if mapping.statements != "auto":
-        return frozenset((mapping.statements,))
+        return frozenset((mapping.statements,)) - {"none"}
     forms = schema.statement_forms(mapping)
     found = await asyncio.gather(*(_holds(dataset, query) for query in forms.values()))
     return frozenset(form for form, occurs in zip(forms, found, strict=True) if occurs)
@@ -126,18 +124,20 @@ async def _first_working_search(dataset: Dataset, mapping: RdfMapping) -> str:
         for name, one in DIALECTS.items()
         if one.search is not None and one.is_probed
     }
-    found = await asyncio.gather(*(dataset.select(query, PROBE) for query in queries.values()))
-    working = (name for name, one in zip(queries, found, strict=True) if one and one.rows)
-    return next(working, PORTABLE)
+    # Other servers refuse the search of Virtuoso at once; Virtuoso takes long to plan the others.
+    first, *others = queries
+    for names in ([first], others):
+        found = await asyncio.gather(*(dataset.select(queries[name], PROBE) for name in names))
+        for name, one in zip(names, found, strict=True):
+            if one and one.rows:
+                return name
+    return PORTABLE
 
 
 async def _some_word(dataset: Dataset, mapping: RdfMapping) -> str | None:
     """A word of a label, long enough to be in any index."""
     labels = await dataset.select(schema.some_labels(mapping, 20), PROBE)
-    for (label,) in labels.rows if labels else ():
-        if isinstance(label, Literal):
-            wanted = search_terms(label.text, 1)
-            long = [word for word in (wanted.words if wanted else ()) if len(word) >= _SHORTEST]
-            if long:
-                return max(long, key=len)
-    return None
+    found = [label.text for (label,) in labels.rows if isinstance(label, Literal)] if labels else []
+    wanted = [terms for one in found if (terms := search_terms(one, 1))]
+    longest = (max(terms.words, key=len) for terms in wanted)
+    return next((word for word in longest if len(word) >= _SHORTEST), None)

@@ -14,7 +14,7 @@ from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.certificates import make_certificates
 from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.forked_commands import forked_commands
-from bfsql_test_support.servers.fuseki import FusekiServer
+from bfsql_test_support.servers.fuseki import FusekiServer, GuardedFuseki, IndexedFuseki
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
@@ -86,16 +86,25 @@ guarded_neo4j = _one(
     "neo4j", Neo4jServer.with_password, "One that asks for a password; TLS where `openssl` is here."
 )
 tinkergraph = _one("gremlin", GremlinServer, "TinkerGraph, by the plain Gremlin Server.")
-guarded_gremlin = _one("gremlin", GremlinServer.with_password, "One that asks for a password.")
 janusgraph = _one("gremlin", GremlinServer.janusgraph, "JanusGraph in memory, with Lucene.")
 arcadedb = _one("gremlin", GremlinServer.arcadedb, "ArcadeDB with an empty database.")
 oxigraph = _one("oxigraph", OxigraphServer, "Oxigraph in memory.")
 fuseki = _one("fuseki", FusekiServer, "Fuseki in memory.")
-fuseki_text = _one("fuseki", FusekiServer.with_text, "Fuseki with a text index over labels.")
-guarded_fuseki = _one("fuseki", FusekiServer.with_password, "Fuseki that asks for a password.")
 virtuoso = _one("virtuoso", VirtuosoServer, "Virtuoso that cuts each answer after 10,000 rows.")
 small_virtuoso = _one("virtuoso", VirtuosoServer.small, "One that cuts it after 1,000 rows.")
 rdf4j = _one("rdf4j", RDF4JServer, "RDF4J in memory.")
+
+
+@pytest.fixture(scope="session")
+def fuseki_text(fuseki: FusekiServer) -> IndexedFuseki:
+    """Fuseki with a text index over labels."""
+    return IndexedFuseki(fuseki)
+
+
+@pytest.fixture(scope="session")
+def guarded_fuseki(fuseki: FusekiServer) -> GuardedFuseki:
+    """Fuseki that asks for a password."""
+    return GuardedFuseki(fuseki)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Apache Jena Fuseki of the test session, in memory, optionally with a text index or a login."""
+"""Apache Jena Fuseki of the test session: datasets in memory, with a text index or a login."""
 
 import os
 from pathlib import Path
@@ -18,28 +18,30 @@ USER = "reader"
 PASSWORD = "open/sesame@1-x"
 """The password of `USER` on a guarded server, whose password file does not allow a colon in it."""
 
-SERVICE = """\
+CONFIG = f"""\
 PREFIX fuseki: <http://jena.apache.org/fuseki#>
 PREFIX ja:     <http://jena.hpl.hp.com/2005/11/Assembler#>
 PREFIX rdfs:   <http://www.w3.org/2000/01/rdf-schema#>
 PREFIX skos:   <http://www.w3.org/2004/02/skos/core#>
 PREFIX text:   <http://jena.apache.org/text#>
 
-<#service> a fuseki:Service ;
-    fuseki:name "ds" ;
-    fuseki:endpoint [ fuseki:operation fuseki:query ; fuseki:name "sparql" ] ;
-    fuseki:endpoint [ fuseki:operation fuseki:update ; fuseki:name "update" ] ;
-    fuseki:endpoint [ fuseki:operation fuseki:gsp-rw ; fuseki:name "data" ] ;
-"""
-MEMORY = "<#memory> a ja:MemoryDataset .\n"
-GUARDED = f"""\
-    fuseki:allowedUsers "{USER}" ;
-    fuseki:dataset <#memory> .
-{MEMORY}"""
-TEXT = f"""\
-    fuseki:dataset <#indexed> .
-<#indexed> a text:TextDataset ; text:dataset <#memory> ; text:index <#index> .
-{MEMORY}
+<#query> fuseki:operation fuseki:query ; fuseki:name "sparql" .
+<#update> fuseki:operation fuseki:update ; fuseki:name "update" .
+<#store> fuseki:operation fuseki:gsp-rw ; fuseki:name "data" .
+
+<#ds> a fuseki:Service ; fuseki:name "ds" ;
+    fuseki:endpoint <#query>, <#update>, <#store> ;
+    fuseki:dataset [ a ja:MemoryDataset ] .
+
+<#guarded> a fuseki:Service ; fuseki:name "guarded" ; fuseki:allowedUsers "{USER}" ;
+    fuseki:endpoint <#query>, <#update>, <#store> ;
+    fuseki:dataset [ a ja:MemoryDataset ] .
+
+<#indexed> a fuseki:Service ; fuseki:name "indexed" ;
+    fuseki:endpoint <#query>, <#update>, <#store> ;
+    fuseki:dataset [
+        a text:TextDataset ; text:dataset [ a ja:MemoryDataset ] ; text:index <#index>
+    ] .
 <#index> a text:TextIndexLucene ; text:directory "mem" ; text:entityMap <#map> .
 <#map> a text:EntityMap ;
     text:entityField "uri" ; text:uidField "uid" ; text:langField "lang" ;
@@ -53,11 +55,10 @@ FORGET = "DELETE WHERE { ?s ?p ?o } ; DELETE WHERE { GRAPH ?g { ?s ?p ?o } }"
 
 
 class FusekiServer(SparqlServer):
-    """Fuseki with the dataset `/ds` in memory, open to all and with no text index.
+    """Fuseki with three datasets in memory; this one is open to all and has no text index.
 
     Args:
         folder: An empty folder.
-        options: Arguments that name the data to serve.
         more: Further options of its Java, which override the usual ones.
 
     Raises:
@@ -65,22 +66,18 @@ class FusekiServer(SparqlServer):
     """
 
     name = "fuseki"
-    query_path = "/ds/sparql"
-    update_path = "/ds/update"
-    store_path = "/ds/data"
+    query_path, update_path, store_path = "/ds/sparql", "/ds/update", "/ds/data"
 
-    def __init__(
-        self,
-        folder: Path,
-        options: tuple[str, ...] = ("--mem", "--update", "/ds"),
-        more: tuple[str, ...] = (),
-    ):
+    def __init__(self, folder: Path, more: tuple[str, ...] = ()) -> None:
         self.port = free_port()
-        self._indexed = False
         program = [java("Fuseki"), *JAVA_OPTIONS, *more, f"-Djava.io.tmpdir={folder}"]
         where = ["--localhost", "--port", str(self.port)]
+        passwords, config = folder / "passwords", folder / "config.ttl"
+        passwords.write_text(f"{USER}:{PASSWORD}\n")
+        config.write_text(CONFIG)
+        what = [f"--passwd={passwords}", "--auth=basic", f"--config={config}"]
         self.process = ServerProcess(
-            [*program, "-cp", str(jar()), MAIN_CLASS, *where, *options],
+            [*program, "-cp", str(jar()), MAIN_CLASS, *where, *what],
             log=folder / "fuseki.log",
             ready=self.is_ready,
             patience=120,
@@ -92,32 +89,27 @@ class FusekiServer(SparqlServer):
         """A server with enough memory for some million triples."""
         return cls(folder, more=("-Xmx6g",))
 
-    @classmethod
-    def with_text(cls, folder: Path) -> Self:
-        """A server that finds words in `rdfs:label` and `skos:altLabel` by `text:query`."""
-        server = cls(folder, (f"--config={_written(folder, SERVICE + TEXT)}",))
-        server._indexed = True
-        return server
 
-    @classmethod
-    def with_password(cls, folder: Path) -> Self:
-        """A server that answers only `USER`, by basic authentication."""
-        passwords = folder / "passwords"
-        passwords.write_text(f"{USER}:{PASSWORD}\n")
-        config = _written(folder, SERVICE + GUARDED)
-        server = cls(folder, (f"--passwd={passwords}", "--auth=basic", f"--config={config}"))
-        server.auth = server.query_auth = Login("basic", USER, PASSWORD)
-        return server
+class _FurtherDataset(FusekiServer):
+    def __init__(self, server: FusekiServer) -> None:
+        self.port, self.process = server.port, server.process
+
+
+class IndexedFuseki(_FurtherDataset):
+    """The dataset of a server that finds words in `rdfs:label` and `skos:altLabel`."""
+
+    query_path, update_path, store_path = "/indexed/sparql", "/indexed/update", "/indexed/data"
 
     def clear(self) -> None:
-        """Delete all data; triple by triple if there is a text index, which else keeps them."""
-        self.update(FORGET if self._indexed else "CLEAR ALL")
+        """Delete all data triple by triple, since the index would otherwise keep them."""
+        self.update(FORGET)
 
 
-def _written(folder: Path, text: str) -> Path:
-    path = folder / "config.ttl"
-    path.write_text(text)
-    return path
+class GuardedFuseki(_FurtherDataset):
+    """The dataset of a server that answers only `USER`, by basic authentication."""
+
+    query_path, update_path, store_path = "/guarded/sparql", "/guarded/update", "/guarded/data"
+    auth = query_auth = Login("basic", USER, PASSWORD)
 
 
 def jar() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,7 +13,6 @@ from bfsql_test_support.servers.port import HOST, answers, free_port
 from bfsql_test_support.servers.process import Server, ServerProcess
 
 TINKERPOP, JANUSGRAPH, ARCADEDB = "3.7.3", "1.1.0", "25.3.1"
-USER = "reader"
 PASSWORD = "open/sesame@1:x"
 
 JARS = {
@@ -56,21 +54,9 @@ serializers:
     config: {{ioRegistries: [{registries}]}}
   - className: org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializerV3
     config: {{ioRegistries: [{registries}]}}
-{login}"""
+"""
 # Deep tests have a hub of 100,000 edges, for which TinkerGraph's usual 512 MB are not enough.
 DEPTH_OPTIONS = ("-Xmx2g",) if THOROUGH else ()
-LOGIN = """\
-authentication:
-  authenticator: org.apache.tinkerpop.gremlin.server.auth.SimpleAuthenticator
-  config: {{credentialsDb: {folder}/users.properties}}
-"""
-# The graph of the logins, with the password as bcrypt hashes it.
-USERS = """\
-gremlin.graph=org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerGraph
-gremlin.tinkergraph.graphLocation={folder}/users.json
-gremlin.tinkergraph.graphFormat=graphson
-"""
-HASH = "$2a$04$cs8u.4RH7IxHYN3zPsspmeeyIL/.BNewpS9zSdL8J11q.y76Wb96m"
 INIT = """\
 def globals = [:]
 globals << [g : {source}]
@@ -164,7 +150,6 @@ class GremlinServer(Server):
     Args:
         folder: An empty folder.
         engine: Its engine.
-        guarded: Whether it requires a login (`USER` and `PASSWORD`).
         more: Further options of its Java, which override the usual ones.
 
     Raises:
@@ -172,15 +157,10 @@ class GremlinServer(Server):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        engine: Engine = TINKERGRAPH_ENGINE,
-        *,
-        guarded: bool = False,
-        more: tuple[str, ...] = (),
+        self, folder: Path, engine: Engine = TINKERGRAPH_ENGINE, *, more: tuple[str, ...] = ()
     ) -> None:
         self.port = free_port()
-        self.login = {"username": USER, "password": PASSWORD} if guarded else {}
+        self.login: dict[str, str] = {}
         """Settings for those who may read and write."""
         self.log = folder / "console.log"
         configuration = folder / "config" / "gremlin-server.yaml"  # where ArcadeDB looks for it
@@ -194,13 +174,10 @@ class GremlinServer(Server):
                 more=engine.more,
                 plugin=f"      {engine.plugin}: {{}}\n" if engine.plugin else "",
                 registries=engine.registry,
-                login=LOGIN.format(folder=folder) * guarded,
             )
         )
         (folder / "init.groovy").write_text(INIT.format(source=engine.source))
         (folder / "graph.properties").write_text(engine.graph.format(folder=folder))
-        if guarded:
-            _write_login(folder)
         self.process = ServerProcess(
             [
                 java("Gremlin Server"),
@@ -245,27 +222,10 @@ class GremlinServer(Server):
         server.login = {"username": "root", "password": PASSWORD}
         return server
 
-    @classmethod
-    def with_password(cls, folder: Path) -> Self:
-        """TinkerGraph on a server that requires a password."""
-        return cls(folder, guarded=True)
-
     @property
     def uri(self) -> str:
         """Its address, for drivers."""
         return f"ws://{HOST}:{self.port}/gremlin"
-
-
-def _write_login(folder: Path) -> None:
-    """Write the graph of logins of a server, with `USER` alone."""
-    names = {"username": USER, "password": HASH}
-    properties = {
-        name: [{"id": {"@type": "g:Int64", "@value": n}, "value": value}]
-        for n, (name, value) in enumerate(names.items(), 2)
-    }
-    user = {"id": {"@type": "g:Int64", "@value": 1}, "label": "user"}
-    (folder / "users.json").write_text(json.dumps(user | {"properties": properties}))
-    (folder / "users.properties").write_text(USERS.format(folder=folder))
 
 
 def jars(name: str) -> Path:

@@ -120,7 +120,7 @@ async def everything(
     some = known[:singly]
     of_nodes = await backend.metadata_for_nodes_batch(ids)
     of_edges = await backend.metadata_for_edges_batch(ring)
-    limits = (2, 1000) if evidence else ()
+    told = {i: await backend.provenance_for_node(i, 1000) for i in known if evidence}
     alone = ids if singly is None else some
     return {
         "types": await backend.entity_types(),
@@ -132,7 +132,11 @@ async def everything(
         "entering": {i: sorted(map(tuple, await backend.edges_to(i))) for i in some},
         "node metadata": repr({i: cleaned(of_nodes[i]) for i in sorted(of_nodes)}),
         "edge metadata": repr({i: cleaned(of_edges[i]) for i in sorted(of_edges)}),
-        "evidence": {n: [await backend.provenance_for_node(i, n) for i in known] for n in limits},
+        "evidence": told,
+        # Without evidence, no limit makes a difference.
+        "two items": {
+            i: await backend.provenance_for_node(i, 2) for i, of in told.items() if of["items"]
+        },
     }
 
 
