@@ -22,6 +22,7 @@ from bfsql_test_support.raw_mcp import HELLO, message
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
+JSON = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ENEMY = "127.0.0.2"
 PATIENCE = 60
 """Seconds until a server counts as hung; a busy machine takes ten to start one."""
@@ -33,10 +34,7 @@ class Raw:
     def __init__(self, server: Served, address: str = "127.0.0.1") -> None:
         self._http = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(local_address=address),
-            headers={
-                "Accept": "application/json, text/event-stream",
-                "Content-Type": "application/json",
-            },
+            headers=JSON,
             timeout=PATIENCE,
         )
         self._url = f"{server.url}/mcp"
@@ -61,7 +59,6 @@ class Raw:
         return await self.send(session, encoded(number, method, params))
 
     async def send(self, session: str | None, request: bytes) -> httpx2.Response:
-        """Send the bytes of a request."""
         headers = {} if session is None else {"Mcp-Session-Id": session}
         return await self._http.post(self._url, content=request, headers=headers)
 

@@ -241,5 +241,5 @@ def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(
     missing = ("--path", "nowhere.json")
     served, asked = process("serve", *missing), run("describe-schema", *missing)
     assert (served.returncode, served.stdout) == (asked.exit_code, asked.stdout) == (2, "")
-    assert served.stderr == "There is no toy graph nowhere.json. Load one first.\n"
-    assert asked.stderr == served.stderr
+    sentence = "There is no toy graph nowhere.json. Load one first.\n"
+    assert served.stderr == asked.stderr == sentence

@@ -61,9 +61,7 @@ def program() -> str:
     """
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
-        raise Unavailable(
-            "there is no Chromium here; apt-get install chromium-headless-shell brings one"
-        )
+        raise Unavailable("there is no Chromium; apt-get install chromium-headless-shell")
     return found
 
 
