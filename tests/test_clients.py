@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
@@ -78,13 +77,18 @@ def test_the_oracle_takes_every_entry(tmp_path: Path, films_db: Path, node_progr
             assert places == {CLIENTS[client.name].path(tmp_path, {}).as_posix()}
 
 
-@pytest.mark.parametrize("name", ["cursor", "codex"])
-async def test_the_command_of_an_entry_starts_a_server(
-    tmp_path: Path, films_db: Path, name: str
-) -> None:
-    install(tmp_path, name, "--path", str(films_db))
-    entry = CLIENTS[name].servers(text_of(tmp_path, name))[films_db.stem]
-    server = StdioServerParameters(command=entry["command"], args=entry["args"], cwd="/")
+async def test_the_command_of_an_entry_starts_a_server(tmp_path: Path, films_db: Path) -> None:
+    in_json, in_toml = (command_of(name, tmp_path, films_db) for name in ("cursor", "codex"))
+    assert in_json == in_toml
+    command, *arguments = in_json
+    server = StdioServerParameters(command=command, args=arguments, cwd="/")
     async with Client(server) as client:
         answer = await client.call_tool("search_entities", {"query": "Tom Hanks"})
     assert "Person:TomHanks" in answer.content[0].text
+
+
+def command_of(name: str, home: Path, graph: Path) -> list[str]:
+    """The command of a client's entry for a graph."""
+    install(home, name, "--path", str(graph))
+    entry = CLIENTS[name].servers(text_of(home, name))[graph.stem]
+    return [entry["command"], *entry["args"]]

@@ -332,9 +332,9 @@ async def over_stdio(
 
 
 def test_a_server_on_stdio_sends_its_last_spans_when_it_ends(
-    films_db: Path, collector: Collector, tmp_path: Path
+    films_db: Path, collector: Collector, tmp_path: Path, programs: Path
 ) -> None:
-    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(films_db)]
+    command = [str(programs / "bfsql"), "serve", "--path", str(films_db)]
     env = collector.env(OTEL_BSP_SCHEDULE_DELAY="600000", OTEL_RESOURCE_ATTRIBUTES="team=a")
     with Client() as client:
         asyncio.run(over_stdio([*command, *LOGGED], env, tmp_path / "log"))

@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -131,8 +130,8 @@ async def test_an_idle_server_stops_with_open_streams_and_half_sent_requests(
     assert (code, tracebacks(served)) == (0, [])
 
 
-def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None:
-    command = [sys.executable, "-m", "bfsql", "serve", *journal.options(1)]
+def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal, programs: Path) -> None:
+    command = [programs / "bfsql", "serve", *journal.options(1)]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=journal.env
@@ -154,8 +153,10 @@ def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None
     assert answer["result"]["structuredContent"]["node_count"] == 3
 
 
-def test_on_stdio_the_end_of_the_input_ends_a_call_and_the_server(journal: Journal) -> None:
-    command = [sys.executable, "-m", "bfsql", "serve", "--deadline", "600", *journal.options(600)]
+def test_on_stdio_the_end_of_the_input_ends_a_call_and_the_server(
+    journal: Journal, programs: Path
+) -> None:
+    command = [programs / "bfsql", "serve", "--deadline", "600", *journal.options(600)]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=journal.env

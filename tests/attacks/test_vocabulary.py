@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +39,7 @@ EDGES = [
 
 
 @pytest.fixture(scope="module")
-def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def poisoned(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     """An embedded graph whose names an attacker has chosen."""
     folder = tmp_path_factory.mktemp("poisoned")
     path = folder / "graph.db"
@@ -48,7 +47,7 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source, rows in sources.items():
         with source.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
-    bfsql("load", *map(str, sources), "--path", str(path))
+    output(programs / "bfsql", "load", *map(str, sources), "--path", str(path))
     return path
 
 
@@ -58,8 +57,7 @@ def served(poisoned: Path) -> Iterator[Served]:
         yield server
 
 
-def bfsql(*arguments: str) -> str:
-    command = [sys.executable, "-m", "bfsql", *arguments]
+def output(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
@@ -110,9 +108,9 @@ async def test_invisible_characters_leave_names_and_are_shown_in_ids(served: Ser
         assert again["name"] == "Ibuprofen"
 
 
-def test_the_command_line_shows_the_same(poisoned: Path) -> None:
-    plain = bfsql("bfs-query", "Pain", "--max-hops", "2", "--path", str(poisoned))
-    as_json = bfsql("bfs-query", "Pain", "--max-hops", "2", "--json", "--path", str(poisoned))
+def test_the_command_line_shows_the_same(poisoned: Path, programs: Path) -> None:
+    walk = (programs / "bfsql", "bfs-query", "Pain", "--max-hops", "2", "--path", str(poisoned))
+    plain, as_json = output(*walk), output(*walk, "--json")
     for shown in (plain, as_json):
         assert "Aspirin" in shown
         assert "\\udb40\\udc6f" in shown

@@ -13,10 +13,10 @@ import pytest
 import bfsql
 from bfsql.call import AnswerFormat, Caller
 from bfsql.explore.record import Recorder
-from bfsql_test_support.browser.fixtures import axe, browser, page_of_file, tab, visit
+from bfsql_test_support.browser.fixtures import axe, browser, common_page, tab, visit
 from bfsql_test_support.servers.serve_process import Served, exploring
 
-__all__ = ["axe", "browser", "page_of_file", "tab", "visit"]
+__all__ = ["axe", "browser", "common_page", "tab", "visit"]
 
 
 @pytest.fixture(scope="session")

@@ -70,9 +70,9 @@ async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
     ("view", "field"), [("start", "Search the graph"), ("intersect", "Entities")]
 )
 async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
-    visit: Visit, films: Served, view: str, field: str
+    tab: Visit, films: Served, view: str, field: str
 ) -> None:
-    page = await visit.open(films.url, view=view)
+    page = await tab.open(films.url, view=view)
     await page.get_by_role("combobox", name=field).focus()
     await page.keyboard.type("tom")
     await expect(page.get_by_role("option", name="Tom Cruise")).to_be_visible()
@@ -91,6 +91,7 @@ async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
     await expect(page.locator(".suggestions [aria-selected=true]")).to_have_count(0)
     answered.set()
     await expect(page).to_have_url(re.compile(r"seeds=Person%3ATomTykwer"))
+    await page.unroute("**/tools/search_entities")
 
 
 async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
@@ -163,9 +164,9 @@ async def place_of(page: Page, node: str) -> tuple[float, float]:
 
 
 async def test_the_legend_hides_a_type_and_the_address_brings_the_view_back(
-    visit: Visit, films: Served, browser: Browser
+    tab: Visit, films: Served, browser: Browser
 ) -> None:
-    page = await visit.open(films.url, view="walk", seeds=["Movie:CloudAtlas2012"])
+    page = await tab.open(films.url, view="walk", seeds=["Movie:CloudAtlas2012"])
     genres = page.get_by_role("group", name="Types shown").get_by_role("button", name="Genre")
     await expect(genres).to_have_attribute("aria-pressed", "true")
     await genres.click()

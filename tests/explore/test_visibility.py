@@ -33,6 +33,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
 if THOROUGH:
     for name, (width, height) in SIZES.items():
         WINDOWS[name] = {"viewport": {"width": width, "height": height}}
+ON_A_DESKTOP = pytest.mark.parametrize("page_of_window", ["desktop"], indirect=True)
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_entities", {"query": "Tom Hanks"}),
     ("bfs_query", {"seeds": [HANKS], "path": ["-ACTED_IN-> Movie"], "fields": ["name"]}),
@@ -76,7 +77,7 @@ async def window(page_of_window: Visit) -> AsyncIterator[Visit]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def recorded(
+async def films(
     films_db: Path,
     tmp_path_factory: pytest.TempPathFactory,
     recorded_lines: Callable[..., Awaitable[list[str]]],
@@ -151,15 +152,16 @@ async def test_types_and_numbers_are_visible_also_while_a_row_is_used(
     await expect(page.locator(".status")).to_contain_text("2 calls")
 
 
-async def test_the_buttons_of_a_row_appear_for_the_keyboard(tab: Visit, films: Served) -> None:
-    page = await tab.open(films.url, view="walk", seeds=HANKS)
+@ON_A_DESKTOP
+async def test_the_buttons_of_a_row_appear_for_the_keyboard(window: Visit, films: Served) -> None:
+    page = await window.open(films.url, view="walk", seeds=HANKS)
     pick = page.get_by_role("button", name="Pick Apollo 13")
     buttons = page.locator(".act").filter(has=pick)
     await expect(buttons).to_have_css("opacity", "0")
-    await tab.tab_to(pick)
+    await window.tab_to(pick)
     await expect(buttons).to_have_css("opacity", "1")
     await page.keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("link", name="Bridge of Spies"))
+    await window.tab_to(page.get_by_role("link", name="Bridge of Spies"))
     await expect(buttons).to_have_css("opacity", "1")
 
 
@@ -185,23 +187,32 @@ async def test_ends_without_their_edges_are_a_table_alone(window: Visit, films: 
     await expect(page.get_by_role("img", name="The neighbourhood")).to_be_visible()
 
 
-async def test_the_answer_of_a_refused_call_is_above_the_bar(
-    window: Visit, recorded: Served
-) -> None:
-    page = await window.open(recorded.url, view="replay", step=REFUSED)
+async def test_the_answer_of_a_refused_call_is_above_the_bar(window: Visit, films: Served) -> None:
+    page = await window.open(films.url, view="replay", step=REFUSED)
     refusal = page.get_by_text("names a predicate that this graph does not have")
     if await page.evaluate("innerHeight > 600"):  # in a lower window, one has to scroll
         await expect(refusal).to_be_in_viewport(ratio=1)
     assert await covered(refusal) == []
 
 
-async def test_the_answer_of_a_call_opens_above_the_bar(window: Visit, recorded: Served) -> None:
-    page = await window.open(recorded.url, view="replay", step=2)
+async def test_the_answer_of_a_call_opens_above_the_bar(window: Visit, films: Served) -> None:
+    page = await window.open(films.url, view="replay", step=2)
     await page.get_by_text("The answer, ").click()
     text = page.get_by_role("region", name="The answer's text")
     end = await text.evaluate("element => element.getBoundingClientRect().bottom")
     bar = await page.locator("#behind").evaluate("bar => bar.getBoundingClientRect().top")
     assert end <= bar
+
+
+@ON_A_DESKTOP
+async def test_an_unknown_view_is_named_and_the_overview_is_shown(
+    window: Visit, films: Served
+) -> None:
+    page = await window.open(films.url, view="graph")
+    await expect(page.get_by_text("There is no view “graph”")).to_be_visible()
+    await expect(page.get_by_role("table", name="Types")).to_be_visible()
+    await page.get_by_role("link", name="Overview").click()
+    await expect(page.get_by_text("There is no view")).to_have_count(0)
 
 
 async def test_all_counts_of_the_overview_are_visible(window: Visit, wide: Served) -> None:
@@ -224,14 +235,6 @@ async def test_names_of_any_length_make_no_view_wider_than_the_window(
         page = await window.open(wide.url, **state)
         width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert width <= 0, state
-        assert not await axe(window), state
-
-
-async def test_an_unknown_view_is_named_and_the_overview_is_shown(
-    tab: Visit, films: Served
-) -> None:
-    page = await tab.open(films.url, view="graph")
-    await expect(page.get_by_text("There is no view “graph”")).to_be_visible()
-    await expect(page.get_by_role("table", name="Types")).to_be_visible()
-    await page.get_by_role("link", name="Overview").click()
-    await expect(page.get_by_text("There is no view")).to_have_count(0)
+        # `test_views.py` examines each view on a desktop.
+        if THOROUGH or await page.evaluate("innerWidth <= 390"):
+            assert not await axe(window), state

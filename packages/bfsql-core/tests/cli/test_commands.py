@@ -235,8 +235,11 @@ def test_a_server_in_a_terminal_tells_how_to_configure_a_client(folder: Path) ->
 
 
 @pytest.mark.slow
-def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(process: Process) -> None:
-    for command in (["serve"], ["describe-schema"]):
-        done = process(*command, "--path", "nowhere.json")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "There is no toy graph nowhere.json. Load one first.\n"
+def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(
+    process: Process, run: Run
+) -> None:
+    missing = ("--path", "nowhere.json")
+    served, asked = process("serve", *missing), run("describe-schema", *missing)
+    assert (served.returncode, served.stdout) == (asked.exit_code, asked.stdout) == (2, "")
+    sentence = "There is no toy graph nowhere.json. Load one first.\n"
+    assert served.stderr == asked.stderr == sentence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -56,11 +55,12 @@ def films(records: list[NodeRecord | EdgeRecord]) -> MemoryBackend:
 
 
 @pytest.fixture
-def stdio() -> Callable[..., StdioServerParameters]:
+def stdio(programs: Path) -> Callable[..., StdioServerParameters]:
     """Parameters with which a client starts the films server; settings by keyword."""
 
     def parameters(**settings: Any) -> StdioServerParameters:
-        return StdioServerParameters(command=sys.executable, args=arguments(settings)[1:])
+        command, *given = arguments(settings, programs / "python")
+        return StdioServerParameters(command=command, args=given)
 
     return parameters
 
@@ -105,5 +105,5 @@ def refused(programs: Path) -> Callable[..., str]:
     return start
 
 
-def arguments(settings: dict[str, Any], python: Path | str = sys.executable) -> list[str]:
+def arguments(settings: dict[str, Any], python: Path) -> list[str]:
     return [str(python), str(SCRIPT), json.dumps(settings)]

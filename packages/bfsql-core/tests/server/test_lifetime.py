@@ -158,8 +158,8 @@ def test_standard_output_carries_json_rpc_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int) -> None:
-    with stdio_process() as process:
+def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int, programs: Path) -> None:
+    with stdio_process(programs / "python") as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(json.dumps(INITIALIZE) + "\n")
@@ -172,17 +172,17 @@ def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int) -> None
         assert process.stdout.read() == ""
 
 
-def test_a_client_that_goes_away_at_once_leaves_no_traceback() -> None:
-    with stdio_process() as process:
+def test_a_client_that_goes_away_at_once_leaves_no_traceback(programs: Path) -> None:
+    with stdio_process(programs / "python") as process:
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "Traceback" not in err
 
 
-def test_noise_on_standard_input_does_not_end_the_server() -> None:
+def test_noise_on_standard_input_does_not_end_the_server(programs: Path) -> None:
     lines = ["this is no JSON", '{"jsonrpc": "2.0", "id": 1}', '"\\ud800"']
     lines.append(json.dumps(message(7, "initialize", HELLO)))
-    with stdio_process() as process:
+    with stdio_process(programs / "python") as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write("\n".join(lines) + "\n")
@@ -227,9 +227,9 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "arguments": arguments}
 
 
-def stdio_process() -> subprocess.Popen[str]:
+def stdio_process(python: Path | str = sys.executable) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
-    command = [sys.executable, str(SCRIPT), "{}"]
+    command = [str(python), str(SCRIPT), "{}"]
     return subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env={**os.environ}
     )

@@ -37,17 +37,17 @@ async def visit(browser: Browser) -> AsyncIterator[Visit]:
         yield opened
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def page_of_file(browser: Browser) -> AsyncIterator[Visit]:
-    """A page for the tests of a file."""
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def common_page(browser: Browser) -> AsyncIterator[Visit]:
+    """A page for the tests of a folder."""
     async with visiting(browser) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def tab(page_of_file: Visit) -> AsyncIterator[Visit]:
-    """A page that the tests of a file use in turn, for those that change nothing but its view."""
-    async with turn(page_of_file) as opened:
+async def tab(common_page: Visit) -> AsyncIterator[Visit]:
+    """A page that tests use in turn, for those that change nothing but its view."""
+    async with turn(common_page) as opened:
         yield opened
 
 
