@@ -133,11 +133,9 @@ class Pushdown:
         Each mention of its expression would read the JSON again, and a sub-select for each row
         takes longer than a column of the table's rows.
         """
-        columns = dict(test.column for test in tests if test.column)
-        first = [f" AND {test.either}" for test in tests if not test.column]
-        rows = f"FROM {relation_name(self.nodes.relation)} AS {self.alias} WHERE {where}"
-        rows += "".join(first)
-        if columns:
+        first = " AND ".join([where, *(test.either for test in tests if not test.column)])
+        rows = f"FROM {relation_name(self.nodes.relation)} AS {self.alias} WHERE {first}"
+        if columns := dict(test.column for test in tests if test.column):
             then = " AND ".join(test.either for test in tests if test.column)
             own = (named(self.alias, one) for one in self.nodes.relation.columns.values())
             # To copy the others would add a twentieth to the time of a scan.
