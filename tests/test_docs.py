@@ -213,8 +213,8 @@ def environment(
         path = f"{request.getfixturevalue('programs')}{os.pathsep}{ENVIRONMENT['PATH']}"
         return ENVIRONMENT | home | {"PATH": path}
     made: Environment = request.getfixturevalue("newcomer")(NEWCOMERS[name])
-    kept = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
-    own = {key: ENVIRONMENT[key] for key in kept}
+    inherited = ("BFSQL_PORT", "BROWSER", "BFSQL_LOG_LEVEL", "PYTEST_ADDOPTS")
+    own = {key: ENVIRONMENT[key] for key in inherited}
     return made.variables(**OFFLINE, **own, **home)
 
 

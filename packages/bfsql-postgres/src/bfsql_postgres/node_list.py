@@ -150,14 +150,14 @@ def _of_one(
     base = f"{live('n', nodes)} AND {_typed(nodes, types, table.layout, sent)}"
     each = {one: table.test(one, sent) for one in conditions}
     tests = [test for test in each.values() if test is not None]
-    exact = [test for test in tests if test.is_exact]
-    judged = [one for one, test in each.items() if test and test.is_exact and test.possible]
+    exact = [test.exact for test in tests if test.exact]
+    judged = [one for one, test in each.items() if test and test.exact and test.possible]
     is_exact = len(exact) == len(each)
     shown = {one.key for one in conditions} if len(tests) == len(each) and not is_exact else set()
     fields = table.values(shown.union(one.key for one in judged)) or ()
     undecided = [str(_UNDECIDED), *(one.expression for one in fields)]
     decided = [str(_DECIDED), *(f"NULL::{one.type}" for one in fields)]
-    certain = " AND ".join(test.decided or test.certain or "" for test in exact)
+    certain = " AND ".join(exact)
     arms: list[tuple[list[str], str, Sequence[Test]]] = [(undecided, base, tests)]
     if is_exact and judged and any(test.certain for test in tests):
         pairs = zip(decided, undecided, strict=True)

@@ -77,9 +77,9 @@ class Test:
     """The name and the expression of a column that the others refer to, see `Pushdown.select`."""
 
     @property
-    def is_exact(self) -> bool:
-        """Whether rows may be certain."""
-        return self.decided is not None or self.certain is not None
+    def exact(self) -> str | None:
+        """Of rows that pass, which ones are certain to meet the condition; None if none is."""
+        return self.decided or self.certain
 
     @property
     def either(self) -> str:

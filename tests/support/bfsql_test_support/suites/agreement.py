@@ -120,7 +120,7 @@ async def everything(
     some = known[:singly]
     of_nodes = await backend.metadata_for_nodes_batch(ids)
     of_edges = await backend.metadata_for_edges_batch(ring)
-    told = {i: await backend.provenance_for_node(i, 1000) for i in known if evidence}
+    items = {i: await backend.provenance_for_node(i, 1000) for i in known if evidence}
     alone = ids if singly is None else some
     return {
         "types": await backend.entity_types(),
@@ -132,10 +132,10 @@ async def everything(
         "entering": {i: sorted(map(tuple, await backend.edges_to(i))) for i in some},
         "node metadata": repr({i: cleaned(of_nodes[i]) for i in sorted(of_nodes)}),
         "edge metadata": repr({i: cleaned(of_edges[i]) for i in sorted(of_edges)}),
-        "evidence": told,
+        "evidence": items,
         # Without evidence, no limit makes a difference.
         "two items": {
-            i: await backend.provenance_for_node(i, 2) for i, of in told.items() if of["items"]
+            i: await backend.provenance_for_node(i, 2) for i, of in items.items() if of["items"]
         },
     }
 
