@@ -24,12 +24,13 @@ from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number
 from bfsql.models.condition import SIGNS, PropertyCondition
 from bfsql.models.json_values import decode
 from bfsql_sqlite import queries
-from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.packed_arrays import Damaged, file_size
 from bfsql_sqlite.property_tables import (
     ABSENT,
     BOOLEAN,
     CODE,
     FIRST,
+    KEYS,
     MOMENTS,
     NO_SCALAR,
     NODES,
@@ -79,8 +80,10 @@ class Properties(NamedTuple):
         """
         if not reader.execute(queries.HAS_PROPERTIES).fetchone():
             return cls({}, are_all=False)
-        columns = {key: Property(k, size) for k, key, size in reader.execute(queries.PROPERTIES)}
-        if not all(type(size) is int and 0 <= size < 1 << 31 for _, size in columns.values()):
+        rows = reader.execute(queries.PROPERTIES).fetchmany(KEYS)
+        columns, most = {key: Property(k, size) for k, key, size in rows}, file_size(reader)
+        sound = (type(key) is str and size in range(most) for key, (_, size) in columns.items())
+        if not all(sound) or len(columns) < len(rows):
             raise Damaged("a column of properties does not have the expected content")
         return cls(columns, reader.execute(queries.ALL_PROPERTIES).fetchone() is not None)
 
@@ -150,7 +153,8 @@ class _Dictionary:
     def order(self, first: int) -> IntArray:
         """The codes of all numbers, or from the row `MOMENTS` on of all dates, in order."""
         keys = (row_key(self._column.k, row) for row in (first, first + MOMENTS))
-        rows = self._reader.execute(queries.PROPERTY_ORDER, tuple(keys))
+        found = self._reader.execute(queries.PROPERTY_ORDER, tuple(keys))
+        rows = found.fetchmany(self._column.rows)
         return np.frombuffer(b"".join(codes for (codes,) in rows), CODE)
 
     def blocks(self, first: int, last: int) -> list[bytes]:
@@ -169,7 +173,8 @@ class _Dictionary:
     def _select(self, what: str, first: int, last: int) -> list[Any]:
         k = self._column.k
         keys = row_key(k, first), row_key(k, last)
-        rows = self._reader.execute(queries.property_values(what), keys).fetchall()
+        found = self._reader.execute(queries.property_values(what), keys)
+        rows = found.fetchmany(last - first + 1)
         if len(rows) != last - first:
             raise Damaged("part of a column of properties is missing")
         return rows
