@@ -246,7 +246,7 @@ class _Mapping:
             ProposedSetting("nodes", nodes, why),
             ProposedSetting("edges", links + edges, shown),
         )
-        return Proposal(chosen, left_out, withheld, grants)
+        return Proposal(chosen, left_out, withheld=withheld, remedy=grants)
 
     def _nothing(self) -> str:
         *_, path = self.keys
@@ -329,7 +329,7 @@ class _Mapping:
                 f"be printed: {listing(names, 8)}. Have their owner rename them."
             )
         known = self.keys.keys() | self._links
-        known |= {path[:2] for path in self._odd}
+        known |= {(one[0], one[1]) for one in self._odd}
         if others := [one for one in self._tables.keys() - known if self._denied(one) is None]:
             yield (
                 f"Tables without a primary key are left out: {self._listed(others)}. Give them "

@@ -61,12 +61,12 @@ class Proposal:
     """The settings that were not given, at most one for each field."""
     left_out: tuple[str, ...] = ()
     """What they do not cover, and what to do about it, a sentence each."""
+    nameless: tuple[str, ...] = ()
+    """The types for which one of these sentences states that no property names their nodes."""
     withheld: str = ""
     """What the store's account may not read, which may be on purpose, in a few words."""
     remedy: str = ""
     """The statements with which it could be read."""
-    nameless: tuple[str, ...] = ()
-    """The types for which one of these sentences states that no property names their nodes."""
 
     def log(self) -> None:
         """Log each choice in one line; `open` calls it if it used the proposal."""
