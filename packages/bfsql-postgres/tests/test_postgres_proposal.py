@@ -1,5 +1,6 @@
 """Databases as they are: the mapping that keys and foreign keys propose."""
 
+import asyncio
 import json
 import re
 import shlex
@@ -10,10 +11,12 @@ from typing import Any
 import asyncpg
 import hypothesis
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from bfsql import call, open_graph
+from bfsql.cli import bfsql
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, NodeRecord
@@ -481,3 +484,29 @@ async def test_the_columns_of_a_composite_key_are_properties(
             ("readings:1:2021-01-01:2", {"day": "2021-01-01"}),
         ]
         assert "sensor_id" not in schema_text  # it is the edge to the sensor
+
+
+@pytest.mark.slow
+async def test_a_table_that_may_be_withheld_on_purpose_is_one_line_without_a_warning(
+    database: Database, owner: asyncpg.Connection, schema: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await owner.execute("CREATE TABLE a (id int PRIMARY KEY, name text, b_id int REFERENCES a);")
+    await owner.execute("INSERT INTO a VALUES (1, 'x', 1); CREATE TABLE wages (id int PRIMARY KEY)")
+    await database.grant_schema(schema)
+    await owner.execute(f'REVOKE ALL ON wages FROM "{database.reader}"')
+    runner, grants = CliRunner(env={"BFSQL_POSTGRES_DSN": database.reader_url}), list[str]()
+    for more in ([], ["--verbose"]):
+        doctor = ["doctor", "--backend", "postgres", "--schema", schema, "--json", *more]
+        result = await asyncio.to_thread(runner.invoke, bfsql, doctor)
+        findings = json.loads(result.stdout)
+        [found] = [one for one in findings if one["subject"] == "left out"]
+        assert (found["state"], found["text"]) == ("ok", "1 table without SELECT: wages")
+        grants.append(found["cure"])
+        assert "GRANT" not in str([one for one in findings if one != found])
+    assert (grants[0], grants[1][:11]) == ("", "GRANT USAGE")
+    with caplog.at_level("INFO", "bfsql"):
+        backend = await PostgresBackend.create(dsn=database.reader_url, schema_=schema)
+        await backend.close()
+    said = [one for one in caplog.records if one.getMessage().startswith(("Chosen", "Left out"))]
+    assert {one.levelname for one in said} == {"INFO"}
+    assert "GRANT" not in caplog.text
