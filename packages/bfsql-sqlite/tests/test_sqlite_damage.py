@@ -32,7 +32,7 @@ CALLS = [
     ("describe_entities", {"ids": ["p1", "p2", "t1"]}),
     ("intersect_subgraphs", {"seeds": ["p1", "p2"], "k": 2}),
 ]
-CHANGES = 4_000 if THOROUGH else 100
+CHANGES = 4_000 if THOROUGH else 60
 VALUES = [
     *(
         "-1",
@@ -123,6 +123,7 @@ def overwritten(path: Path, content: bytes, chance: random.Random) -> None:
     altered(path, content, f"UPDATE OR REPLACE {table} SET {column} = {value}{rest}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [flipped, overwritten])
 async def test_every_call_on_a_damaged_file_answers_or_says_so(
     graph: bytes, tmp_path: Path, damage: Callable[[Path, bytes, random.Random], None]

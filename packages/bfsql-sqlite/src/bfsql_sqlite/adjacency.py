@@ -93,11 +93,11 @@ class Adjacency:
     def of(cls, connection: sqlite3.Connection) -> Self:
         """Read the dimensions of the graph in a connection's file."""
         # Each is read from one end of a table: `count(*)` cannot be interrupted.
-        first, nodes, types, predicates = connection.execute(
-            "SELECT (SELECT coalesce(min(n), 0) FROM node), (SELECT coalesce(max(n) + 1, 0) FROM "
-            "node), (SELECT coalesce(max(t) + 1, 0) FROM type), "
-            "(SELECT coalesce(max(p) + 1, 0) FROM predicate)"
-        ).fetchone()
+        ends = ("min(n)", "node"), ("max(n) + 1", "node"), ("max(t) + 1", "type")
+        first, nodes, types, predicates = (
+            connection.execute(f"SELECT coalesce({end}, 0) FROM {table}").fetchone()[0]  # noqa: S608
+            for end, table in (*ends, ("max(p) + 1", "predicate"))
+        )
         most = file_size(connection)
         if first or nodes > most:
             raise Damaged("nodes are missing")
