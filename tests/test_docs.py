@@ -227,6 +227,49 @@ def test_the_page_of_a_newcomer_names_the_distributions_that_its_test_installs(n
     assert named == {one.partition("[")[0] for one in NEWCOMERS[name]}
 
 
+def distributions() -> dict[str, set[str]]:
+    """The extras of each distribution."""
+    found = [
+        tomllib.loads(one.read_text("utf-8")) for one in ROOT.glob("packages/*/pyproject.toml")
+    ]
+    return {
+        one["project"]["name"]: {*one["project"].get("optional-dependencies", ())} for one in found
+    }
+
+
+def test_every_extra_that_a_page_or_a_message_names_exists() -> None:
+    known = distributions()
+    places = [*PAGES, *ROOT.glob("packages/*/README.md"), *ROOT.glob("packages/*/src/**/*.py")]
+    for place in places:
+        for name, extras in re.findall(r"\b(bfsql-\w+)\[([\w,-]+)\]", place.read_text("utf-8")):
+            unknown = {*extras.split(",")} - known.get(name, {"test"})  # of a generated backend
+            assert not unknown, (place, name, unknown)
+
+
+def test_every_command_of_a_page_installs_distributions_of_the_clone_from_there() -> None:
+    known = distributions()
+    for page in [*PAGES, *ROOT.glob("packages/*/README.md")]:
+        for command in re.findall(r"pip install((?:[ \n]+[^\s`&#]+)+)", page.read_text("utf-8")):
+            named = re.findall(r"(?<![\w/.-])(bfsql-\w+)", command)
+            later = command.split() == [
+                "bfsql-core",
+                "bfsql-neo4j",
+            ]  # once there is a package index
+            assert later or not known.keys() & {*named}, (page, command)
+
+
+def test_the_image_has_every_backend_and_every_extra_but_the_one_that_its_page_excepts() -> None:
+    image, known = (ROOT / "Dockerfile").read_text("utf-8"), distributions()
+    named = re.findall(r"/src/(bfsql-\w+)(?:\[([\w,-]+)\])?", image)
+    installed = {name: {*filter(None, extras.split(","))} for name, extras in named}
+    backends = {name.removeprefix("bfsql-") for name in known}
+    assert installed.keys() == known.keys() - {"bfsql-testing"}
+    excepted = {"bfsql-core": {"sentence-transformers", *backends}, "bfsql-sparql": {"oxigraph"}}
+    for name, extras in installed.items():
+        assert extras == known[name] - excepted.get(name, set())
+    assert "except `sentence-transformers`" in (ROOT / "docs/how-to/operate.md").read_text("utf-8")
+
+
 @pytest.fixture
 def server(page: Path, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Place]:
     """The part of a server of the session that the page uses, if any."""

@@ -1,5 +1,6 @@
 """Databases as they are: the mapping that keys and foreign keys propose."""
 
+import asyncio
 import json
 import re
 import shlex
@@ -10,10 +11,12 @@ from typing import Any
 import asyncpg
 import hypothesis
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from bfsql import call
+from bfsql import call, open_graph
+from bfsql.cli import bfsql
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, NodeRecord
@@ -64,7 +67,14 @@ INSERT INTO marks VALUES (1, 1, 'a%3Ab', '2020-02-03');
 INSERT INTO follows VALUES (1, 2, 1999), (1, 2, 2001), (2, NULL, 3), (2, 2, NULL);
 INSERT INTO days VALUES (1, '2020-05-06'), (1, '2021-05-06');
 INSERT INTO other_key VALUES (1, 1);
+CREATE TABLE "new\nline" (id int PRIMARY KEY); CREATE TABLE "\x1b[31m" (id int PRIMARY KEY);
+CREATE VIEW "a\u202eb" AS SELECT 1 AS id;
+CREATE TABLE odd_key ("i\nd" int PRIMARY KEY); INSERT INTO odd_key VALUES (1);
+CREATE TABLE odd_columns (id int PRIMARY KEY, "a\nid" text REFERENCES a, "na\u202eme" text,
+    code int, "b\u200bid" int REFERENCES "new\nline");
+INSERT INTO odd_columns VALUES (1, 'x', 'n', 5, NULL);
 """
+OF_LINES = {"doc": 1, "day": "2020-02-03"}
 ODD_RECORDS = [
     NodeRecord("sales.person:1", "sales.person", {"name": "7"}),
     NodeRecord("sales.person:2", "sales.person", {}),
@@ -85,20 +95,22 @@ ODD_RECORDS = [
     EdgeRecord("a:x", "c", "c:1"),
     EdgeRecord("c:1", "a", "a:x"),
     EdgeRecord("c:1", "again_id", "a:x"),
-    NodeRecord("lines:1:a%3Ab:2020-02-03", "lines", {"name": "w"}),
-    NodeRecord("lines:1:a%253Ab:2020-02-03", "lines", {"name": "v"}),
+    NodeRecord("lines:1:a%3Ab:2020-02-03", "lines", {"name": "w", "line": "a:b"} | OF_LINES),
+    NodeRecord("lines:1:a%253Ab:2020-02-03", "lines", {"name": "v", "line": "a%3Ab"} | OF_LINES),
     NodeRecord("marks:1", "marks"),
     EdgeRecord("marks:1", "lines", "lines:1:a%253Ab:2020-02-03"),
     EdgeRecord("sales.person:1", "follows", "sales.person:2", {"since": 1999}),
     EdgeRecord("sales.person:1", "follows", "sales.person:2", {"since": 2001}),
     EdgeRecord("sales.person:2", "follows", "sales.person:2"),
-    NodeRecord("days:1:2020-05-06", "days"),
-    NodeRecord("days:1:2021-05-06", "days"),
+    NodeRecord("days:1:2020-05-06", "days", {"id": 1, "at": "2020-05-06"}),
+    NodeRecord("days:1:2021-05-06", "days", {"id": 1, "at": "2021-05-06"}),
+    NodeRecord("odd_columns:1", "odd_columns", {"na\u202eme": "n", "code": 5, "a\nid": "x"}),
     NodeRecord("other_key:1", "other_key", {"c": 1}),
 ]
 LEFT_OUT = """
-The role 'ROLE' may not read secret. Have their owner run: GRANT USAGE ON SCHEMA "public" TO \
-"ROLE"; GRANT SELECT ON "public"."secret" TO "ROLE";
+Tables and columns of keys are left out whose names have characters that cannot be printed: \
+'public'.'\\x1b[31m', 'public'.'a\\u202eb', 'public'.'new\\nline', 'public'.'odd_key'.'i\\nd', \
+'public'.'odd_columns'.'a\\nid', 'public'.'odd_columns'.'b\\u200bid'. Have their owner rename them.
 Tables without a primary key are left out: keyless. Give them one, or add a line to nodes, as in \
 "keyless: id=keyless:COLUMN".
 Foreign keys are left out that refer to other columns than the primary key: other_key.c. To read \
@@ -129,6 +141,9 @@ async def test_unusual_tables_are_read_or_named(odd: Database) -> None:
     await odd.run(f"REVOKE ALL ON secret FROM {odd.reader}")
     settings = PostgresSettings(dsn=odd.reader_url)
     proposal = await discovery.propose(settings)
+    assert proposal.withheld == "1 table without SELECT: secret"
+    usage = f'GRANT USAGE ON SCHEMA "public" TO "{odd.reader}"; '
+    assert proposal.remedy == f'{usage}GRANT SELECT ON "public"."secret" TO "{odd.reader}";'
     assert "\n".join(proposal.left_out) == LEFT_OUT.strip().replace("ROLE", odd.reader)
     backend = await PostgresBackend.open(settings)
     try:
@@ -213,14 +228,18 @@ async def test_missing_rights_are_named_with_the_statements_that_give_them(
         await owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {every}")
         await owner.execute(granted.format(every))
         try:
-            [said] = (await discovery.propose(settings)).left_out[:1]
+            found = await discovery.propose(settings)
+            said = f"{found.withheld}. Have their owner run: {found.remedy}"
+            assert not [one for one in found.left_out if "GRANT" in one]
         except StoreError as refused:
             said = str(refused)
         assert "entity" not in said
-        found = re.fullmatch(r"The role .* may not read (.*)\. Have their owner run: (.*)", said)
-        assert found is not None
-        assert names in (None, found[1])
-        await owner.execute(found[2])
+        of_rights = (
+            r"(?:The role .* may not read|\d tables? without SELECT:) (.*)\. Have .*: (GR.*)"
+        )
+        [(denied, grants)] = re.findall(of_rights, said)
+        assert names in (None, denied)
+        await owner.execute(grants)
         proposal = await discovery.propose(settings)
         assert len(proposal.settings[1].value) == 2
         assert all(sentence.startswith("Tables without rows") for sentence in proposal.left_out)
@@ -436,3 +455,58 @@ async def test_a_search_of_a_large_table_without_an_index_is_bounded_and_says_so
     with call.scope() as scope:
         found = await backend.search_entities("stomer 19999", ["customers"])
     assert ([one.id for one in found], scope.omissions) == (["customers:19999"], ())
+
+
+async def test_the_columns_of_a_composite_key_are_properties(
+    database: Database, owner: asyncpg.Connection, schema: str
+) -> None:
+    await owner.execute("""
+        CREATE TABLE sensors (id int PRIMARY KEY, name text);
+        CREATE TABLE readings (sensor_id int REFERENCES sensors, day date, hour int, value float8,
+            PRIMARY KEY (sensor_id, day, hour));
+        INSERT INTO sensors VALUES (1, 'north');
+        INSERT INTO readings SELECT 1, date '2020-12-30' + n, n, n / 2.0
+            FROM generate_series(0, 5) n;
+    """)
+    await database.grant_schema(schema)
+    settings = {"dsn": database.reader_url, "schema_": schema}
+    async with open_graph("postgres", **settings) as graph:
+        await graph.counted()
+        schema_text = (await graph.describe_schema()).text
+        assert "day" in schema_text
+        assert "hour" in schema_text
+        asked = {"seeds": ["readings:*"], "where": ["day>=2021-01-01", "hour<4"]}
+        answer = await graph.call(
+            "bfs_query", {**asked, "fields": ["day"], "facets": ["hour"], "sort_by": "-day"}
+        )
+        assert [(one["id"], one["metadata"]) for one in answer.content["nodes"]] == [
+            ("readings:1:2021-01-02:3", {"day": "2021-01-02"}),
+            ("readings:1:2021-01-01:2", {"day": "2021-01-01"}),
+        ]
+        assert "sensor_id" not in schema_text  # it is the edge to the sensor
+
+
+@pytest.mark.slow
+async def test_a_table_that_may_be_withheld_on_purpose_is_one_line_without_a_warning(
+    database: Database, owner: asyncpg.Connection, schema: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await owner.execute("CREATE TABLE a (id int PRIMARY KEY, name text, b_id int REFERENCES a);")
+    await owner.execute("INSERT INTO a VALUES (1, 'x', 1); CREATE TABLE wages (id int PRIMARY KEY)")
+    await database.grant_schema(schema)
+    await owner.execute(f'REVOKE ALL ON wages FROM "{database.reader}"')
+    runner, grants = CliRunner(env={"BFSQL_POSTGRES_DSN": database.reader_url}), list[str]()
+    for more in ([], ["--verbose"]):
+        doctor = ["doctor", "--backend", "postgres", "--schema", schema, "--json", *more]
+        result = await asyncio.to_thread(runner.invoke, bfsql, doctor)
+        findings = json.loads(result.stdout)
+        [found] = [one for one in findings if one["subject"] == "left out"]
+        assert (found["state"], found["text"]) == ("ok", "1 table without SELECT: wages")
+        grants.append(found["cure"])
+        assert "GRANT" not in str([one for one in findings if one != found])
+    assert (grants[0], grants[1][:11]) == ("", "GRANT USAGE")
+    with caplog.at_level("INFO", "bfsql"):
+        backend = await PostgresBackend.create(dsn=database.reader_url, schema_=schema)
+        await backend.close()
+    said = [one for one in caplog.records if one.getMessage().startswith(("Chosen", "Left out"))]
+    assert {one.levelname for one in said} == {"INFO"}
+    assert "GRANT" not in caplog.text

@@ -359,6 +359,10 @@ class StoreOutOfMemory(StoreError):
     """The store does not have enough memory for a statement; the model learns what takes less."""
 
 
+class StoreDamaged(StoreError):
+    """The content of the store is not what a load wrote; the model learns so without its name."""
+
+
 class LoadRefused(StoreError):
     """A feasible load that is refused: a graph already exists, or the result would not be one.
 

@@ -135,19 +135,21 @@ class _Finder:
     # --- tables of the user's own ---------------------------------------------
 
     def own_tables(self) -> Layout | None:
-        ends = self._columns_of_ends()
-        nodes = [self._own_nodes(table, ends) for table in self.settings.nodes]
         own_ids = {(self.settings.path_of(table), table.id) for table in self.settings.nodes}
+        ends = self._columns_of_ends(own_ids)
+        nodes = [self._own_nodes(table, ends) for table in self.settings.nodes]
         edges = [self._own_edges(table, own_ids) for table in self.settings.edges]
         return self._layout([n for n in nodes if n], [e for e in edges if e])
 
-    def _columns_of_ends(self) -> dict[Path, list[str]]:
-        """The columns of each table that are ends of edges with prefixes."""
+    def _columns_of_ends(self, own_ids: Collection[tuple[Path, str]]) -> dict[Path, list[str]]:
+        """The columns of each table that are ends of edges with prefixes, other than its rows."""
         found: dict[Path, list[str]] = {}
         for table in self.settings.edges:
-            for prefix, columns in map(id_parts, (table.subject, table.object)):
-                if prefix is not None:
-                    found.setdefault(self.settings.path_of(table), []).extend(columns)
+            path = self.settings.path_of(table)
+            for end in (table.subject, table.object):
+                prefix, columns = id_parts(end)
+                if prefix is not None and (path, end) not in own_ids:
+                    found.setdefault(path, []).extend(columns)
         return found
 
     def _own_nodes(self, table: NodeTable, ends: Mapping[Path, list[str]]) -> Nodes | None:
@@ -156,12 +158,12 @@ class _Finder:
             return None
         have = relation.columns
         name = table.name or ("name" if "name" in have else None)
-        used, kind = [*id_parts(table.id)[1], name, table.aliases], _column(table.type)
-        if not self._has(relation, [*used, *(table.metadata or ()), kind, table.properties]):
+        key, used, kind = id_parts(table.id)[1], [name, table.aliases], _column(table.type)
+        if not self._has(relation, [*key, *used, *(table.metadata or ()), kind, table.properties]):
             return None
         named = [("name", have[name])] if name else []
         named += [("synonyms", have[table.aliases])] if table.aliases else []
-        used += [kind, table.properties]
+        used += [kind, table.properties, *(key if len(key) == 1 else ())]
         if id_parts(table.id)[0] is not None:
             used += ends.get((relation.schema, relation.name), [])
         return Nodes(

@@ -110,9 +110,11 @@ async def proposed(
     given = settings.schema_ if "schema_" in settings.model_fields_set else None
     [[text]] = await database.fetch(TABLES, given)
     tables = TypeAdapter(list[LinkedTable]).validate_json(text)
+    odd = [one.path for one in tables if not _is_plain(one.path)]
+    tables = [one for one in tables if _is_plain(one.path)]
     paths = [one.path for one in tables if one.readable and one.kind in "rp"]
     [[text]] = await database.fetch(CATALOGUE, [one for one, _ in paths], [one for _, one in paths])
-    mapping = _Mapping(tables, read(text), settings)
+    mapping = _Mapping(tables, read(text), settings, odd)
     if not mapping.keys:
         if lacking := mapping.lacking_rights():
             raise StoreError(lacking)
@@ -128,12 +130,23 @@ class _Mapping:
     """The types and predicates of some tables."""
 
     def __init__(
-        self, tables: Sequence[LinkedTable], catalogue: Catalogue, settings: PostgresSettings
+        self,
+        tables: Sequence[LinkedTable],
+        catalogue: Catalogue,
+        settings: PostgresSettings,
+        odd: Sequence[Path],
     ) -> None:
         self.catalogue, self._schema, self._all = catalogue, settings.schema_, tables
         self._tables = {one.path: one for one in tables if one.kind in "rp"}
         self._columns = {path: one.columns for path, one in catalogue.relations.items()}
-        self.keys = {path: key for path, own in catalogue.relations.items() for key in own.keys[:1]}
+        self._odd: dict[tuple[str, ...], None] = dict.fromkeys(odd)
+        self.keys = {
+            path: key
+            for path, own in catalogue.relations.items()
+            for key in [one for one in own.keys if self._is_writable(path, one)][:1]
+        }
+        for path, one in self._tables.items():
+            self._is_writable(path, [name for own in one.references for name in own.columns])
         used = {reference.target for one in tables for reference in one.references}
         self._links = {
             path for path, one in self._tables.items() if path not in used and self._is_link(one)
@@ -147,6 +160,12 @@ class _Mapping:
         }
         self._names: dict[Path, str | None] = {}
         self._empty: list[Path] = []
+
+    def _is_writable(self, path: Path, columns: Sequence[str]) -> bool:
+        """Whether columns can be named in settings; what cannot is among what is left out."""
+        odd = [(*path, column) for column in columns if not _is_plain((column,))]
+        self._odd.update(dict.fromkeys(odd))
+        return not odd
 
     def _has(self, path: Path, columns: Sequence[str]) -> bool:
         """Whether the role may read some columns."""
@@ -171,7 +190,7 @@ class _Mapping:
     def _end_columns(self, path: Path, reference: Reference) -> list[str]:
         """The columns of an edge's end, empty if it is not a key of a table of nodes."""
         columns = reference.in_order(self.keys.get(reference.target, ()))
-        return columns if self._has(path, columns) else []
+        return columns if self._has(path, columns) and self._is_writable(path, columns) else []
 
     # --- names ----------------------------------------------------------------
 
@@ -204,7 +223,8 @@ class _Mapping:
         keys = {name for one in self._tables[path].references for name in one.columns}
         keys.update(self.keys[path])
         columns = self._columns[path].values()
-        return [one.name for one in columns if one.type in _TEXTS and one.name not in keys]
+        texts = [one.name for one in columns if one.type in _TEXTS and one.name not in keys]
+        return list(filter(str.isprintable, texts))
 
     # --- settings ---------------------------------------------------------------
 
@@ -214,6 +234,9 @@ class _Mapping:
         links = [self._link(path) for path in self._tables if path in self._links]
         edges = [line for path in self.keys for line in self._edges(path)]
         left_out = tuple(self._left_out())
+        denied, grants = self._rights()
+        number = f"{len(denied)} table{'s' * (len(denied) > 1)}"
+        withheld = f"{number} without SELECT: {listing(denied, 8)}" if denied else ""
         if not (links or edges):
             raise StoreError(self.lacking_rights() or " ".join([self._nothing(), *left_out]))
         why = "primary or unique keys; names from name, title, label or the text that differs most"
@@ -223,7 +246,7 @@ class _Mapping:
             ProposedSetting("nodes", nodes, why),
             ProposedSetting("edges", links + edges, shown),
         )
-        return Proposal(chosen, left_out)
+        return Proposal(chosen, left_out, withheld=withheld, remedy=grants)
 
     def _nothing(self) -> str:
         *_, path = self.keys
@@ -269,18 +292,22 @@ class _Mapping:
 
     def lacking_rights(self) -> str:
         """What the role may not read, with the statements that allow it; empty if it may."""
+        denied, grants = self._rights()
+        role, shown = self.catalogue.role, listing(denied, 8)
+        said = f"The role {role!r} may not read {shown}. Have their owner run: {grants}"
+        return said if denied else ""
+
+    def _rights(self) -> tuple[list[str], str]:
+        """What the role may not read, and the statements that allow it."""
         denied = {path: own for path in self._tables if (own := self._denied(path)) is not None}
         if not denied:
-            return ""
+            return [], ""
         role, schemas = self.catalogue.role, ", ".join({identifier(one): None for one, _ in denied})
         grants = [grant(role, qualified(*path), own) for path, own in denied.items()]
         if len(grants) > 8:
             grants = [grant(role, f"ALL TABLES IN SCHEMA {schemas}")]
-        shown = [self._column(path, own) for path, own in denied.items()]
-        return (
-            f"The role {role!r} may not read {listing(shown, 8)}. Have their owner run: "
-            f"GRANT USAGE ON SCHEMA {schemas} TO {identifier(role)}; {' '.join(grants)}"
-        )
+        usage = f"GRANT USAGE ON SCHEMA {schemas} TO {identifier(role)}; {' '.join(grants)}"
+        return [self._column(path, own) for path, own in denied.items()], usage
 
     def _denied(self, path: Path) -> list[str] | None:
         """The columns of keys that the role may not read; empty for a whole table, None for none.
@@ -295,8 +322,14 @@ class _Mapping:
         return [one for one in dict.fromkeys(needed) if one in relation.unreadable] or None
 
     def _left_out(self) -> Iterator[str]:
-        yield from filter(None, [self.lacking_rights()])
+        if self._odd:
+            names = [".".join(map(repr, one)) for one in self._odd]
+            yield (
+                "Tables and columns of keys are left out whose names have characters that cannot "
+                f"be printed: {listing(names, 8)}. Have their owner rename them."
+            )
         known = self.keys.keys() | self._links
+        known |= {(one[0], one[1]) for one in self._odd}
         if others := [one for one in self._tables.keys() - known if self._denied(one) is None]:
             yield (
                 f"Tables without a primary key are left out: {self._listed(others)}. Give them "
@@ -306,7 +339,8 @@ class _Mapping:
             (path, one)
             for path in self.keys
             for one in self._tables[path].references
-            if self._has(path, one.columns) and not self._end_columns(path, one)
+            if self._has(path, one.columns) and self._is_writable(path, one.columns)
+            if not self._end_columns(path, one)
         ]
         if beyond := [key for key in refused if key[1].target not in self.keys]:
             yield f"Foreign keys to tables that are left out: {self._columns_of(beyond)}."
@@ -356,6 +390,11 @@ class _Mapping:
         path = min(paths)
         prefix = _full(*path) if path[1] in self._labels.values() else path[1]
         return _argument(f"{self._place(path)}: id={spelled_name(prefix)}:COLUMN")
+
+
+def _is_plain(names: Sequence[str]) -> bool:
+    """Whether names can be written in settings."""
+    return all(map(str.isprintable, names))
 
 
 def _full(schema: str, name: str) -> str:

@@ -22,7 +22,9 @@ from bfsql_sqlite.packed_arrays import (
     Positions,
     Ranges,
     array,
+    consecutive,
     cut,
+    file_size,
     index_of,
     integers,
     rows_at,
@@ -90,20 +92,27 @@ class Adjacency:
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Self:
         """Read the dimensions of the graph in a connection's file."""
-        nodes, types, predicates = connection.execute(
-            "SELECT (SELECT coalesce(max(n) + 1, 0) FROM node), (SELECT count(*) FROM type), "
-            "(SELECT count(*) FROM predicate)"
-        ).fetchone()
+        # Each is read from one end of a table: `count(*)` cannot be interrupted.
+        ends = ("min(n)", "node"), ("max(n) + 1", "node"), ("max(t) + 1", "type")
+        first, nodes, types, predicates = (
+            connection.execute(f"SELECT coalesce({end}, 0) FROM {table}").fetchone()[0]  # noqa: S608
+            for end, table in (*ends, ("max(p) + 1", "predicate"))
+        )
+        most = file_size(connection)
+        if first or nodes > most:
+            raise Damaged("nodes are missing")
         last = np.array([rows_of(nodes, SPAN) - 1] if nodes else [])
         bases, offsets = _offsets(connection, last)
         edges = int(bases[0]) + int(offsets[-1]) if nodes else 0
+        if not 0 <= edges <= most:
+            raise Damaged("edges are missing")
         return cls(nodes, edges, types, predicates)
 
     def types(self, connection: sqlite3.Connection) -> PackedIntegers:
         """The type of every handle, `NO_NODE` included; read once."""
         if self.known_types is None:
-            rows = connection.execute("SELECT types FROM node_types ORDER BY k")
-            types = array((data for (data,) in rows), width_of(self._type_count), self.nodes)
+            rows = consecutive(connection.execute("SELECT k, types FROM node_types ORDER BY k"))
+            types = array((data for _, data in rows), width_of(self._type_count), self.nodes)
             if self.nodes and not NO_NODE <= types.min() <= types.max() < self._type_count:
                 raise Damaged("a node refers to a type that does not exist")
             self.known_types = types
@@ -239,7 +248,7 @@ class Adjacency:
         first, last = start // ENTRIES, (stop - 1) // ENTRIES
         rows = connection.execute(
             "SELECT predicates, ends FROM entries WHERE k BETWEEN ? AND ? ORDER BY k", (first, last)
-        ).fetchall()
+        ).fetchmany(last - first + 1)
         length, place = (last - first + 1) * ENTRIES, start - first * ENTRIES
         predicates, ends = (
             unpacked((row[column] for row in rows), width, length, place, stop - start)

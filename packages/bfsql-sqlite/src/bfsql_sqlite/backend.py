@@ -21,7 +21,7 @@ from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadat
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import Pool
-from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of
+from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of, rows_of_nodes
 from bfsql_sqlite.outline import outlined
 from bfsql_sqlite.plugin import SOURCES
 from bfsql_sqlite.search import search
@@ -193,14 +193,14 @@ async def read_graph(settings: SqliteSettings) -> tuple[Pool, Schema]:
 def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000 neighbours.
     new, types = tuple.__new__, schema.types
-    rows = queries.rows_for(reader, queries.nodes, distinct_texts(ids))
+    rows = rows_of_nodes(reader, ids, schema)
     return [new(Node, (entity_id, types[t], NO_METADATA)) for entity_id, _, t in rows]
 
 
 def _ring(
     ids: Sequence[str], part: NumberedEdgeFilter, schema: Schema, reader: Reader
 ) -> list[Triple]:
-    handles = [found.handle for found in find(reader, ids).values()]
+    handles = [found.handle for found in find(reader, ids, schema).values()]
     reads = schema.edges.plan(reader, np.array(handles, np.int32), part)
     return _named((read(reader) for read in reads), schema, reader)
 

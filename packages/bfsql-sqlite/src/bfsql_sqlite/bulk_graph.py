@@ -8,7 +8,9 @@ describe one thing; the usual functions for merging records merge it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import duckdb
@@ -16,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.integers import BATCH_EDGES, IntArray
-from bfsql.loading.intake import EXAMPLES, sample_step
+from bfsql.loading.intake import EXAMPLES, Merging, merged_node, sample_step
 from bfsql.loading.statements import MOST_COMPARED, SIMILAR_IDS
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import created_node, merge_edges, merge_node_records, with_evidence
+from bfsql.models.merge import created_node, merge_edges, with_evidence
 from bfsql.models.records import NodeRecord
 from bfsql_sqlite.duckdb_tables import BATCH, Description, EvidenceTable, LongTexts, number
 
@@ -210,17 +212,11 @@ class BulkGraph:
 
     def nodes(self) -> Iterator[tuple[int, str, Description]]:
         """Number, id and description of every node, by number."""
-        rows = self._described()
-        row, step, missing = next(rows, None), sample_step(self.report.undescribed_ends), 0
-        while row is not None:
-            n, id_, place, *_ = records = row
-            several = []
-            for row in rows:
-                if row[0] != n:
-                    break
-                several.append(row)
-            else:
-                row = None
+        step, missing = sample_step(self.report.undescribed_ends), 0
+        for (n, id_), group in groupby(self._described(), itemgetter(0, 1)):
+            rows = iter(group)
+            first = next(rows)
+            place, second = first[2], next(rows, None)
             if place is None:
                 if missing % step == 0:
                     self.report.undescribed_sample.append(id_)
@@ -229,12 +225,11 @@ class BulkGraph:
                     yield n, id_, self._created(id_)
                 continue
             self.report.nodes += 1
-            if several:
-                self.report.duplicate_nodes += len(several)
-                yield n, id_, self._merged([records, *several])
+            if second is not None:
+                yield n, id_, self._merged(chain([first, second], rows))
                 continue
             table = self._nodes[place]
-            node = table.described(records[3 : 3 + table.width])
+            node = table.described(first[3 : 3 + table.width])
             if not node.entity_type:
                 node = node._replace(entity_type=self._options.default_type)
             yield n, id_, node
@@ -259,10 +254,9 @@ class BulkGraph:
         table: NodeTable = self._nodes[row[2]]
         return table.record(row[3 : 3 + table.width])
 
-    def _merged(self, rows: Sequence[Sequence[Any]]) -> Description:
-        records = list(map(self._record, rows))
-        self.report.note_types(records, self._options.default_type)
-        entity_type, metadata = merge_node_records(records, self._options.default_type)
+    def _merged(self, rows: Iterable[Sequence[Any]]) -> Description:
+        records = map(self._record, rows)
+        entity_type, metadata = merged_node(records, self._options.default_type, self.report)
         return Description(entity_type, metadata, encode(metadata))
 
     def _created(self, id_: str) -> Description:
@@ -311,24 +305,46 @@ class BulkGraph:
         found: list[tuple[int, str]] = []
         for place in np.flatnonzero(have).tolist():
             start, count, own = int(starts[place]), int(counts[place]), int(records[place])
-            texts: list[str] = []
-            if rows.metadata is not None:
-                texts = list(map(self._whole, rows.metadata[start : start + count]))
-            if count > own or any(_PROVENANCE in text for text in texts):
-                objects = [decode(f"{{{text}}}") for text in texts]
-                metadata = with_evidence(merge_edges(objects[:own]), objects[own:])
+            texts: Any = () if rows.metadata is None else rows.metadata[start : start + count]
+            if count > own or any(_PROVENANCE in self._whole(text) for text in texts):
+                items = map(self._decoded, dict.fromkeys(texts[own:]))
+                metadata = with_evidence(self._merged_edge(texts[:own]), items)
                 self._items.add(before + place, rows.triples[start].tolist(), metadata)
                 text = encode(metadata)
             elif not any(texts):
                 text = encode({"multiplicity": count})
             elif count == 1:
-                text = f"{{{texts[0]}}}"
+                text = f"{{{self._whole(texts[0])}}}"
             else:
-                text = encode(merge_edges([decode(f"{{{one}}}") for one in texts]))
+                text = encode(self._merged_edge(texts))
             found.append((before + place, text))
         self._items.flush()
         self.report.evidence = self._items.count
         return found
+
+    def _decoded(self, text: str) -> dict[str, Any]:
+        return decode(f"{{{self._whole(text)}}}")
+
+    def _merged_edge(self, texts: Iterable[str]) -> dict[str, Any]:
+        merging = Merging(merge_edges)
+        for text in texts:
+            merging.add(self._decoded(text))
+        return merge_edges(merging.records)
+
+    def _shortened(self, rows: _Rows) -> _Rows:
+        """Many rows of one triple as few: one of its records, and one of each of its passages."""
+        if rows.metadata is None:
+            return rows
+        records = rows.metadata if rows.passages is None else rows.metadata[~rows.passages]
+        passages = [] if rows.passages is None else [*dict.fromkeys(rows.metadata[rows.passages])]
+        merged = [encode(self._merged_edge(records))[1:-1]] if len(records) else []
+        if len(records):
+            self.report.duplicate_edges += len(records) - 1
+        else:
+            self.report.unattached_evidence += len(rows.metadata) - len(passages)
+        number = len(merged) + len(passages)
+        kinds = None if rows.passages is None else np.arange(number) >= len(merged)
+        return _Rows(rows.triples[:number], np.array([*merged, *passages], object), kinds)
 
     def evidence(self) -> Iterator[tuple[int, int, int, int, int]]:
         """The rows of the table `evidence`, once `leaving` has ended."""
@@ -362,7 +378,7 @@ class BulkGraph:
             starts = rows.starts()
             # The rows of the last triple may continue in the next batch.
             end = len(rows.triples) if last + 1 >= number else int(starts[-1])
-            rest = rows.behind(end)
+            rest = rows.behind(end) if end else self._shortened(rows)
             if end:
                 yield rows, starts[starts < end], end
 

@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sqlite3
+import sys
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from queue import LifoQueue
 from threading import Event
 from typing import NamedTuple, Self, TypeVar
 
 from bfsql import call, workers
-from bfsql.errors import StoreError, StoreUnavailable, system_reason
+from bfsql.errors import BfsqlError, StoreDamaged, StoreError, StoreUnavailable, system_reason
+from bfsql_sqlite import edge_tables, property_tables
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
@@ -34,7 +38,7 @@ OLDEST = 3
 """The oldest layout that can be read. It has no columns of properties, so that each selection by
 property reads all records."""
 
-TABLES = """
+TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- t, p and n count from 0 in the code point order of the names and ids.
 CREATE TABLE type (t INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -63,7 +67,13 @@ CREATE TABLE block (b INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
 CREATE TABLE posting (
     b INTEGER NOT NULL, term TEXT NOT NULL, places BLOB NOT NULL, PRIMARY KEY (b, term)
 ) WITHOUT ROWID;
+{edge_tables.TABLES} {property_tables.TABLES}
 """
+BROKEN = (
+    *(sqlite3.Error, ArithmeticError, AttributeError),
+    *(LookupError, RecursionError, TypeError, ValueError),
+)
+"""What reading a file raises whose content is not that of its layout."""
 
 FEW = 100
 """Most records that are read on the event loop: a traversal of one hop then takes 1.5 ms, and
@@ -204,7 +214,7 @@ class Pool:
                 if _load_of(opened[-1]) != _load_of(opened[0]):  # replaced meanwhile
                     _close(opened)
                     opened, state = [], file_state(path)
-        except (sqlite3.Error, StoreError) as error:
+        except (*BROKEN, StoreError) as error:
             _close(opened)
             raise error if isinstance(error, StoreError) else _damaged(path, error) from error
         return cls(path, opened, state)
@@ -227,8 +237,11 @@ class Pool:
         if self._closed.is_set():
             raise self._gone()
         try:
+            _bound(self._own)
             return _in_transaction(self._own, work)
-        except sqlite3.Error as error:
+        except BfsqlError:
+            raise
+        except BROKEN as error:
             raise _damaged(self._path, error) from error
 
     async def read(self, work: Callable[[sqlite3.Connection], Result], records: int) -> Result:
@@ -297,7 +310,9 @@ class Pool:
         connection.set_progress_handler(lambda: stop.is_set() or self._closed.is_set(), 5_000)
         try:
             return _in_transaction(connection, work)
-        except sqlite3.Error as error:
+        except BfsqlError:
+            raise
+        except BROKEN as error:
             if self._closed.is_set():
                 raise self._gone() from error
             raise _damaged(self._path, error) from error
@@ -339,16 +354,53 @@ def _shortcoming(path: Path, connection: sqlite3.Connection) -> str:
 
 
 def read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change the file."""
+    """A connection that cannot change the file, and runs nothing that the file contains.
+
+    Raises:
+        StoreError: The file has other tables than those of its layout, or views or triggers.
+        sqlite3.Error: It cannot be read.
+    """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # A connection is used by one thread at a time, but not always by the one that made it.
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
     try:
-        connection.execute("PRAGMA query_only = ON")
-    except sqlite3.Error:
+        _bound(connection)
+        if sys.version_info >= (3, 12):
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        _check_tables(path, connection)
+    except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _bound(connection: sqlite3.Connection) -> None:
+    """Interrupt the next reads after about 0.1 s of steps: damaged tables can be endless."""
+    connection.set_progress_handler(repeat(0, 1_000).__next__, 5_000)  # it raises at its end
+
+
+def _check_tables(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse what SQLite would run or call when a statement uses it, such as a view."""
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        of_key = kind == "index" and sql is None
+        # Tables of the layout 3 have one more column.
+        if not of_key and _plain(sql).replace(" t INTEGER NOT NULL, name ", " name ") not in _PLAIN:
+            raise StoreError(
+                f"{path} was not made by bfsql, or was changed by another program: its {kind} "
+                f"{name!r} is not that of a graph. Do not open it if you do not know who made it. "
+                f"Load it again: bfsql load SOURCE --path {path} --replace"
+            )
+
+
+def _plain(sql: str) -> str:
+    """A statement without comments and with single spaces."""
+    return " ".join(re.sub("--.*", "", sql).split())
+
+
+_PLAIN = frozenset(map(str.strip, _plain(TABLES).split(";")))
 
 
 def _in_transaction(
@@ -382,8 +434,15 @@ def _close(connections: list[sqlite3.Connection]) -> None:
         connection.close()
 
 
-def _damaged(path: Path, error: sqlite3.Error) -> StoreError:
-    return StoreError(
-        f"{path} is damaged and cannot be read as a graph: {error}. Load it again: "
+def _damaged(path: Path, error: Exception) -> StoreDamaged:
+    return StoreDamaged(
+        f"{path} is damaged and cannot be read as a graph: {reason(error)}. Load it again: "
         f"bfsql load SOURCE --path {path} --replace"
     )
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, from one of the `BROKEN` errors."""
+    if isinstance(error, sqlite3.Error):
+        return "a read does not end" if str(error) == "interrupted" else str(error)
+    return f"a part of it is not what its layout says ({type(error).__name__})"

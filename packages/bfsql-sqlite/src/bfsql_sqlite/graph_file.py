@@ -25,7 +25,7 @@ from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
 from bfsql.loading.statements import PRAGMAS
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_sqlite import edge_tables, property_tables
+from bfsql_sqlite import edge_tables
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
 from bfsql_sqlite.search_index import index_names
@@ -86,9 +86,7 @@ def make_file(
         made = folder / "graph.db"
         try:
             with closing(sqlite3.connect(made)) as graph:
-                graph.executescript(
-                    f"{PRAGMAS} {TABLES} {edge_tables.TABLES} {property_tables.TABLES}"
-                )
+                graph.executescript(PRAGMAS + TABLES)
                 graph.set_progress_handler(stopped, CHECK_EVERY)
                 report = fill(Making(graph, folder, target))
                 _finish(graph, report, options)

@@ -17,7 +17,7 @@ from bfsql.models.json_values import distinct_texts
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, RingReader
 from bfsql_sqlite.connection import Pool
-from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.packed_arrays import Damaged, consecutive
 from bfsql_sqlite.properties import (
     Properties,
     Test,
@@ -49,11 +49,12 @@ class Schema(NamedTuple):
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
         """Read the schema of a connection's file."""
-        types = [name for (name,) in reader.execute(queries.TYPES)]
-        predicates = [name for (name,) in reader.execute(queries.PREDICATES)]
+        types, predicates = (_names(reader, q) for q in (queries.TYPES, queries.PREDICATES))
         numbers = {name: p for p, name in enumerate(predicates)}
         edges = Adjacency.of(reader)
-        edges.types(reader)
+        counts = str(np.count_nonzero(edges.types(reader) != NO_NODE)), str(edges.edges)
+        if reader.execute(queries.COUNTS, ("nodes", "edges")).fetchone() != counts:
+            raise Damaged("it has other nodes or edges than were loaded")
         return cls(types, predicates, numbers, edges, Properties.of(reader))
 
 
@@ -86,7 +87,7 @@ class SqliteIntegerGraph(IntegerGraph):
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The node of each id."""
-        found = await self._pool.read(partial(find, ids=ids), len(ids))
+        found = await self._pool.read(partial(find, ids=ids, schema=self._schema), len(ids))
         return [found.get(entity_id) for entity_id in ids]
 
     async def ids(self, handles: IntArray) -> list[str]:
@@ -203,9 +204,31 @@ def _begin(
     return Ring(nothing, nothing, nothing)
 
 
-def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ResolvedNode]:
-    """The nodes that exist, by id."""
+def _names(reader: sqlite3.Connection, query: str) -> list[str]:
+    """The names of types or predicates by number."""
+    names: list[str] = [name for _, name in consecutive(reader.execute(query))]
+    if any(type(name) is not str for name in names) or names != sorted(set(names)):
+        raise Damaged("the names of its types or predicates are not in order")
+    return names
+
+
+def rows_of_nodes(
+    reader: sqlite3.Connection, ids: Iterable[str], schema: Schema
+) -> list[tuple[str, int, int]]:
+    """Id, handle and type number of the nodes that exist.
+
+    Raises:
+        Damaged: A type does not exist.
+    """
     rows = queries.rows_for(reader, queries.nodes, distinct_texts(ids))
+    if not all(map(range(len(schema.types)).__contains__, {t for _, _, t in rows})):
+        raise Damaged("a node refers to a type that does not exist")
+    return rows
+
+
+def find(reader: sqlite3.Connection, ids: Iterable[str], schema: Schema) -> dict[str, ResolvedNode]:
+    """The nodes that exist, by id."""
+    rows = rows_of_nodes(reader, ids, schema)
     return {entity_id: ResolvedNode(n, entity_id, t) for entity_id, n, t in rows}
 
 
@@ -217,6 +240,6 @@ def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, st
     """
     asked = list(handles)
     names: dict[int, str] = dict(queries.rows_for(reader, queries.ids, asked))
-    if not names.keys() >= set(asked):
+    if not names.keys() >= set(asked) or not {str}.issuperset(map(type, names.values())):
         raise Damaged("an edge refers to a node that does not exist")
     return names

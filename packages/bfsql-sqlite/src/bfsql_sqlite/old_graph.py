@@ -10,14 +10,14 @@ from contextlib import closing
 import duckdb
 import numpy as np
 
-from bfsql.errors import LoadRefused, StoreError
+from bfsql.errors import LoadRefused, StoreDamaged
 from bfsql.loading.intake import EXAMPLES, accepted, name_of
 from bfsql.models.load import MADE_TYPE, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_graph import NodeTable
-from bfsql_sqlite.connection import read_only
+from bfsql_sqlite.connection import BROKEN, read_only, reason
 from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
 from bfsql_sqlite.graph_file import CHECK_EVERY
 from bfsql_sqlite.packed_arrays import cut
@@ -129,14 +129,14 @@ class OldGraph:
                 metadata = old.execute(_METADATA)
                 self._metadata.fill((e, shortened(text)) for e, text in metadata)
                 self._fill_edges(old)
-        except sqlite3.Error as error:
-            # Without a code: text that is not UTF-8, or `Damaged`
+        except BROKEN as error:
+            # Without a code: text that is not UTF-8, `Damaged`, or no error of SQLite
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code not in {0, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
                 raise
-            raise StoreError(
-                f"{self._target.path} is damaged, so nothing can be added to it: {error}. Load "
-                "the graph again from its sources with --replace."
+            raise StoreDamaged(
+                f"{self._target.path} is damaged, so nothing can be added to it: {reason(error)}. "
+                "Load the graph again from its sources with --replace."
             ) from error
         self.edges.has_metadata = self._metadata.count > 0
 

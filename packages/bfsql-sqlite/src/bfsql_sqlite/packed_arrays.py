@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,26 @@ def rows_at(connection: sqlite3.Connection, what: str, keys: npt.NDArray[Any]) -
 @cache
 def _by_key(what: str, size: int) -> str:
     return f"SELECT {what} WHERE k IN ({', '.join('?' * size)}) ORDER BY k"
+
+
+def consecutive(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Rows whose first column counts from 0, of a table that could otherwise be endless.
+
+    Raises:
+        Damaged: It does not.
+    """
+    for place, row in enumerate(rows):
+        if row[0] != place:
+            raise Damaged("a table has other rows than it should")
+        yield row
+
+
+def file_size(connection: sqlite3.Connection) -> int:
+    """The bytes of the file, more than it has nodes, edges or values of a property."""
+    sizes = (
+        connection.execute(f"PRAGMA {size}").fetchone() for size in ("page_count", "page_size")
+    )
+    return math.prod(size for (size,) in sizes)
 
 
 def array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDArray[Any]:

@@ -12,7 +12,6 @@ import math
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,12 +23,13 @@ from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number
 from bfsql.models.condition import SIGNS, PropertyCondition
 from bfsql.models.json_values import decode
 from bfsql_sqlite import queries
-from bfsql_sqlite.packed_arrays import Damaged
+from bfsql_sqlite.packed_arrays import Damaged, file_size
 from bfsql_sqlite.property_tables import (
     ABSENT,
     BOOLEAN,
     CODE,
     FIRST,
+    KEYS,
     MOMENTS,
     NO_SCALAR,
     NODES,
@@ -79,8 +79,10 @@ class Properties(NamedTuple):
         """
         if not reader.execute(queries.HAS_PROPERTIES).fetchone():
             return cls({}, are_all=False)
-        columns = {key: Property(k, size) for k, key, size in reader.execute(queries.PROPERTIES)}
-        if not all(type(size) is int and 0 <= size < 1 << 31 for _, size in columns.values()):
+        rows = reader.execute(queries.PROPERTIES).fetchmany(KEYS)
+        columns, most = {key: Property(k, size) for k, key, size in rows}, file_size(reader)
+        sound = (type(key) is str and size in range(most) for key, (_, size) in columns.items())
+        if not all(sound) or len(columns) < len(rows):
             raise Damaged("a column of properties does not have the expected content")
         return cls(columns, reader.execute(queries.ALL_PROPERTIES).fetchone() is not None)
 
@@ -95,14 +97,6 @@ class Test(NamedTuple):
     """By code: whether a value meets the condition; with `!=`, whether it is equal."""
     is_absent: bool = False
     """Whether no node has the property."""
-
-
-@contextmanager
-def _intact() -> Iterator[None]:
-    try:
-        yield
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise Damaged("a column of properties does not have the expected content") from error
 
 
 # --- conditions and dictionaries ------------------------------------------------------
@@ -150,7 +144,8 @@ class _Dictionary:
     def order(self, first: int) -> IntArray:
         """The codes of all numbers, or from the row `MOMENTS` on of all dates, in order."""
         keys = (row_key(self._column.k, row) for row in (first, first + MOMENTS))
-        rows = self._reader.execute(queries.PROPERTY_ORDER, tuple(keys))
+        found = self._reader.execute(queries.PROPERTY_ORDER, tuple(keys))
+        rows = found.fetchmany(self._column.rows)
         return np.frombuffer(b"".join(codes for (codes,) in rows), CODE)
 
     def blocks(self, first: int, last: int) -> list[bytes]:
@@ -169,7 +164,8 @@ class _Dictionary:
     def _select(self, what: str, first: int, last: int) -> list[Any]:
         k = self._column.k
         keys = row_key(k, first), row_key(k, last)
-        rows = self._reader.execute(queries.property_values(what), keys).fetchall()
+        found = self._reader.execute(queries.property_values(what), keys)
+        rows = found.fetchmany(last - first + 1)
         if len(rows) != last - first:
             raise Damaged("part of a column of properties is missing")
         return rows
@@ -183,26 +179,25 @@ def met_codes(column: Property, condition: PropertyCondition, reader: Reader) ->
         condition: A condition with `=`, `!=`, `<`, `<=`, `>` or `>=`.
         reader: A connection to the file.
     """
-    with _intact():
-        dictionary = _Dictionary(reader, column)
-        met = np.zeros(FIRST + column.size, bool)
-        signs = SIGNS.get(condition.operator, (0,))
-        for literal in condition.literals if column.size else ():
-            if literal.number is None and literal.moment is None:
-                met |= _like_text(dictionary, column, literal, signs)
-                continue
-            found = np.zeros(len(met), bool)
-            if literal.moment is not None:
-                first, last = (moment_order(literal.moment, last=last) for last in (False, True))
-                order = _Order(dictionary, dictionary.order(MOMENTS), _moment)
-                order.mark(found, literal, signs, first, last)
-            if literal.number is not None:  # a year may be one, which takes precedence
-                number = _double(literal.number)
-                _Order(dictionary, dictionary.order(0), _number).mark(
-                    found, literal, signs, number, number
-                )
-            met |= found
-        return met
+    dictionary = _Dictionary(reader, column)
+    met = np.zeros(FIRST + column.size, bool)
+    signs = SIGNS.get(condition.operator, (0,))
+    for literal in condition.literals if column.size else ():
+        if literal.number is None and literal.moment is None:
+            met |= _like_text(dictionary, column, literal, signs)
+            continue
+        found = np.zeros(len(met), bool)
+        if literal.moment is not None:
+            first, last = (moment_order(literal.moment, last=last) for last in (False, True))
+            order = _Order(dictionary, dictionary.order(MOMENTS), _moment)
+            order.mark(found, literal, signs, first, last)
+        if literal.number is not None:  # a year may be one, which takes precedence
+            number = _double(literal.number)
+            _Order(dictionary, dictionary.order(0), _number).mark(
+                found, literal, signs, number, number
+            )
+        met |= found
+    return met
 
 
 def _like_text(
@@ -275,24 +270,23 @@ def containing(
     column: Property, first: int, last: int, literals: Sequence[Literal], reader: Reader
 ) -> BoolArray:
     """Which values in some rows of a dictionary contain the text of one of the literals."""
-    with _intact():
-        block = SEPARATOR.join(_Dictionary(reader, column).blocks(first, last))
-        characters = np.frombuffer(block, np.uint8)
-        starts = np.flatnonzero(characters == SEPARATOR[0]) + 1
-        met = np.zeros(min(last * VALUES, column.size) - first * VALUES, bool)
-        if len(starts) != len(met) - 1:
-            raise Damaged("part of a column of properties is missing")
-        for literal in literals:
-            text = literal.text.encode("utf-8", "surrogatepass")
-            few = list(islice(_occurrences(block, text), FEW_HITS + 1)) if text else []
-            if not text:
-                met[:] = True
-            elif len(few) <= FEW_HITS:
-                met[np.searchsorted(starts, few, side="right")] = True
-            else:
-                begins = _beginnings(characters, text)
-                met |= np.logical_or.reduceat(begins, np.concatenate([[0], starts]))
-        return met
+    block = SEPARATOR.join(_Dictionary(reader, column).blocks(first, last))
+    characters = np.frombuffer(block, np.uint8)
+    starts = np.flatnonzero(characters == SEPARATOR[0]) + 1
+    met = np.zeros(min(last * VALUES, column.size) - first * VALUES, bool)
+    if len(starts) != len(met) - 1:
+        raise Damaged("part of a column of properties is missing")
+    for literal in literals:
+        text = literal.text.encode("utf-8", "surrogatepass")
+        few = list(islice(_occurrences(block, text), FEW_HITS + 1)) if text else []
+        if not text:
+            met[:] = True
+        elif len(few) <= FEW_HITS:
+            met[np.searchsorted(starts, few, side="right")] = True
+        else:
+            begins = _beginnings(characters, text)
+            met |= np.logical_or.reduceat(begins, np.concatenate([[0], starts]))
+    return met
 
 
 def _occurrences(block: bytes, text: bytes) -> Iterator[int]:
@@ -340,19 +334,18 @@ def select(
         their records.
     """
     sure, unsure = [], []
-    with _intact():
-        for row in rows:
-            kept = wanted.take(types[row * NODES : (row + 1) * NODES])
-            unread = np.zeros(len(kept), bool)
-            for test in tests:
-                if not kept.any():
-                    break
-                met, undecided = _row(test, row, len(kept), reader)
-                kept &= met | undecided
-                unread |= undecided
-            handles = np.flatnonzero(kept).astype(np.int32)
-            sure.append(handles[~unread[handles]] + np.int32(row * NODES))
-            unsure.append(handles[unread[handles]] + np.int32(row * NODES))
+    for row in rows:
+        kept = wanted.take(types[row * NODES : (row + 1) * NODES])
+        unread = np.zeros(len(kept), bool)
+        for test in tests:
+            if not kept.any():
+                break
+            met, undecided = _row(test, row, len(kept), reader)
+            kept &= met | undecided
+            unread |= undecided
+        handles = np.flatnonzero(kept).astype(np.int32)
+        sure.append(handles[~unread[handles]] + np.int32(row * NODES))
+        unsure.append(handles[unread[handles]] + np.int32(row * NODES))
     return np.concatenate(sure), np.concatenate(unsure)
 
 
@@ -392,33 +385,30 @@ def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] 
     None in place of the list if a node has several values, or one that only its record has.
     """
     codes = np.zeros(len(handles), np.int64)
-    with _intact():
-        row_of = handles // NODES
-        for row in np.unique(row_of).tolist():
-            here = np.flatnonzero(row_of == row)
-            found = reader.execute(queries.PROPERTY_CODES, (row_key(column.k, row),)).fetchone()
-            if found is None:
-                continue
-            places, packed = found
-            known = np.frombuffer(packed, code_width(column.size))
-            at = handles[here] % NODES
-            if places is None:
-                codes[here] = np.append(known, ABSENT)[np.minimum(at, len(known))]
-                continue
-            spread = np.zeros(NODES, np.int64)
-            where = np.frombuffer(places, PLACE)
-            spread[where] = known
-            codes[here] = spread[at]
-            if (np.bincount(where, minlength=NODES)[at] > 1).any():
-                return None
-        distinct, numbers = np.unique(codes, return_inverse=True)
-        if np.isin(distinct, (UNREAD, NO_SCALAR)).any():
+    row_of = handles // NODES
+    for row in np.unique(row_of).tolist():
+        here = np.flatnonzero(row_of == row)
+        found = reader.execute(queries.PROPERTY_CODES, (row_key(column.k, row),)).fetchone()
+        if found is None:
+            continue
+        places, packed = found
+        known = np.frombuffer(packed, code_width(column.size))
+        at = handles[here] % NODES
+        if places is None:
+            codes[here] = np.append(known, ABSENT)[np.minimum(at, len(known))]
+            continue
+        spread = np.zeros(NODES, np.int64)
+        where = np.frombuffer(places, PLACE)
+        spread[where] = known
+        codes[here] = spread[at]
+        if (np.bincount(where, minlength=NODES)[at] > 1).any():
             return None
-        dictionary = _Dictionary(reader, column)
-        values = [
-            None if code == ABSENT else dictionary.original(code) for code in distinct.tolist()
-        ]
-        return [values[number] for number in numbers.tolist()]
+    distinct, numbers = np.unique(codes, return_inverse=True)
+    if np.isin(distinct, (UNREAD, NO_SCALAR)).any():
+        return None
+    dictionary = _Dictionary(reader, column)
+    values = [None if code == ABSENT else dictionary.original(code) for code in distinct.tolist()]
+    return [values[number] for number in numbers.tolist()]
 
 
 def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Reader) -> IntArray:

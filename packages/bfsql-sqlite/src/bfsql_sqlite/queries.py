@@ -113,10 +113,12 @@ def property_values(what: str) -> str:
     return f"SELECT {what} FROM property_value WHERE at >= ? AND at < ? ORDER BY at"
 
 
+COUNTS = "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT value FROM meta WHERE key = ?)"
+
 # --- schema -----------------------------------------------------------------
 
-TYPES = "SELECT name FROM type ORDER BY t"
-PREDICATES = "SELECT name FROM predicate ORDER BY p"
+TYPES = "SELECT t, name FROM type ORDER BY t"
+PREDICATES = "SELECT p, name FROM predicate ORDER BY p"
 
 # --- search -----------------------------------------------------------------
 
@@ -131,7 +133,9 @@ def postings(size: int) -> str:
     return f"SELECT term, places FROM posting WHERE b = ? AND term IN ({_marks(size)})"
 
 
-POSTINGS_FROM = "SELECT places FROM posting WHERE b = ? AND term >= ? AND term < ? || char(1114111)"
+POSTINGS_FROM = """
+SELECT term, places FROM posting WHERE b = ? AND term >= ? AND term < ? || char(1114111)
+"""
 
 
 @cache

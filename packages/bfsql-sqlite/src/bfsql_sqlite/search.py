@@ -25,6 +25,7 @@ from bfsql.models.matching import MOST_SHARING, NameQuery
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
+from bfsql_sqlite.packed_arrays import Damaged, consecutive
 from bfsql_sqlite.search_index import NODES, PLACES
 from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, swapped_grams, words
 
@@ -42,6 +43,8 @@ MOST_READ = 4_096
 """Most entries whose texts one look reads."""
 COMPARE_LIMIT = 48
 """Entries sharing the most trigrams, which are compared letter by letter."""
+
+_NAMES = (str, type(None))
 
 Places = NDArray[np.integer[Any]]
 
@@ -78,6 +81,8 @@ def search(
         n: EntityStub(entity_id, type_names[t], name)
         for n, entity_id, t, name in queries.rows_for(connection, queries.stubs, best)
     }
+    if any(type(one.id) is not str or type(one.name) not in _NAMES for one in stubs.values()):
+        raise Damaged("the name of a node is not text")
     return [stubs[n] for n in best]
 
 
@@ -243,7 +248,7 @@ class _Index:
     def _blocks(self) -> list[tuple[int, int]]:
         """Number and size of each block."""
         rows = self._connection.execute(queries.BLOCKS)
-        return [(b, length // NODES.itemsize) for b, length in rows]
+        return [(b, length // NODES.itemsize) for b, length in consecutive(rows)]
 
     def _nodes(self, b: int, places: Places) -> list[int]:
         if not len(places):
@@ -261,7 +266,7 @@ class _Index:
         lists = [[have[term] for term in group if term in have] for group in asked]
         if starting:
             rows = self._connection.execute(queries.POSTINGS_FROM, (b, starting, starting))
-            lists.append([np.frombuffer(places, PLACES) for (places,) in rows])
+            lists.append([np.frombuffer(places, PLACES) for places in dict(rows).values()])
         lists.sort(key=lambda some: sum(map(len, some)))
         first, *others = lists
         if not first:

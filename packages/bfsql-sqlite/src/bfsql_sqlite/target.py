@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +14,16 @@ from bfsql.errors import LoadRefused, StoreError, system_reason
 from bfsql.loading.intake import graph_is_there
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql.sources.files import SPECIAL_FILES
-from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, OLDEST, Header, check, read_header
+from bfsql_sqlite.connection import (
+    APPLICATION_ID,
+    BROKEN,
+    LAYOUT,
+    OLDEST,
+    Header,
+    check,
+    read_header,
+    read_only,
+)
 
 
 class Target(NamedTuple):
@@ -81,11 +89,11 @@ def _look(path: Path) -> Target:
 def _size_of(path: Path) -> tuple[int | None, int | None]:
     """The number of nodes and edges of a graph, as far as they can be read."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as graph:
+        with closing(read_only(path)) as graph:
             query = "SELECT value FROM meta WHERE key IN ('edges', 'nodes') ORDER BY key"
             edges, nodes = (int(value) for (value,) in graph.execute(query))
             return nodes, edges
-    except (sqlite3.Error, ValueError):
+    except (*BROKEN, StoreError):
         return None, None
 
 

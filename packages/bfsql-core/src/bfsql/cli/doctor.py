@@ -23,7 +23,7 @@ import click
 
 from bfsql import call
 from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours, read_file
-from bfsql.cli.command import escape, innermost
+from bfsql.cli.command import VERBOSE, escape, innermost
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
@@ -136,7 +136,7 @@ async def _findings(configuration: Configuration, server: Launch) -> tuple[list[
     found += [
         Finding("warning", "log", text)
         for text in dict.fromkeys(warnings.texts)
-        if text not in proposal.left_out and not text.startswith("Chosen: ")
+        if text not in proposal.left_out
     ]
     return found + [finding async for finding in _clients()], proposal
 
@@ -172,6 +172,9 @@ def _proposed(
     for one in proposal.settings:
         key = one.field.rstrip("_")
         yield Finding("ok", key, f"{spelled(one.value)} (chosen: {one.reason})")
+    if proposal.withheld:
+        cure = proposal.remedy if click.get_current_context().meta.get(VERBOSE) else ""
+        yield Finding("ok", "left out", proposal.withheld, cure)
     for sentence in proposal.left_out:
         yield Finding("warning", "left out", sentence)
     for command in ("serve", "install CLIENT"):

@@ -94,7 +94,8 @@ def _lines(configuration: Configuration, proposal: Proposal) -> Iterator[str]:
     yield from map(_toml_line, _chosen(configuration.backend))
     for one in proposal.settings:
         yield toml(Line(one.field.rstrip("_"), one.value, one.reason))
-    yield from (f"# {escape(sentence)}" for sentence in proposal.left_out)
+    left_out = (proposal.withheld, *proposal.left_out)
+    yield from (f"# {escape(sentence)}" for sentence in left_out if sentence)
 
 
 def _chosen(resolved: Resolved[Any]) -> Iterator[Line]:

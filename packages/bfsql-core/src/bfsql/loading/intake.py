@@ -8,11 +8,13 @@ import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bfsql.errors import LoadRefused, SourceError, StoreError
+from bfsql.loading.statements import BATCH
 from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.merge import merge_node_records
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
 MAX_REFUSALS = 100
@@ -181,6 +183,52 @@ def name_of(record: GraphRecord) -> str:
 
 def _short(text: str) -> str:
     return ascii(shorten(text, 60))
+
+
+class Merging(Generic[T]):
+    """Records of one item, of which the first ones are merged as soon as they are many.
+
+    Args:
+        merge: Makes one record of several; None if all are to stay.
+
+    Attributes:
+        records: Those to merge, which are as many as a batch, or as the values of the result.
+        number: How many were added.
+    """
+
+    def __init__(self, merge: Callable[[list[T]], T] | None) -> None:
+        self.records: list[T] = []
+        self.number = 0
+        self._merge = merge
+        self._room = BATCH
+
+    def add(self, record: T) -> None:
+        """Add a record."""
+        self.number += 1
+        self.records.append(record)
+        if self._merge is not None and len(self.records) >= self._room:
+            self.records = [one] = [self._merge(self.records)]
+            metadata: Any = one.metadata if isinstance(one, NodeRecord) else one
+            lists = [value for value in metadata.values() if isinstance(value, list)]
+            self._room = BATCH + sum(map(len, lists))  # else each would be sorted often
+
+
+def merged_node(
+    records: Iterable[NodeRecord], default_type: str, report: LoadReport
+) -> tuple[str, dict[str, Any]]:
+    """Type and metadata of the node that some records describe, which are counted."""
+
+    def merge(some: list[NodeRecord]) -> NodeRecord:
+        return NodeRecord(some[0].id, *merge_node_records(some, default_type))
+
+    merging, typed = Merging(merge), dict[str, NodeRecord]()
+    for record in records:
+        merging.add(record)
+        if record.metadata != {"name": record.id}:
+            typed.setdefault(record.entity_type, record)
+    report.duplicate_nodes += merging.number - 1
+    report.note_types([*typed.values()], default_type)
+    return merge_node_records(merging.records, default_type)
 
 
 class Worker:

@@ -21,7 +21,7 @@ import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,19 +30,12 @@ from uuid import uuid4
 from bfsql.errors import StoreError
 from bfsql.loading import statements as sql
 from bfsql.loading.folders import working_folder
-from bfsql.loading.intake import EXAMPLES, Worker, accepted
+from bfsql.loading.intake import EXAMPLES, Merging, Worker, accepted, merged_node
 from bfsql.loading.joins import count_ends
 from bfsql.loading.statements import BATCH
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import (
-    Item,
-    created_node,
-    evidence_items,
-    merge_edges,
-    merge_node_records,
-    with_evidence,
-)
+from bfsql.models.merge import Item, created_node, evidence_items, merge_edges, with_evidence
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
 IDS_IN_MEMORY = 500_000
@@ -87,11 +80,16 @@ class StagedEdge(NamedTuple):
 class EdgeGroup(NamedTuple):
     """All records and passages of one triple."""
 
-    rows: list[tuple[Any, ...]]
-    """The rows of the query, those of the records first."""
+    row: tuple[Any, ...]
+    """The first row of the query."""
+    number: int
+    """How many records there are."""
+    length: int
+    """Length of the data of all rows."""
     records: list[dict[str, Any]]
-    """At least one, in the order in which they came."""
+    """At least one, in the order in which they came; the first may be several in one."""
     passages: list[dict[str, Any]]
+    """Each once."""
 
 
 class StagingError(StoreError):
@@ -255,14 +253,13 @@ class Staging:
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
         for (_, id_), group in groupby(self.connection.execute(sql.NODE_GROUPS), itemgetter(0, 1)):
-            rows = list(group)
-            records = [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
-            entity_type, metadata = merge_node_records(records, self._options.default_type)
-            self.report.duplicate_nodes += len(rows) - 1
-            self.report.note_types(records, self._options.default_type)
-            first, *surplus = (d for _, _, d, _, _ in rows)
-            yield first, entity_type, self._codec.encode(metadata)
-            yield from ((d, None, None) for d in surplus)
+            first = next(group)
+            records = (
+                NodeRecord(id_, type_, self._codec.decode(data))
+                for *_, type_, data in chain([first], group)
+            )
+            node = merged_node(records, self._options.default_type, self.report)
+            yield first[2], node[0], self._codec.encode(node[1])
 
     def _create_nodes(self) -> None:
         """Describe the ends of edges that no record describes, which `count_ends` has found."""
@@ -321,39 +318,48 @@ class Staging:
             "SELECT (SELECT count(*) FROM evidence) - (SELECT count(*) FROM passage)"
         )
 
-    def edge_groups(self, query: str) -> Iterator[EdgeGroup]:
+    def edge_groups(self, query: str, *, merge: bool = False) -> Iterator[EdgeGroup]:
         """The edges of a query; evidence without an edge is counted and left out.
 
         Args:
             query: Gives subject, predicate, object, whether it is a passage, place, data, and
                 whatever else; rows of one triple together, its records before its passages.
+            merge: Whether some of many records may be merged.
         """
+        decode = self._codec.decode
         for _, group in groupby(self.connection.execute(query), itemgetter(0, 1, 2)):
-            rows = list(group)
-            data = [self._codec.decode(row[sql.DATA]) for row in rows]
-            number = sum(not row[sql.IS_PASSAGE] for row in rows)
-            if number:
-                yield EdgeGroup(rows, data[:number], data[number:])
+            first = next(group)
+            merging: Merging[dict[str, Any]] = Merging(merge_edges if merge else None)
+            count = length = 0
+            passages: dict[Any, None] = {}
+            for row in chain([first], group):
+                count += 1
+                length += len(row[sql.DATA])
+                if row[sql.IS_PASSAGE]:
+                    passages[row[sql.DATA]] = None
+                else:
+                    merging.add(decode(row[sql.DATA]))
+            if merging.number:
+                items = [decode(data) for data in passages]
+                yield EdgeGroup(first, merging.number, length, merging.records, items)
             else:
-                self.report.unattached_evidence += len(rows)
+                self.report.unattached_evidence += count
 
     def merge_group(self, group: EdgeGroup) -> tuple[dict[str, Any], list[Item]]:
         """The metadata of an edge and the items of its evidence, both counted."""
         metadata = with_evidence(merge_edges(group.records), group.passages)
         items = evidence_items(("", "", ""), metadata)
-        self.report.duplicate_edges += len(group.records) - 1
+        self.report.duplicate_edges += group.number - 1
         self.report.evidence += len(items)
         return metadata, items
 
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         number = self._number("SELECT count(*) FROM unfinished")
-        for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS)):
+        for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS, merge=True)):
             if count % 1_000 == 0:
                 self.tell("merging", count / number)
             metadata, items = self.merge_group(group)
-            first, *surplus = (row[sql.PLACE] for row in group.rows[: len(group.records)])
-            yield first, len(items), self._codec.encode(metadata)
-            yield from ((e, None, None) for e in surplus)
+            yield group.row[sql.PLACE], len(items), self._codec.encode(metadata)
 
     # --- what was merged ------------------------------------------------------
 

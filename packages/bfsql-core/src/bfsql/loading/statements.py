@@ -30,7 +30,7 @@ CREATE TABLE described (
 CREATE TABLE evidence (
     subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
 );
--- What becomes of records that are merged: without metadata they are deleted.
+-- What becomes of the first of records that are merged; the others are deleted.
 CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
 CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
 """
@@ -43,8 +43,9 @@ CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
 
 APPLY_NODES = """
 UPDATE described SET type = merged.type, metadata = merged.metadata
-FROM merged_node AS merged WHERE described.d = merged.d AND merged.metadata IS NOT NULL;
-DELETE FROM described WHERE d IN (SELECT d FROM merged_node WHERE metadata IS NULL);
+FROM merged_node AS merged WHERE described.d = merged.d;
+DELETE FROM described WHERE n IN (SELECT n FROM described WHERE d IN (SELECT d FROM merged_node))
+AND d NOT IN (SELECT d FROM merged_node);
 """
 
 PASSAGES = """
@@ -73,8 +74,9 @@ IS_PASSAGE, PLACE, DATA = 3, 4, 5
 
 APPLY_EDGES = """
 UPDATE edge SET items = merged.items, metadata = merged.metadata
-FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NULL;
-DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
+FROM merged_edge AS merged WHERE edge.e = merged.e;
+DELETE FROM edge WHERE e IN (SELECT e FROM unfinished CROSS JOIN edge USING (s, p, o))
+AND e NOT IN (SELECT e FROM merged_edge);
 """
 
 # With +n the edges are looked through only where a node lacks a description.

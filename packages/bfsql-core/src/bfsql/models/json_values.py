@@ -85,8 +85,15 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
 
 
 def decode(text: str) -> dict[str, Any]:
-    """The metadata that `encode` wrote."""
+    """The metadata that `encode` wrote.
+
+    Raises:
+        ValueError: It is something else.
+        RecursionError: It is nested too deeply.
+    """
     value: dict[str, Any] = json.loads(text)
+    if type(value) is not dict:
+        raise ValueError("metadata is not a JSON object")
     return value
 
 

@@ -63,13 +63,17 @@ class Proposal:
     """What they do not cover, and what to do about it, a sentence each."""
     nameless: tuple[str, ...] = ()
     """The types for which one of these sentences states that no property names their nodes."""
+    withheld: str = ""
+    """What the store's account may not read, which may be on purpose, in a few words."""
+    remedy: str = ""
+    """The statements with which it could be read."""
 
     def log(self) -> None:
         """Log each choice in one line; `open` calls it if it used the proposal."""
         for one in self.settings:
-            log.warning(
-                "Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason
-            )
+            log.info("Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason)
+        if self.withheld:
+            log.info("Left out: %s", self.withheld)
         for sentence in self.left_out:
             log.warning("%s", sentence)
 

@@ -57,7 +57,7 @@ async def schema(request: ApiRequest) -> Reply:
     """What the graph contains, and where batches are accepted."""
     api = request.api
     types, predicates = await api.vocabulary()
-    known, _ = await api.graph.graph_schema.outline()
+    known, _ = await api.graph.graph_schema.sound_outline()
     return reply(
         {
             **({"node_counts": dict(known.node_counts)} if known and known.node_counts else {}),
@@ -81,7 +81,7 @@ async def schema(request: ApiRequest) -> Reply:
 
 async def outline(request: ApiRequest) -> Reply:
     """What the graph is made of, in counts."""
-    known, counting = await request.api.graph.graph_schema.outline()
+    known, counting = await request.api.graph.graph_schema.sound_outline()
     if known is None:
         return replace(reply({"counting": counting}), transient=True)
     return reply(

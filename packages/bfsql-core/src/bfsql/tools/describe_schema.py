@@ -46,7 +46,7 @@ async def whole_schema(
     """Describe the contents of the graph, beginning with the operator's description."""
     schema = await call.within(known.lists())
     steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
-    outline, counting = await known.outline()
+    outline, counting = await known.sound_outline()
     whole = outline_text(outline, limits.stripped) if outline else NO_SCHEMA_TEXT
     if schema.empty and schema.comprehensive:
         whole = replace(whole, notes=[EMPTY])

@@ -24,6 +24,7 @@ from bfsql.errors import (
     NARROWER,
     BoundMet,
     CircuitOpen,
+    StoreDamaged,
     StoreError,
     StoreOutOfMemory,
     StoreUnavailable,
@@ -362,7 +363,9 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         message = f"The graph's store does not have enough memory for this call. {NARROWER}"
         raise ToolError(message, kind="too_large") from full
     except StoreError as broken:
-        raise _incident("The graph's store refused this call.", "store", broken) from broken
+        damaged = isinstance(broken, StoreDamaged)
+        what = "is damaged, and has to be loaded again" if damaged else "refused this call"
+        raise _incident(f"The graph's store {what}.", "store", broken) from broken
     except Exception as fault:
         raise _incident(f"{what} failed.", "internal", fault) from fault
 

@@ -17,6 +17,7 @@ from typing import Any
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.tables import entities
+from bfsql.errors import StoreDamaged
 from bfsql.models import Outline
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
@@ -69,6 +70,7 @@ class GraphSchema:
         self._read_at, self._took = -float("inf"), 0.0
         self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
         self._counting: asyncio.Task[None] | None = None
+        self._damage: StoreDamaged | None = None
         self._not_before = 0.0
 
     # --- the lists ----------------------------------------------------------
@@ -174,6 +176,17 @@ class GraphSchema:
             await asyncio.wait({self._counting}, timeout=call.seconds_left(wait, share=0.5))
         return self.known_outline, not self._counting.done()
 
+    async def sound_outline(self) -> tuple[Outline | None, bool]:
+        """As `outline`.
+
+        Raises:
+            StoreDamaged: The last count found that the store is damaged.
+        """
+        known = await self.outline()
+        if self._damage is not None:
+            raise self._damage
+        return known
+
     async def close(self) -> None:
         """Stop counting."""
         if self._counting is not None:
@@ -184,10 +197,12 @@ class GraphSchema:
         try:
             with call.scope(seconds=OUTLINE_SECONDS):
                 self.known_outline = known = await call.within(self._db.outline())
+            self._damage = None
             if known is None or known.node_counts or known.relations:  # may be loading if empty
                 self._not_before = time.monotonic() + FRESH_SECONDS
         except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
             self._not_before = time.monotonic() + 300
+            self._damage = fault if isinstance(fault, StoreDamaged) else None
             log.warning(
                 "The backend did not return an outline: %s: %s", type(fault).__name__, fault
             )

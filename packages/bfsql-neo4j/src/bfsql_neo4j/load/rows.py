@@ -145,7 +145,7 @@ class GraphRows:
         """Relationships between the written nodes, type by type; counts the edges."""
         self._flush()
         groups = self._staging.edge_groups(_RELATIONSHIPS)
-        for predicate, of_type in groupby(groups, lambda group: str(group.rows[0][6])):
+        for predicate, of_type in groupby(groups, lambda group: str(group.row[6])):
             rows = (row for group in of_type for row in self._of_edge(group))
             for batch in _batches(rows):
                 yield Batch(predicate, batch)
@@ -159,8 +159,8 @@ class GraphRows:
         """One row per record, with its size in bytes."""
         report = self._staging.report
         report.edges += 1
-        start, end = group.rows[0][7:]
-        size = sum(len(row[5]) for row in group.rows) // len(group.records)
+        start, end = group.row[7:]
+        size = group.length // group.number
         records, documents = self._with_evidence(group)
         for metadata in records:
             yield [start, end, to_properties(metadata) | documents], size
