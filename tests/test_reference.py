@@ -25,6 +25,7 @@ from bfsql_postgres import PostgresSettings
 from bfsql_sparql import SparqlSettings
 from bfsql_sqlite import SqliteSettings
 from bfsql_sqlite.connection import LAYOUT
+from bfsql_test_support.stores_matrix import written
 from bfsql_testing.conformance import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -180,6 +181,11 @@ def test_every_rule_of_the_kit_is_there_word_for_word() -> None:
     text = page("reference/conformance-kit.md")
     for rule in rules("filling", "reading"):
         assert f"| `{rule.id}` | {rule.behaviour} | {rule.source} |" in text
+
+
+def test_the_page_of_stores_has_what_their_suites_declare() -> None:
+    text = page("reference/stores.md")
+    assert written(text) == text, "python -m bfsql_test_support.stores_matrix writes it anew"
 
 
 def test_versioning_has_the_numbers_of_the_contract_and_of_the_embedded_file() -> None:

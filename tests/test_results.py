@@ -16,10 +16,14 @@ from bfsql_test_support.questions.stores import in_sqlite
 from bfsql_test_support.questions.suite import Report, Sum, questions_about
 from bfsql_test_support.questions.worlds import Size, World
 from bfsql_test_support.results import saved
+from bfsql_test_support.stores_matrix import STORES
+from bfsql_testing.conformance import RULES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 QUESTIONS = (ROOT / "docs/explanation/questions.md").read_text("utf-8")
+MODELS = (ROOT / "docs/explanation/what-models-make-of-it.md").read_text("utf-8")
+BOUNDS = (ROOT / "docs/decisions/0028-bounds-of-a-call.md").read_text("utf-8")
 SUMMED = ("right", "asked", "calls", "arguments", "answers")
 CLOSE = 0.03
 """Share by which a sentence that is worded differently may change the characters of answers."""
@@ -48,34 +52,72 @@ def test_the_readme_has_the_figures_of_other_peoples_questions() -> None:
     for store in ("sqlite", "postgres", "neo4j"):
         found = row("outside", set="zograscope", every=1, store=store, format="json")
         assert found["calls"] == found["asked"]
-        text = f"{found['right']:,} of {found['asked']:,} right"
-        assert text in evidence("[questions that others wrote]")
+        text = f"{found['right']:,} of {found['asked']:,} answers equal, in one call each"
+        assert text in evidence("[what one call can express]")
+    for store in ("sqlite", "postgres"):
+        films = row("outside", set="metaqa", every=1, store=store, format="json")
+        company = row("outside", set="ck25", every=1, store=store, format="json")
+        text = f"(MetaQA {films['right']:,} of {films['asked']:,}, CK25 {company['right']} of the"
+        assert f"{text} {company['asked']} tried)" in evidence("[what one call can express]")
 
 
 def test_the_readme_has_the_figures_of_the_suite() -> None:
     ours, cypher = sums("neo4j", "six tools, lines"), sums("neo4j", "cypher")
     line = evidence("[our suite of")
     assert f"suite of {len(KINDS)} kinds" in line
-    ratio = ours["answers"] / cypher["answers"]
-    told = (
-        f"{ours['calls']} calls, with Cypher {cypher['calls']}; answers in lines have {ratio:.1f}"
-    )
-    assert f"{told} times the characters" in line
-    assert f"{ours['definitions']:,} tokens instead of {cypher['definitions']}" in line
+    assert f"{ours['calls']} calls, with Cypher {cypher['calls']};" in line
+    assert f"are {ours['answers'] / cypher['answers']:.1f} times as long" in line
+    assert f"{ours['definitions']:,} tokens in a session, Cypher's {cypher['definitions']}" in line
 
 
 def test_the_readme_has_the_figures_of_misspelt_names() -> None:
     line = evidence("[names with one typing error]")
-    for names in ("medlit", "names"):
-        found = row("recall", set=names, store="sqlite", errors=1)
-        assert f"{found['names']:,}" in line
-        assert f"{found['among 1']:.0%}".replace("%", " %") in line
+    [names] = re.findall(r"(?s)\| medlit.*?\| 95,847", QUESTIONS)
+    shares = dict(re.findall(r"\| (\w+) \| ([\d.]+) \|", names))
+    others = sorted(float(shares.pop(store)) for store in ("postgres", "neo4j", "oxigraph"))
+    assert f"{100 * others[0]:.1f} to {100 * others[-1]:.1f} % elsewhere" in line
+    assert shares == {"sqlite": f"{row('recall', set='medlit', errors=1)['among 1']:.3f}"}
+    assert f"{float(shares['sqlite']):.0%}".replace("%", " %") in line
 
 
 def test_the_readme_has_the_figures_of_hostile_clients() -> None:
     search = {"store": "embedded", "call": "search"}
-    alone, beside = (row("hostile", **search, **{"hostile clients": n})["p50 ms"] for n in (0, 8))
-    assert f"{beside} ms, where it takes {alone} ms alone" in evidence("[a search beside eight")
+    alone, beside = (row("hostile", **search, **{"hostile clients": n}) for n in (0, 8))
+    line = evidence("[a search beside 64")
+    assert f"median {beside['p50 ms']} ms, p99 {beside['p99 ms']} ms " in line
+    assert f"(alone {alone['p50 ms']} and {alone['p99 ms']} ms)" in line
+    shown = (f"{one['p50 ms']} / {one['p99 ms']} / {one['max ms']} ms" for one in (alone, beside))
+    assert all(text in BOUNDS for text in shown)
+
+
+def test_the_readme_has_the_numbers_of_rules_and_stores() -> None:
+    line = evidence("[one conformance kit]")
+    assert f" of {len(RULES)} rules" in line
+    assert f"{len(STORES)} stores;" in line
+
+
+def test_the_readme_has_the_figures_of_a_model() -> None:
+    for start, name, other, said in (
+        ("[a model's answers to 36", "exam", "cypher", "Cypher"),
+        ("[the same model on CK25]", "ck25", "sparql", "SPARQL"),
+    ):
+        ours, theirs = (row("models", set=name, tools=t) for t in ("six tools, lines", other))
+        first = f"F1 {ours['f1']}" if "f1" in ours else f"{ours['right']} right"
+        second = theirs.get("f1", theirs.get("right"))
+        text = f"{first} in {ours['calls']} calls and {ours['answers']:,} characters"
+        assert text in evidence(start)
+        text = f"with {said} {second} in {theirs['calls']} and {theirs['answers']:,}"
+        assert text in evidence(start)
+
+
+@pytest.mark.parametrize("one", saved("models"), ids=lambda one: f"{one['set']}-{one['tools']}")
+def test_the_page_has_what_a_model_made_of_the_tools(one: dict[str, Any]) -> None:
+    cells = [one["tools"], f"{one.get('right')}/{one['asked']}", str(one["calls"])]
+    cells += [f"{one.get(key, 0):,}" for key in ("answers", "definitions", "arguments")]
+    if "f1" in one:
+        cells = [one["set"].upper(), one["tools"], str(one["asked"]), str(one["f1"])]
+        cells += [str(one["calls"]), f"{one['answers']:,}"]
+    assert f"| {' | '.join(cells)} |" in MODELS
 
 
 @pytest.mark.parametrize(
@@ -118,7 +160,7 @@ async def test_the_suite_takes_the_calls_that_are_saved_and_about_the_characters
 
 
 def test_every_row_says_when_and_where_it_was_measured() -> None:
-    for name in ("hostile", "outside", "questions", "recall"):
+    for name in ("hostile", "models", "outside", "questions", "recall"):
         for one in saved(name):
             assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"])
             assert "cores" in one["machine"]

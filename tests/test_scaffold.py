@@ -26,7 +26,8 @@ LISTS = ("nodes-list", "nodes-conditions", "nodes-metadata", "nodes-columns", "n
 def written(outside: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The distribution written by the installed core."""
     parent = tmp_path_factory.mktemp("written")
-    told = outside.says("bfsql", "new-backend", NAME, "--path", str(parent), cwd=parent)
+    command = ("bfsql", "new-backend", NAME, "--loads", "--path", str(parent))
+    told = outside.says(*command, cwd=parent)
     folder = parent / DISTRIBUTION
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     assert [Path(line) for line in told.splitlines()] == files
@@ -62,6 +63,21 @@ def test_it_passes_our_own(command: tuple[str, ...], written: Path) -> None:
     tool = [sys.executable, "-m", *command]
     done = subprocess.run(tool, cwd=written, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_without_a_loader_it_only_reads_and_its_tests_pass(
+    outside: Environment, tmp_path: Path
+) -> None:
+    outside.says("bfsql", "new-backend", "news_stand", "--path", str(tmp_path), cwd=tmp_path)
+    folder = tmp_path / "bfsql-news-stand"
+    sources = (path.read_text("utf-8") for path in folder.rglob("*.py"))
+    assert not [text for text in sources if "load_graph" in text or "LoadReport" in text]
+    for command in (("check", "--no-cache"), ("format", "--check", "--no-cache")):
+        config = ("--config", str(ROOT / "pyproject.toml"))
+        test_it_passes_our_own(("ruff", *command, *config, "."), folder)
+    source = {"PYTHONPATH": str(folder / "src")}
+    pytest_ = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert " passed" in outside.says(*pytest_, cwd=folder, **source)
 
 
 def test_it_is_listed(shop: Environment, written: Path) -> None:

@@ -32,9 +32,10 @@ def run(command: list[str], **more: str) -> None:
 
 
 def test_mypy_finds_nothing_in_the_project_or_a_new_backend(tmp_path: Path) -> None:
-    run(["bfsql", "new-backend", "corner_shop", "--path", str(tmp_path)])
-    new = tmp_path / "bfsql-corner-shop" / "src"
-    run(["mypy", *map(str, [*CHECKED, new])], MYPYPATH=os.pathsep.join(map(str, SOURCES)))
+    run(["bfsql", "new-backend", "corner_shop", "--loads", "--path", str(tmp_path)])
+    run(["bfsql", "new-backend", "news_stand", "--reads", "--path", str(tmp_path)])
+    new = (tmp_path / f"bfsql-{name}" / "src" for name in ("corner-shop", "news-stand"))
+    run(["mypy", *map(str, [*CHECKED, *new])], MYPYPATH=os.pathsep.join(map(str, SOURCES)))
 
 
 def test_imports_follow_the_layers() -> None:

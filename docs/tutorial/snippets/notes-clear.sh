@@ -1,2 +1,2 @@
 cd bfsql-notes
-rm example.json src/bfsql_notes/loader.py tests/test_files.py
+rm example.json tests/test_files.py

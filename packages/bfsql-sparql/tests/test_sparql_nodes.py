@@ -122,6 +122,24 @@ async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve
     assert (await backend.metadata_for_node(f"{E}b"))["name"] == "English"
 
 
+@pytest.mark.parametrize("language", [["en"], ["ja", "en"]])
+async def test_a_text_for_all_languages_comes_after_the_wanted_ones(
+    serve_each: Serve, language: list[str]
+) -> None:
+    label = f"<{RDFS}label>"
+    names = {"c": ["ar", "mul"], "d": ["ar", "mul", "en"], "e": ["ar", ""], "f": ["", "mul"]}
+    lines = [
+        f'<{E}{one}> {label} "Z {tag}"{f"@{tag}" * bool(tag)} .'
+        for one, tags in names.items()
+        for tag in tags
+    ]
+    backend = await serve_each("\n".join(lines), language=language)
+    found = await backend.metadata_for_nodes_batch([f"{E}{one}" for one in names])
+    assert [found[f"{E}{one}"]["name"] for one in names] == ["Z mul", "Z en", "Z ", "Z mul"]
+    hits = await backend.search_entities("Z mul")
+    assert {f"{E}c", f"{E}f"} <= {stub.id for stub in hits[:3]}
+
+
 async def test_the_best_description_is_the_description(serve: Serve) -> None:
     backend = await serve(
         NAMES, description_property=[f"{E}none", f"{E}about"], language=["fr", "de"]

@@ -117,6 +117,24 @@ def test_two_tables(tmp_path: Path) -> None:
     assert check(tmp_path, nodes, edges)
 
 
+def test_texts_that_are_read_as_empty_are_counted_in_bulk(tmp_path: Path) -> None:
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    nodes.write_text("id,type,name\na,t,None\nb,NaN,null\nb,t,None\nc,t,C\n", encoding="utf-8")
+    edges.write_text("from,rel,to\na,None,b\nnull,None,b\na,,b\nc,p,b\n", encoding="utf-8")
+    assert check(tmp_path, nodes, edges)
+    found = outcome([nodes, edges], SourceOptions(), CREATING, tmp_path / "a.db", bulk=True)
+    assert isinstance(found, tuple)
+    notes = [note for one in found[1]["sources"] for note in one["notes"]]
+    assert sorted(notes) == [
+        f'{told}; --null-text "" keeps such texts'
+        for told in (
+            "name: read as empty: None 2, null 1",
+            "rel: read as empty: None 1",
+            "type: read as empty: NaN 1",
+        )
+    ]
+
+
 def test_a_path_is_no_pattern(tmp_path: Path) -> None:
     folder = tmp_path / "[ab]*?'{x}"
     folder.mkdir()

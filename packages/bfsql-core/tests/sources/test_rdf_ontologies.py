@@ -147,6 +147,15 @@ def test_names_are_in_one_language(read):
     assert node(found, ":d")[1] == {"name": "Birne", "synonyms": ["poire"]}
 
 
+def test_a_name_for_all_languages_comes_after_the_wanted_one_and_is_none_of_its_own(read):
+    text = ':a rdfs:label "Z"@mul , "ز"@ar . :b rdfs:label "z"@en , "Z"@mul .'
+    found = read("a.ttl", HEAD + text + ':c rdfs:label "C"@mul . :d rdfs:label "D"@mul .')
+    assert node(found, ":a")[1] == {"name": "Z", "synonyms": ["ز"]}
+    assert node(found, ":b")[1] == {"name": "z", "synonyms": ["Z"]}
+    kept = read("a.ttl", HEAD + text, languages=("en",))
+    assert node(kept, ":a")[1] == {"name": "Z"}
+
+
 def test_types_and_names_are_chosen_once_for_all_files_of_a_load(write, sort_out):
     files = [
         (

@@ -79,6 +79,36 @@ def test_null_like_text_is_no_id_type_or_name_and_stays_in_metadata(read, name, 
     assert [reason for _, reason in found.reasons] == ["id is missing"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("n.csv", "id,type,name,aliases\n1,t,None,\n2,None,null,NaN\n3,,None,\n4,t,,\n"),
+        (
+            "n.jsonl",
+            (
+                '{"id": "1", "name": "None"}\n{"id": "2", "type": "None", "name": "null"}\n'
+                '{"id": "3", "name": "None", "aliases": "NaN"}\n{"id": "4", "name": ""}\n'
+            ),
+        ),
+        (
+            "g.json",
+            (
+                '{"nodes": [{"id": 1, "name": "None"}, {"id": 2, "type": "None", "name": "null"}, '
+                '{"id": 3, "name": "None", "aliases": "NaN"}], "links": []}'
+            ),
+        ),
+    ],
+)
+def test_the_account_counts_texts_that_are_read_as_empty(read, name, content):
+    notes = [note for note in read(name, content).account.notes if "read as empty" in note]
+    keeps = '; --null-text "" keeps such texts'
+    assert sorted(notes) == [
+        f"aliases: read as empty: NaN 1{keeps}",
+        f"name: read as empty: None 2, null 1{keeps}",
+        f"type: read as empty: None 1{keeps}",
+    ]
+
+
 def test_null_like_text_is_no_end_and_no_predicate(read):
     found = read("e.csv", "from,rel,to\na,None,b\nnull,p,b\na,p,NaN\n")
     assert found.triples == [("a", "related_to", "b")]

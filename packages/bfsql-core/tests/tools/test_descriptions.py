@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +15,7 @@ from bfsql.cache import CachedGraphDb
 from bfsql.call import Limits, third_of_bytes
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Outline, outline_of
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
 from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
@@ -38,10 +38,32 @@ def tokens() -> Callable[[object], int]:
     return counted
 
 
-async def test_with_the_medlit_schema_the_six_stay_within_their_tokens(
-    medlit: Path, tokens: Callable[[object], int]
+KINDS = ("", "Product", "Variant", "Family", "Method")
+WORDS = ("part_of", "cause_of", "marker_for", "effect_on", "source_of", "treatment")
+
+
+def literature() -> list[GraphRecord]:
+    """A graph of as many types and predicates as medlit, with names as long, in 60 relations."""
+    types = [f"{word}{kind}" for word in ("Gene", "Drug", "Cell", "Study") for kind in KINDS][:19]
+    verbs = [f"{verb}_{word}" for verb in ("is", "has", "may") for word in WORDS][:16]
+    rng = random.Random(1)
+    nodes = [
+        NodeRecord(kind, kind, {"name": kind, "year": 2000 + n}) for n, kind in enumerate(types)
+    ]
+    pairs = dict.fromkeys((rng.choice(types), rng.choice(types)) for _ in range(60))
+    edges = [EdgeRecord(a, verbs[n % 16], b) for n, (a, b) in enumerate(pairs)]
+    return [*nodes, *edges]
+
+
+@pytest.mark.parametrize("source", ["generated", "medlit"])
+async def test_with_a_schema_of_many_names_the_six_stay_within_their_tokens(
+    request: pytest.FixtureRequest, source: str, tokens: Callable[[object], int]
 ):
-    async with open_graph(MemoryBackend(read_all([medlit]))) as graph:
+    if source == "medlit":
+        records = list(read_all([request.getfixturevalue("medlit")]))
+    else:
+        records = literature()
+    async with open_graph(MemoryBackend(records)) as graph:
         assert graph.schema is not None
         assert (len(graph.schema.entity_types), len(graph.schema.predicates)) == (19, 16)
         listed = await graph.listed()

@@ -133,12 +133,21 @@ async def test_a_name_that_very_many_share_costs_one_search(over):
     assert watch.count("search_entities") == 1
 
 
-async def test_where_the_search_was_full_the_note_says_that_there_may_be_others(over):
-    records = [NodeRecord("n:0", "T", {"name": "Paris"})]
+@pytest.mark.parametrize(
+    ("first", "says"),
+    [
+        ({"name": "Paris"}, "."),
+        ({"name": "Pâris"}, '"T: paris" searches this type alone.'),
+        ({"name": "Lutetia", "synonyms": ["Paris"]}, '"T: paris" searches this type alone.'),
+    ],
+)
+async def test_a_full_search_that_ends_with_worse_hits_has_all_of_an_exact_name(over, first, says):
+    records = [NodeRecord("n:0", "T", first)]
     records += [NodeRecord(f"n:{i}", "T", {"name": f"Paris {i}"}) for i in range(1, 30)]
     answer = await tool_calls.asked(over(MemoryBackend(records)), "describe_entities", ids="paris")
     [note] = answer.notes
-    assert "others may have this name" in note
+    assert note.endswith(says)
+    assert ("others may have this name" in note) == (says != ".")
 
 
 async def test_no_ids_give_an_empty_list(named):

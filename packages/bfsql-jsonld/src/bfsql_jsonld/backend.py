@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Self, Unpack
@@ -197,7 +197,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
+    ) -> Mapping[str, Metadata]:
         """Metadata by id, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
@@ -207,7 +207,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
+    ) -> Mapping[Triple, Metadata]:
         """Metadata by triple, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is None:

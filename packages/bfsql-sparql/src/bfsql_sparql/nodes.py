@@ -8,7 +8,7 @@ from typing import Any
 from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
-from bfsql.models.rdf import Literal, in_languages, value_of
+from bfsql.models.rdf import Literal, in_languages, language_rank, value_of
 from bfsql.models.rdf_types import UNTYPED, TypeRanking
 from bfsql_sparql.batches import (
     Batches,
@@ -221,9 +221,6 @@ def take_names(
 
 
 def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
-    """Sort key of texts in several languages: wanted languages, then none, then all others."""
-    if not text.language:
-        return len(mapping.preferred), "", text.text
-    ranks = (at for at, language in enumerate(mapping.preferred) if in_languages(text, (language,)))
-    rank = next(ranks, len(mapping.preferred) + 1)
-    return rank, text.language.casefold(), text.text
+    """Sort key of texts in several languages, as in `language_rank`."""
+    rank = language_rank(text.language, mapping.preferred)
+    return rank, (text.language or "").casefold(), text.text

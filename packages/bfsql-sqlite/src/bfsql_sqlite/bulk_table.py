@@ -138,16 +138,22 @@ class BulkTable:
     def _read_edges(self, columns: EdgeColumns, nulls: str) -> None:
         source, place = self._source(), self._table.place
         subject, object_ = f"c{place(columns.subject)}", f"c{place(columns.object)}"
-        predicate = _literal(columns.default_predicate)
+        predicate, empty = _literal(columns.default_predicate), "NULL"
+        odd = f"({self._is_header()}) OR {subject} IN ({nulls}) OR {object_} IN ({nulls})"
         if columns.predicate is not None:
             cell = f"c{place(columns.predicate)}"
             predicate = f"CASE WHEN {cell} IN ({nulls}) THEN {predicate} ELSE {cell} END"
-        odd = f"({self._is_header()}) OR {subject} IN ({nulls}) OR {object_} IN ({nulls})"
+            is_empty = f"{cell} <> '' AND {cell} IN ({nulls}) AND NOT ({odd})"
+            empty = f"histogram({cell}) FILTER (WHERE {is_empty})"
         self._connection.execute(
             f"CREATE TABLE {self.predicates} AS SELECT {predicate} AS name, "
-            f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything "
+            f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything, {empty} AS empty "
             f"FROM {source} GROUP BY ALL"
         )
+        query = f"SELECT empty FROM {self.predicates} WHERE empty IS NOT NULL"
+        for (texts,) in self._connection.execute(query).fetchall():
+            for text, count in texts.items():
+                columns.empty_texts[columns.predicate or "", text] += count
         query = f"SELECT coalesce(sum(odd), 0) FROM {self.predicates}"
         found = number(self._connection, query)
         self._connection.execute(f"DELETE FROM {self.predicates} WHERE odd = everything")

@@ -149,13 +149,16 @@ def _tell(finding: Finding) -> None:
     metavar="DIR",
     help="Folder in which to create the distribution.  [default: the current one]",
 )
-def new_backend(name: str, path: Path) -> None:
+@click.option(
+    "--loads/--reads", default=False, help="With a loader, or only for reading.  [default: --reads]"
+)
+def new_backend(name: str, path: Path, *, loads: bool) -> None:
     """Generate a distribution with a working backend for you to adapt.
 
     NAME is the value that --backend will accept; the distribution is called bfsql-NAME.
     """
     names = Names.checked(name)
-    for written in write_distribution(names, path):
+    for written in write_distribution(names, path, loads=loads):
         click.echo(written)
     click.echo(
         f'Next: pip install -e "{path / names.distribution}[test]", then run pytest there. '

@@ -2,7 +2,9 @@
 
 A template (in `scaffold_templates/`) is the file itself with `$name` where a name goes
 (`string.Template`), under the file's name with `.template` at the end, so that no linter takes it
-for Python. The folder `package` becomes the import package.
+for Python. The folder `package` becomes the import package. Lines between `%% loads` and `%% end`
+are those of a backend with a loader, between `%% reads` and `%% end` those of one without; a file
+of which nothing is left is not written.
 """
 
 from __future__ import annotations
@@ -86,14 +88,16 @@ class Names:
 
 
 _SUFFIX = ".template"
+_PART = re.compile(r"^%% (loads|reads)\n(.*?)^%% end\n", re.MULTILINE | re.DOTALL)
 
 
-def write_distribution(names: Names, parent: Path) -> list[Path]:
+def write_distribution(names: Names, parent: Path, *, loads: bool = False) -> list[Path]:
     """Write a distribution that can be installed, tested, served and published.
 
     Args:
         names: What it and its parts are called.
         parent: The folder to make it in, under the distribution's name.
+        loads: Whether it has a loader, which fills its store from graph files.
 
     Returns:
         The files, in the order of their paths.
@@ -113,9 +117,12 @@ def write_distribution(names: Names, parent: Path) -> list[Path]:
     values = _values(names)
     written = []
     for place, text in _templates(files("bfsql_testing") / "scaffold_templates", PurePosixPath()):
+        own = _PART.sub(lambda part: part[2] * ((part[1] == "loads") == loads), text)
+        if text and not own:
+            continue
         path = folder.joinpath(*(values.get(part, part) for part in place.parts))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(Template(text).substitute(values), encoding="utf-8", newline="\n")
+        path.write_text(Template(own).substitute(values), encoding="utf-8", newline="\n")
         written.append(path)
     return sorted(written)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bfsql.abc import GraphDbInterface
@@ -67,11 +67,13 @@ class CountingBackend(MemoryBackend):
         self._count("edges_batch", ids)
         return await super().edges_batch(ids)
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Mapping[str, Metadata]:
         self._count("metadata_for_nodes_batch", ids)
         return await super().metadata_for_nodes_batch(ids)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple]
+    ) -> Mapping[Triple, Metadata]:
         self._count("metadata_for_edges_batch", edges)
         return await super().metadata_for_edges_batch(edges)
 
@@ -116,11 +118,13 @@ class LateBackend(MemoryBackend):
         await self._in_time("edges_batch")
         return await super().edges_batch(ids)
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Mapping[str, Metadata]:
         await self._in_time("metadata_for_nodes_batch")
         return await super().metadata_for_nodes_batch(ids)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple]
+    ) -> Mapping[Triple, Metadata]:
         await self._in_time("metadata_for_edges_batch")
         return await super().metadata_for_edges_batch(edges)
 

@@ -59,6 +59,7 @@ def trying(*ids: str) -> Callable[[_Suite], _Suite]:
     assert not strangers, f"no rules: {strangers}"
 
     def chosen(suite: _Suite) -> _Suite:
+        suite.everyday = frozenset(ids)  # type: ignore[attr-defined]
         for rule in RULES.values():
             if rule.id not in ids and not THOROUGH:
                 setattr(suite, test_name(rule), None)

@@ -15,6 +15,7 @@ from collections.abc import (
     Coroutine,
     Hashable,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
@@ -276,7 +277,7 @@ class SignatureAdapter(PassThroughBackend):
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
+    ) -> Mapping[str, Metadata]:
         """Metadata by id, of these keys only."""
         supported = self._supported("metadata_for_nodes_batch", keys=keys)
         found = await super().metadata_for_nodes_batch(ids, **supported)
@@ -284,7 +285,7 @@ class SignatureAdapter(PassThroughBackend):
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
+    ) -> Mapping[Triple, Metadata]:
         """Metadata by triple, of these keys only."""
         supported = self._supported("metadata_for_edges_batch", keys=keys)
         found = await super().metadata_for_edges_batch(edges, **supported)

@@ -19,6 +19,7 @@ from collections.abc import (
     Hashable,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
@@ -243,7 +244,7 @@ class GraphDbInterface(ABC):
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
+    ) -> Mapping[str, Metadata]:
         """Metadata by id; unknown ids are left out.
 
         Args:
@@ -255,7 +256,7 @@ class GraphDbInterface(ABC):
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
+    ) -> Mapping[Triple, Metadata]:
         """Metadata by triple; unknown edges are left out.
 
         Args:

@@ -48,7 +48,13 @@ class Substitution(NamedTuple):
     full: bool = False
 
     def __str__(self) -> str:
-        others = "; the search reached its limit, so others may have this name" if self.full else ""
+        others = ""
+        if self.full:
+            typed = excerpt(f"{self.entity_type}: {self.name}")
+            others = (
+                "; the search reached its limit, so others may have this name, too: "
+                f"{typed} searches this type alone"
+            )
         entity = f"{plain(self.id)} ({plain(self.entity_type)})"
         return f"{excerpt(self.name)} was taken as {entity}{others}."
 

@@ -228,7 +228,7 @@ class CachedGraphDb(NormalizedBackend):
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
+    ) -> Mapping[str, Metadata]:
         """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
@@ -237,7 +237,7 @@ class CachedGraphDb(NormalizedBackend):
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
+    ) -> Mapping[Triple, Metadata]:
         """Metadata by triple; records not in the cache are requested in one batch."""
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)

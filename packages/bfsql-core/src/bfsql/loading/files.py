@@ -192,6 +192,8 @@ class Reading:
     def completed(self, report: LoadReport) -> LoadReport:
         """The report with the findings from reading the files."""
         filters = (self.records, self.removed)
+        for account in self._accounts:  # a table that a store reads in bulk has no other end
+            account.note_empty_texts()
         rdf = [account for account in self._accounts if account.format in RDF]
         statements = sum(account.nodes - account.joined_nodes for account in rdf)
         refusals = chain(*(one.refusals for one in filters), report.refusals)

@@ -6,6 +6,7 @@ stream of records, and prints the returned `LoadReport`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -100,6 +101,8 @@ class SourceAccount:
     """
     notes: list[str] = field(default_factory=list)
     """What was left out or interpreted as something else, one sentence each."""
+    empty_texts: list[Counter[tuple[str, str]]] = field(default_factory=list)
+    """How often each column has a text that counts as empty, by the reader's own tables."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """Attributes of nodes without a name that may be one, with values."""
     nodes: int = 0
@@ -119,6 +122,15 @@ class SourceAccount:
         column = ColumnAccount(name, meaning, str(first)[:80])
         self.columns.append(column)
         return column
+
+    def note_empty_texts(self) -> None:
+        """Add the texts that count as empty to the notes, and forget them."""
+        found = sum(self.empty_texts, Counter[tuple[str, str]]())
+        for column in dict.fromkeys(name for name, _ in found):
+            own = {text: n for (name, text), n in sorted(found.items()) if name == column}
+            texts = ", ".join(f"{text} {n:,}" for text, n in own.items())
+            self.note(f'{column}: read as empty: {texts}; --null-text "" keeps such texts')
+        self.empty_texts = []
 
     def note(self, sentence: str) -> None:
         """Add a sentence to the notes, once."""

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
+ALL_LANGUAGES = "mul"
+"""The language of a text that is the same in many languages."""
 JSON = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
 """Datatype of a literal that contains JSON text."""
 
@@ -53,13 +55,19 @@ def value_of(literal: Literal) -> Any:
         return literal.text
 
 
-def in_languages(literal: Literal, languages: tuple[str, ...]) -> bool:
-    """Whether the literal has no language, or one of these, where `en-GB` counts as `en`."""
-    if not languages or not literal.language:
-        return True
-    language = literal.language.casefold()
-    wanted = [name.casefold() for name in languages]
-    return language in wanted or language.partition("-")[0] in wanted
+def in_languages(literal: Literal, languages: Sequence[str]) -> bool:
+    """Whether the literal has no language, `mul`, or one of these, where `en-GB` counts as `en`."""
+    return not languages or language_rank(literal.language, languages) <= len(languages) + 1
+
+
+def language_rank(language: str | None, languages: Sequence[str]) -> int:
+    """The place of a language: the wanted ones in their order, then `mul`, none, all others."""
+    if not language:
+        return len(languages) + 1
+    tag = language.casefold()
+    tags = (tag, tag.partition("-")[0])
+    ranks = (at for at, name in enumerate((*languages, ALL_LANGUAGES)) if name.casefold() in tags)
+    return next(ranks, len(languages) + 2)
 
 
 def _finite(text: str) -> float:

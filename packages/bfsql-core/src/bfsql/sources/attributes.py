@@ -6,6 +6,7 @@ may have its own attributes, so its type and name are determined for every node 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,8 @@ class Attributes:
         self._nameless = iter(range(100))
         """Counts the nodes without a name whose attributes are inspected."""
         self._noted: set[tuple[str | None, str]] = set()
+        self._empty_texts: Counter[tuple[str, str]] = Counter()
+        account.empty_texts.append(self._empty_texts)
 
     def node(
         self, attributes: Mapping[str, Any], id_: str, known: Sequence[str] | None
@@ -97,6 +100,8 @@ class Attributes:
             for special in (ID, SUBJECT, OBJECT):
                 text = text.replace(special, special.rpartition(" ")[2])
             raise Unusable(text) from None
+        self._empty_texts.update(columns.empty_texts)
+        columns.empty_texts.clear()
         if columns.roles not in self._columns:
             for key, meaning in zip(columns.roles, columns.ROLES, strict=True):
                 self.note(attributes, key, meaning)

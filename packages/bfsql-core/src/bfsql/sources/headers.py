@@ -78,12 +78,16 @@ class _Columns(ABC):
     """The column of each role; None without one."""
     meanings: dict[str, str] = field(init=False, compare=False)
     """The role of each column that has one."""
+    empty_texts: Counter[tuple[str, str]] = field(init=False, compare=False)
+    """How often a column has a text that counts as empty; not for ids, whose rows are refused."""
 
     def __post_init__(self) -> None:
         columns = {role: getattr(self, role) for role in self.ROLES}
         meanings = {columns[role]: role for role in _PRECEDENCE if columns.get(role) is not None}
         object.__setattr__(self, "roles", tuple(columns.values()))
         object.__setattr__(self, "meanings", meanings)
+        nodes = getattr(self, "nodes", None)
+        object.__setattr__(self, "empty_texts", nodes.empty_texts if nodes else Counter())
 
     def record(self, row: Row) -> NodeRecord | EdgeRecord:
         """The record of a row; errors as with `record_of`."""
@@ -138,12 +142,13 @@ class NodeColumns(_Columns):
         if type_ is None:
             type_ = self.default_type
         elif isinstance(type_, str) and not self.separator:
-            type_ = self.default_type if type_ in nulls else identifier(type_, self.type or "")
+            type_ = _non_empty(self, type_, self.type)
+            type_ = self.default_type if type_ is None else identifier(type_, self.type or "")
         else:
             type_ = self._first_type(type_, metadata)
-        if name is not None and (name := value_or_none(name, nulls)) is not None:
+        if name is not None and (name := _non_empty(self, name, self.name)) is not None:
             _put(metadata, "name", _text(name, self.name))
-        if aliases is not None and (aliases := value_or_none(aliases, nulls)) is not None:
+        if aliases is not None and (aliases := _non_empty(self, aliases, self.aliases)) is not None:
             found = texts(aliases, self.aliases or "")
             _put(metadata, "synonyms", [text for text in found if text not in nulls])
         return NodeRecord(
@@ -155,7 +160,7 @@ class NodeColumns(_Columns):
         several = value if isinstance(value, list) else [value]
         if isinstance(value, str) and self.separator:
             several = value.split(self.separator)
-        found = [value_or_none(type_, self.null_texts) for type_ in several]
+        found = [_non_empty(self, type_, self.type) for type_ in several]
         types = [identifier(type_, self.type or "") for type_ in found if type_ is not None]
         _put(metadata, "other_types", types[1:])
         return types[0] if types else self.default_type
@@ -207,7 +212,9 @@ class EdgeColumns(_Columns):
         return EdgeRecord(
             self.subject_group + identifier(value_or_none(subject, nulls), self.subject),
             optional_identifier(
-                value_or_none(predicate, nulls), self.predicate or "", self.default_predicate
+                _non_empty(self, predicate, self.predicate),
+                self.predicate or "",
+                self.default_predicate,
             ),
             self.object_group + identifier(value_or_none(object_, nulls), self.object),
             metadata,
@@ -215,6 +222,14 @@ class EdgeColumns(_Columns):
 
 
 Columns: TypeAlias = NodeColumns | EdgeColumns
+
+
+def _non_empty(columns: Columns, value: Any, column: str | None) -> Any:
+    """As `value_or_none`; texts that count as empty are counted."""
+    known = value_or_none(value, columns.null_texts)
+    if known is None and isinstance(value, str) and value:
+        columns.empty_texts[column or "", value] += 1
+    return known
 
 
 def columns_of(

@@ -262,6 +262,7 @@ def _read(
             yield record
         if source.stamp is not None:
             check_unchanged([(source.path, source.stamp)])
+    account.note_empty_texts()
     if source.copy is not None and not again:
         source.copy.close()
 

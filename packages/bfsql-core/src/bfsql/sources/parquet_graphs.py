@@ -229,6 +229,7 @@ class _RecordMaker:
 
     def __init__(self, columns: Columns, account: SourceAccount, table: str = "") -> None:
         self._columns = columns
+        account.empty_texts.append(columns.empty_texts)
         self._account = account
         self._table = table
         self._entered: dict[str, ColumnAccount] = {}

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from pydantic_core import from_json, to_json
 
-from bfsql.models.rdf import Literal, in_languages
+from bfsql.models.rdf import ALL_LANGUAGES, Literal, in_languages, language_rank
 from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
 
@@ -83,7 +83,8 @@ class Choices:
 
     def have_foreign_names(self) -> bool:
         """Whether there are names in several languages."""
-        return len({language.partition("-")[0] for language in self._names() if language}) > 1
+        tags = {language.partition("-")[0] for language in self._names()}
+        return len(tags - {"", ALL_LANGUAGES}) > 1
 
     def close(self) -> None:
         """Remove the temporary files, except one that waits for another file."""
@@ -127,7 +128,7 @@ def name_languages(names: Counter[str]) -> tuple[str, ...]:
     Args:
         names: The number of names of each language; names without one do not count.
     """
-    tagged = Counter({language: n for language, n in names.items() if language})
+    tagged = Counter({tag: n for tag, n in names.items() if tag not in ("", ALL_LANGUAGES)})
     if not tagged:
         return ()
     main = Counter[str]()
@@ -142,12 +143,7 @@ def by_preference(names: Iterable[Name], languages: Sequence[str]) -> list[str]:
 
     def order(name: Name) -> tuple[bool, int, int, str, str]:
         rank, language, text = name
-        place = len(languages)
-        if language:
-            literal = Literal(text, language)
-            ranks = (n for n, one in enumerate(languages) if in_languages(literal, (one,)))
-            place = next(ranks, len(languages) + 1)
-        is_foreign = bool(languages) and place > len(languages)
-        return is_foreign, rank, place, language, text
+        is_foreign = not in_languages(Literal(text, language), languages)
+        return is_foreign, rank, language_rank(language, languages), language, text
 
     return list(dict.fromkeys(text for *_, text in sorted(names, key=order)))

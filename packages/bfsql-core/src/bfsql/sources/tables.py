@@ -281,6 +281,7 @@ def _tell(account: SourceAccount, head: Head, columns: Columns) -> None:
     for column in head.columns:
         meaning = meanings.get(column, "metadata")
         account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
+    account.empty_texts.append(columns.empty_texts)
 
 
 def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:

@@ -232,8 +232,19 @@ def _called(value: str, found: Hits) -> UnresolvedName:
     """The entities with this name: an id precedes a name, and a name precedes an alias."""
     for kind in (MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS):
         if candidates := found.of(kind):
-            return UnresolvedName(value, candidates, found.full)
+            return UnresolvedName(value, candidates, found.full and not _are_all(value, found))
     return UnresolvedName(value)
+
+
+def _are_all(value: str, found: Hits) -> bool:
+    """Whether a full search has every entity with this name, since worse hits come after them.
+
+    Stores put names that differ in case alone first; accents, and aliases, may rank anywhere.
+    """
+    called = " ".join(value.split()).lower()
+    return found.hits[-1].match.kind.rank > MatchClass.NAME.rank and any(
+        (stub.name or "").lower() == called for stub in found.of(MatchClass.NAME)
+    )
 
 
 def _ambiguous(name: UnresolvedName, facts: Mapping[str, Sequence[str]]) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bfsql.models.json_values import as_text
-from bfsql.models.rdf import Literal, is_iri
+from bfsql.models.rdf import ALL_LANGUAGES, Literal, is_iri
 from bfsql_sparql.mapping import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT
 
 if TYPE_CHECKING:
@@ -163,9 +163,10 @@ def labelled(mapping: RdfMapping) -> str:
 
 
 def language_terms(label: str, mapping: RdfMapping) -> tuple[str, ...]:
-    """A text as a literal without a language, and in each wanted language."""
+    """A text as a literal without a language, in each wanted language, and in `mul`."""
     plain = text(label)
-    return plain, *(f"{plain}@{tag}" for tag in mapping.languages or ("en",))
+    tags = (*(mapping.languages or ("en",)), ALL_LANGUAGES)
+    return plain, *(f"{plain}@{tag}" for tag in dict.fromkeys(tags))
 
 
 def begins(variable: str, namespaces: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from bfsql.models.rdf import ALL_LANGUAGES
 from bfsql.models.rdf_types import UNTYPED
 from bfsql_sparql.queries.graph import (
     exists,
@@ -164,5 +165,5 @@ def _in_languages(mapping: RdfMapping) -> str:
 
 def _type_filter(variable: str, mapping: RdfMapping) -> str:
     language = f"LANG(?{variable})"
-    tests = [f"LANGMATCHES({language}, {text(tag)})" for tag in mapping.languages]
+    tests = [f"LANGMATCHES({language}, {text(tag)})" for tag in (*mapping.languages, ALL_LANGUAGES)]
     return f"({' || '.join([f'{language} = {_NO_LANGUAGE}', *tests])})"

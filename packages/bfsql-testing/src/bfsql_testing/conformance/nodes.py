@@ -166,7 +166,7 @@ async def nodes_conditions(trial: Trial) -> None:
 
 async def _metadata(db: GraphDbInterface, records: Sequence[GraphRecord]) -> dict[str, Metadata]:
     ids = node_ids(records)
-    return {i: {} for i in ids} | await normalized(db).metadata_for_nodes_batch(ids)
+    return {i: {} for i in ids} | dict(await normalized(db).metadata_for_nodes_batch(ids))
 
 
 def _conditions() -> Iterator[list[PropertyCondition]]:

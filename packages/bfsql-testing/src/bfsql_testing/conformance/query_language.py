@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface
@@ -65,12 +65,12 @@ class _WholeOnly(ForwardingBackend):
 
     async def metadata_for_nodes_batch(  # type: ignore[override]
         self, ids: Sequence[str]
-    ) -> dict[str, Metadata]:
+    ) -> Mapping[str, Metadata]:
         return await super().metadata_for_nodes_batch(ids)
 
     async def metadata_for_edges_batch(  # type: ignore[override]
         self, edges: Collection[Triple]
-    ) -> dict[Triple, Metadata]:
+    ) -> Mapping[Triple, Metadata]:
         return await super().metadata_for_edges_batch(edges)
 
 
