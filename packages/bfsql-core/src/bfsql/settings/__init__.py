@@ -23,6 +23,7 @@ from bfsql.settings.model import (
     without_secrets,
 )
 from bfsql.settings.resolve import Resolved, resolve
+from bfsql.settings.trust import FoundFile, Level
 
 if TYPE_CHECKING:
     from bfsql.settings.server import ServeSettings
@@ -33,7 +34,9 @@ __all__ = [
     "BackendSettings",
     "ConfigFile",
     "Env",
+    "FoundFile",
     "Kind",
+    "Level",
     "Option",
     "Resolved",
     "ServeSettings",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.errors import ConfigurationError, system_reason
+from bfsql.settings.trust import Level
 
 FILE_NAME = "bfsql.toml"
 """The name of the file in the working directory."""
@@ -45,6 +46,10 @@ class ConfigFile:
     """The table `[backend]`, without `name`."""
     backend_name: str | None = None
     """`name` of that table."""
+    level: Level = Level.NAMED
+    """Whether it was named, found, or accepted by the user."""
+    text: str = ""
+    """The content that was parsed, by which an acceptance is recognised."""
 
     @property
     def place(self) -> str:
@@ -74,7 +79,7 @@ def read_config(named: str | Path | None, environment: Mapping[str, str]) -> Con
     variable = environment.get(VARIABLE)
     if named is None and not variable:
         path = Path(FILE_NAME)
-        return _parsed(path, _text(path, "")) if path.exists() else ConfigFile()
+        return _parsed(path, _text(path, ""), Level.FOUND) if path.exists() else ConfigFile()
     origin = "option --config" if named is not None else f"environment variable {VARIABLE}"
     path = Path(named if named is not None else variable or "").expanduser()
     return _parsed(path, _text(path, f" ({origin})"))
@@ -146,7 +151,7 @@ def _bounded(file: FileIO, max_bytes: int) -> bytes:
     return content
 
 
-def _parsed(path: Path, text: str) -> ConfigFile:
+def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -160,7 +165,7 @@ def _parsed(path: Path, text: str) -> ConfigFile:
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
-    return ConfigFile(path, content, backend, name)
+    return ConfigFile(path, content, backend, name, level, text)
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:
