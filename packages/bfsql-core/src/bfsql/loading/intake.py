@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from bfsql.errors import LoadRefused, SourceError, StoreError
+from bfsql.loading.statements import nfc_normalize
 from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
@@ -102,7 +102,7 @@ def similar_ids(report: LoadReport) -> str:
     """
     pairs = []
     for pair in report.similar_examples:
-        look_the_same = len({unicodedata.normalize("NFC", one) for one in pair}) == 1
+        look_the_same = len({nfc_normalize(one) for one in pair}) == 1
         pairs.append(
             " and ".join(json.dumps(shorten(one, 40), ensure_ascii=look_the_same) for one in pair)
         )

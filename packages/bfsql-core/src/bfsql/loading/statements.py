@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from bfsql.models.matching import LONGEST
+
 BATCH = 5_000
 """Rows written to the file at a time."""
 
@@ -107,7 +109,9 @@ form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`."""
 
 def nfc_normalize(text: str) -> str:
     """A text in the composed form of Unicode, for SQLite, which lacks the function."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii() or len(text) > LONGEST:  # it takes the square of a run of marks
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 DANGLING = """

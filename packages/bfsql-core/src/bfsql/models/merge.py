@@ -16,10 +16,11 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import chain, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from bfsql.models.characters import without_hidden
 from bfsql.models.records import Metadata, NodeRecord, Triple
@@ -31,6 +32,11 @@ ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
 """The fields of an item that `describe_entity` shows after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
+_Values: TypeAlias = frozenset[tuple[str, tuple[int, Any]]]
+
+_FEW = 32
+"""Most items of one text that are compared one by one; and most fields of the further ones, and
+different sets of fields, that are compared at all."""
 
 _TOGETHER = frozenset({"confidence", "confidences", "multiplicity"})
 """Keys of an edge that depend on each other."""
@@ -200,14 +206,24 @@ def without_accents(text: str) -> str:
     """Text for display without accents, in compatible forms (NFKD)."""
     if text.isascii():
         return without_hidden(text)
-    decomposed = unicodedata.normalize("NFKD", without_hidden(text))
-    return decomposed if decomposed.isascii() else decomposed.translate(_accents())
+    return without_hidden(text).translate(_PLAIN)
 
 
-@cache
-def _accents() -> dict[int, None]:
-    """The combining characters, for `str.translate`; all are in the first two planes."""
-    return {code: None for code in range(0x20000) if unicodedata.combining(chr(code))}
+class _PlainLetters(dict[int, str]):
+    """Characters without accents, for `str.translate`; those of the first two planes are kept.
+
+    Each by itself: to order a run of marks, as `normalize` does, takes the square of its length.
+    """
+
+    def __missing__(self, code: int) -> str:
+        decomposed = unicodedata.normalize("NFKD", chr(code))
+        plain = "".join(one for one in decomposed if not unicodedata.combining(one))
+        if code in range(0x20000):
+            self[code] = plain
+        return plain
+
+
+_PLAIN = _PlainLetters()
 
 
 def fold(text: str) -> str:
@@ -227,15 +243,15 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
     that both fill differs; items without a text if they are equal. Items with more
     filled fields come first, so the result does not depend on the order of the input.
     """
-    by_text: dict[str, list[Item]] = {}
+    by_text: dict[str, _Passage] = {}
     alone: list[Item] = []
     for item in sorted(items, key=_order):
         text = item.get("text_span")
         if isinstance(text, str):
-            _absorb(by_text.setdefault(text, []), dict(item))
+            by_text.setdefault(text, _Passage()).absorb(dict(item))
         else:
             alone.append(dict(item))
-    found = [item for group in by_text.values() for item in group] + sorted_union(alone)
+    found = [item for one in by_text.values() for item in one.items] + sorted_union(alone)
     return sorted(found, key=_order)
 
 
@@ -265,16 +281,77 @@ def evidence_items(edge: Triple, metadata: Metadata | None) -> list[Item]:
     ]
 
 
-def _absorb(group: list[Item], item: Item) -> None:
-    for other in group:
-        if all(_agree(other.get(key), value) for key, value in item.items()):
-            other.update({k: v for k, v in item.items() if not _is_empty(v)})
-            return
-    group.append(item)
+_Fields: TypeAlias = dict[str, tuple[int, Any]]
+"""The filled fields of an item, as sort keys."""
 
 
-def _agree(one: Any, other: Any) -> bool:
-    return _is_empty(one) or _is_empty(other) or value_order(one) == value_order(other)
+class _Passage:
+    """The items of one text, of which each differs from the others in a field that both fill.
+
+    After the first few, items that fill the same fields are found by the values of those that
+    another item fills, too: comparing each with all would take the square of their number.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._fields: list[_Fields] = []
+        self._places: dict[frozenset[str], list[int]] = {}
+        """The places of the items that fill some fields, or did."""
+        self._indexes: dict[frozenset[str], dict[frozenset[str], dict[_Values, list[int]]]] = {}
+        """For these and the fields shared with another item: the places by the values, as heaps."""
+
+    def absorb(self, item: Item) -> None:
+        """Merge an item with the first that it agrees with, or else add it."""
+        fields = {k: value_order(v) for k, v in item.items() if not _is_empty(v)}
+        place = next(chain(self._among_few(fields), self._by_values(fields)), len(self.items))
+        if place == len(self.items):
+            self.items.append(item)
+            self._fields.append({})
+        else:
+            self.items[place].update({key: item[key] for key in fields})
+        if new := fields.keys() - self._fields[place].keys():
+            self._fields[place].update({key: fields[key] for key in new})
+            if place >= _FEW and len(self._fields[place]) <= _FEW:
+                self._add(place)
+
+    def _among_few(self, fields: _Fields) -> Iterator[int]:
+        """The places of the first items, as far as they agree with others."""
+        for place, have in enumerate(self._fields[:_FEW]):
+            if all(have.get(key, order) == order for key, order in fields.items()):
+                yield place
+
+    def _by_values(self, fields: _Fields) -> Iterator[int]:
+        """The place of the first of the later items that agrees with others, if one does."""
+        shapes = {*islice(self._places, _FEW), frozenset(fields)} & self._places.keys()
+        places = (self._first(shape, fields) for shape in shapes)
+        yield from sorted(place for place in places if place is not None)[:1]
+
+    def _first(self, shape: frozenset[str], fields: _Fields) -> int | None:
+        """The place of the first item that fills such fields and agrees with others."""
+        shared = shape.intersection(fields)
+        indexes = self._indexes.setdefault(shape, {})
+        if shared not in indexes:
+            indexes[shared] = {}
+            for place in self._places[shape]:
+                self._enter(indexes[shared], shared, place)
+        heap = indexes[shared].get(_values(fields, shared), [])
+        while heap and self._fields[heap[0]].keys() != shape:  # it has more fields now
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def _add(self, place: int) -> None:
+        shape = frozenset(self._fields[place])
+        self._places.setdefault(shape, []).append(place)
+        for shared, index in self._indexes.get(shape, {}).items():
+            self._enter(index, shared, place)
+
+    def _enter(self, index: dict[_Values, list[int]], shared: frozenset[str], place: int) -> None:
+        if self._fields[place].keys() >= shared:
+            heappush(index.setdefault(_values(self._fields[place], shared), []), place)
+
+
+def _values(fields: _Fields, shared: frozenset[str]) -> _Values:
+    return frozenset((key, fields[key]) for key in shared)
 
 
 def _is_empty(value: Any) -> bool:
