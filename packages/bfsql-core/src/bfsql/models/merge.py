@@ -79,8 +79,11 @@ def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     if len(records) == 1:
         return dict(records[0])
-    keys = sorted({key for record in records for key in record})
-    return {key: _merged([r[key] for r in records if r.get(key) is not None]) for key in keys}
+    values: dict[str, list[Any]] = {}
+    for record in records:
+        for key, value in record.items():
+            values.setdefault(key, []).extend(() if value is None else (value,))
+    return {key: _merged(values[key]) for key in sorted(values)}
 
 
 def merge_node_records(
