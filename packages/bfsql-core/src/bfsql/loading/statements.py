@@ -95,17 +95,17 @@ IS_NODE = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
 
 MOST_COMPARED = 1_000_000
 """Up to this number of ids are compared for spellings that are easily mistaken."""
-SIMILAR_IDS = f"""
+SIMILAR_IDS = """
 SELECT count(*) OVER (), one, other FROM (
-    SELECT min(id) AS one, max(id) AS other FROM {{ids}}
-    GROUP BY lower(replace(CASE WHEN length(id) > {LONGEST} THEN id ELSE nfc_normalize(
+    SELECT min(id) AS one, max(id) AS other FROM {ids}
+    GROUP BY lower(replace(CASE WHEN length(id) > 256 THEN id ELSE nfc_normalize(
         CASE WHEN id GLOB '[0-9]*.0' THEN substr(id, 1, length(id) - 2) ELSE id END
     ) END, ' ', '')) HAVING count(*) > 1
 ) AS pair ORDER BY one LIMIT 3
 """
 """For SQLite and for DuckDB: the number of groups of ids that differ only in case, blanks, Unicode
 form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`, which takes the square
-of a run of marks, and cannot be interrupted."""
+of a run of marks and cannot be interrupted, so that ids of more than `LONGEST` are left as they are."""
 
 
 def nfc_normalize(text: str) -> str:
