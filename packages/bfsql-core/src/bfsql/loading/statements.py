@@ -105,7 +105,7 @@ SELECT count(*) OVER (), one, other FROM (
 """
 """For SQLite and for DuckDB: the number of groups of ids that differ only in case, blanks, Unicode
 form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`, which takes the square
-of a run of marks and cannot be interrupted, so that ids of more than `LONGEST` are left as they are."""
+of a run of marks and cannot be interrupted: longer ids than `LONGEST` are left as they are."""
 
 
 def nfc_normalize(text: str) -> str:

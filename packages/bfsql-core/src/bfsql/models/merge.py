@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
 from operator import itemgetter
@@ -32,7 +32,6 @@ ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
 """The fields of an item that `describe_entity` shows after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
-_Values: TypeAlias = frozenset[tuple[str, tuple[int, Any]]]
 
 _FEW = 32
 """Most items of one text that are compared one by one; and most fields of the further ones, and
@@ -286,74 +285,68 @@ def evidence_items(edge: Triple, metadata: Metadata | None) -> list[Item]:
 
 _Fields: TypeAlias = dict[str, tuple[int, Any]]
 """The filled fields of an item, as sort keys."""
+_Shape: TypeAlias = frozenset[str]
+"""Names of filled fields."""
 
 
 class _Passage:
     """The items of one text, of which each differs from the others in a field that both fill.
 
-    After the first few, items that fill the same fields are found by the values of those that
-    another item fills, too: comparing each with all would take the square of their number.
+    After the first few, items of one shape are found by the values of the fields that they share
+    with another item: comparing each with all would take the square of their number.
     """
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self._fields: list[_Fields] = []
-        self._places: dict[frozenset[str], list[int]] = {}
-        """The places of the items that fill some fields, or did."""
-        self._indexes: dict[frozenset[str], dict[frozenset[str], dict[_Values, list[int]]]] = {}
-        """For these and the fields shared with another item: the places by the values, as heaps."""
+        self._indexes: dict[_Shape, dict[_Shape, dict[frozenset[Any], list[int]]]] = {}
+        """By shape and shared fields, the places of items by their values; as heaps."""
 
     def absorb(self, item: Item) -> None:
         """Merge an item with the first that it agrees with, or else add it."""
         fields = {k: value_order(v) for k, v in item.items() if not _is_empty(v)}
-        place = next(chain(self._among_few(fields), self._by_values(fields)), len(self.items))
+        place = self._among_first(fields)
+        if place is None:
+            shapes = {*islice(self._indexes, _FEW), frozenset(fields)} & self._indexes.keys()
+            others = (self._of_shape(shape, fields) for shape in shapes)
+            place = min((at for at in others if at is not None), default=len(self.items))
         if place == len(self.items):
             self.items.append(item)
             self._fields.append({})
         else:
             self.items[place].update({key: item[key] for key in fields})
-        if new := fields.keys() - self._fields[place].keys():
-            self._fields[place].update({key: fields[key] for key in new})
+        if fields.keys() - self._fields[place].keys():
+            self._fields[place] = fields | self._fields[place]
             if place >= _FEW and len(self._fields[place]) <= _FEW:
-                self._add(place)
+                shape = frozenset(self._fields[place])
+                for shared, index in self._indexes.setdefault(shape, {shape: {}}).items():
+                    self._enter(index, shared, place)
 
-    def _among_few(self, fields: _Fields) -> Iterator[int]:
-        """The places of the first items, as far as they agree with others."""
+    def _among_first(self, fields: _Fields) -> int | None:
         for place, have in enumerate(self._fields[:_FEW]):
             if all(have.get(key, order) == order for key, order in fields.items()):
-                yield place
+                return place
+        return None
 
-    def _by_values(self, fields: _Fields) -> Iterator[int]:
-        """The place of the first of the later items that agrees with others, if one does."""
-        shapes = {*islice(self._places, _FEW), frozenset(fields)} & self._places.keys()
-        places = (self._first(shape, fields) for shape in shapes)
-        yield from sorted(place for place in places if place is not None)[:1]
-
-    def _first(self, shape: frozenset[str], fields: _Fields) -> int | None:
-        """The place of the first item that fills such fields and agrees with others."""
-        shared = shape.intersection(fields)
-        indexes = self._indexes.setdefault(shape, {})
+    def _of_shape(self, shape: _Shape, fields: _Fields) -> int | None:
+        """The place of the first item of a shape that agrees with others, if one does."""
+        shared, indexes = shape.intersection(fields), self._indexes[shape]
         if shared not in indexes:
+            if len(indexes) > _FEW:
+                return None
             indexes[shared] = {}
-            for place in self._places[shape]:
+            for place in chain.from_iterable(indexes[shape].values()):
                 self._enter(indexes[shared], shared, place)
         heap = indexes[shared].get(_values(fields, shared), [])
         while heap and self._fields[heap[0]].keys() != shape:  # it has more fields now
             heappop(heap)
         return heap[0] if heap else None
 
-    def _add(self, place: int) -> None:
-        shape = frozenset(self._fields[place])
-        self._places.setdefault(shape, []).append(place)
-        for shared, index in self._indexes.get(shape, {}).items():
-            self._enter(index, shared, place)
-
-    def _enter(self, index: dict[_Values, list[int]], shared: frozenset[str], place: int) -> None:
-        if self._fields[place].keys() >= shared:
-            heappush(index.setdefault(_values(self._fields[place], shared), []), place)
+    def _enter(self, index: dict[frozenset[Any], list[int]], shared: _Shape, place: int) -> None:
+        heappush(index.setdefault(_values(self._fields[place], shared), []), place)
 
 
-def _values(fields: _Fields, shared: frozenset[str]) -> _Values:
+def _values(fields: _Fields, shared: _Shape) -> frozenset[Any]:
     return frozenset((key, fields[key]) for key in shared)
 
 
