@@ -316,7 +316,7 @@ class _Passage:
         else:
             self.items[place].update({key: item[key] for key in fields})
         if fields.keys() - self._fields[place].keys():
-            self._fields[place] = fields | self._fields[place]
+            self._fields[place].update(fields)
             if place >= _FEW and len(self._fields[place]) <= _FEW:
                 shape = frozenset(self._fields[place])
                 for shared, index in self._indexes.setdefault(shape, {shape: {}}).items():
