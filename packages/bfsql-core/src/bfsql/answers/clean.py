@@ -15,9 +15,11 @@ import json
 import math
 import numbers
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -142,9 +144,12 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     items = sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
     cleaned = sorted(((clean_text(key), value) for key, value in items), key=itemgetter(0))
     apart: dict[str, Any] = {}
+    numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for key, value in cleaned:
-        names = (key, *(f"{key} ({number})" for number in range(2, len(cleaned) + 1)))
-        apart[next(name for name in names if name not in apart)] = value
+        name = key
+        while name in apart:  # a number that was in use stays so, and is not tried again
+            name = f"{key} ({next(numbers[key])})"
+        apart[name] = value
     return sorted(apart.items(), key=itemgetter(0))
 
 
