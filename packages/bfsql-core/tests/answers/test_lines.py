@@ -148,7 +148,7 @@ def test_no_text_of_a_graph_reads_as_a_note(texts, data):
     a, *_, b = texts
     types = dict.fromkeys(texts, 1)
     schema = {"node_counts": types, "relations": [*texts, f"{a} -{b}-> {a} (1)"]}
-    schema |= {"properties": dict.fromkeys(texts, [f"{a}: 1 | 2", *texts]), "predicates": texts}
+    schema |= {"properties": {key: [f"{a}: 1 | 2", *texts] for key in texts}, "predicates": texts}
     nodes = [{"id": i, "entity_type": b, "metadata": {a: b, "name": a}} for i in texts]
     path = walk([node | {"undecided": True} for node in nodes], [a])
     path |= {"walk_count": 1, "walks": [{"nodes": texts}, {"nodes": [b, a], "edges": [a]}]}

@@ -25,6 +25,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import server_of
 from bfsql.masking import one_line
 from bfsql.places import Places
+from bfsql.settings import open_regular
 from bfsql_gremlin.serialization import serializer
 from bfsql_gremlin.settings import GremlinSettings
 
@@ -512,6 +513,7 @@ def _tls(settings: GremlinSettings) -> ssl.SSLContext | bool:
             "or remove ca_file."
         )
     try:
+        open_regular(file).close()  # OpenSSL would wait for a FIFO
         return ssl.create_default_context(cafile=file)
     except OSError as error:
         raise StoreError(

@@ -25,6 +25,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable, network_reason
 from bfsql.masking import one_line
 from bfsql.places import Places
+from bfsql.settings import open_regular
 from bfsql_neo4j.settings import Neo4jSettings
 
 # --- what a database is called --------------------------------------------------
@@ -115,6 +116,7 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
             "remove ca_file."
         )
     try:
+        open_regular(file).close()  # OpenSSL would wait for a FIFO
         ssl.create_default_context(cafile=file)
     except OSError as error:
         raise StoreError(
