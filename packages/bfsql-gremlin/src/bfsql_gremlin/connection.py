@@ -321,10 +321,12 @@ class Client:
             while code in (_PARTIAL, _AUTHENTICATE):
                 with ExitStack() as part:
                     message = await self._message(connection, ends)
-                    # Objects take up to eleven times the bytes of their message, which is read too.
-                    counted = call.holding(12 * len(message))
+                    # Reading takes up to eleven times the bytes of a message; its objects then take
+                    # two to six times as many, in the worst case ten.
+                    with call.holding(12 * len(message)):
+                        code, data = self._read(message, request_id)
+                    counted = call.holding(6 * len(message))
                     (whole if request.collected else part).enter_context(counted)
-                    code, data = self._read(message, request_id)
                     if code == _AUTHENTICATE:
                         await connection.send(self._login(request_id))
                     elif data:
