@@ -544,7 +544,7 @@ def _handshake(
         )
     if error.status >= _SERVER_ERROR:
         return Unreachable(f"it answered with the HTTP status {error.status}")
-    if to := (error.headers or {}).get("Location"):
+    if error.headers and (to := error.headers.get("Location")):
         other = one_line(server_of(to) if "://" in to else to)
         return StoreError(
             f"{place(settings)} redirects to {other}, to which nothing is "
