@@ -359,6 +359,18 @@ def hold(size: int) -> None:
 
 
 @contextmanager
+def holding(size: int) -> Iterator[None]:
+    """A context during which bytes are counted as the current call's; raises as `hold`."""
+    under_way = _current.get()
+    hold(size)
+    try:
+        yield
+    finally:
+        if under_way is not None and under_way.memory is not None:
+            under_way.memory.release(size)
+
+
+@contextmanager
 def borrowed() -> Iterator[None]:
     """A context whose end releases what the current call took inside of it."""
     under_way = _current.get()

@@ -111,6 +111,10 @@ class CallMemory:
         """Bytes that the call may still hold; None for any number."""
         return None if self._most is None else max(0, self._most - self.account.held)
 
+    def release(self, size: int) -> None:
+        """Release bytes, as far as they are still held."""
+        self.release_to(max(0, self.account.held - size))
+
     def release_to(self, remaining: int) -> None:
         """Release what is held beyond a number of bytes."""
         more = self.account.held - remaining

@@ -64,6 +64,9 @@ class GremlinSettings(BackendSettings, use_attribute_docstrings=True):
     schema_timeout: float = Field(default=20.0, gt=0, le=600)
     """Seconds that counting a large graph may take; after that its schema comes from a sample."""
 
+    max_message_bytes: int = Field(default=100_000_000, ge=1_000)
+    """Largest message of an answer, which has up to 2,000 results."""
+
     @field_validator("uri")
     @classmethod
     def _addresses(cls, value: list[str]) -> list[str]:

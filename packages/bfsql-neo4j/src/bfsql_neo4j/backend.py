@@ -135,7 +135,7 @@ class Neo4jBackend(BatchGraphDb):
 
     async def ping(self) -> None:
         """Query the server for a constant."""
-        await self._reader.one("RETURN 1")
+        await self._reader.ping()
 
     async def may_write(self) -> str | None:
         """A sentence if the user has a privilege to write, or if the server has no privileges."""

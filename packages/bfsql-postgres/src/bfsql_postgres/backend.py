@@ -127,7 +127,7 @@ class PostgresBackend(BatchGraphDb):
 
     async def ping(self) -> None:
         """Query the server for a constant."""
-        await self._pool.fetch("SELECT 1")
+        await self._pool.ping()
 
     async def may_write(self) -> str | None:
         """A sentence if the role is a superuser, or may change the tables or create new ones."""

@@ -81,6 +81,10 @@ class SqliteBackend(BatchGraphDb):
         """What a file of an older layout lacks, with the command that makes it anew, or empty."""
         return self._pool.shortcoming
 
+    async def ping(self) -> None:
+        """Read a row on the event loop: calls that take long may occupy all threads."""
+        self._pool.at_once(lambda reader: reader.execute("SELECT 1 FROM meta").fetchone())
+
     async def close(self) -> None:
         """Close the file; running reads stop."""
         await self._pool.close()

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from bfsql.lazy import lazy_names
 from bfsql.masking import HIDDEN
-from bfsql.settings.file import FILE_NAME, ConfigFile, UnreadableFile, read_config, read_text
+from bfsql.settings.file import (
+    FILE_NAME,
+    ConfigFile,
+    UnreadableFile,
+    open_regular,
+    read_config,
+    read_text,
+)
 from bfsql.settings.model import (
     BackendSettings,
     Env,
@@ -41,6 +48,7 @@ __all__ = [
     "Resolved",
     "ServeSettings",
     "UnreadableFile",
+    "open_regular",
     "options",
     "read_config",
     "read_text",

@@ -9,6 +9,7 @@ path = "films.db"
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import select
@@ -17,7 +18,7 @@ import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,23 @@ def read_text(path: Path, max_bytes: int = 1_000_000) -> str:
         raise UnreadableFile(
             f"it is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
         ) from None
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file to read its bytes, if it is a regular one; opening a FIFO could take for ever.
+
+    Raises:
+        OSError: It is something else, or cannot be opened.
+    """
+
+    def without_waiting(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    file = open(path, "rb", opener=without_waiting)  # noqa: SIM115 - Path has no opener
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
 
 
 def _bounded(file: FileIO, max_bytes: int) -> bytes:

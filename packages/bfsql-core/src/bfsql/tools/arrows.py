@@ -400,8 +400,9 @@ class StepReader:
         if found is None:
             return
         least, between, most = found.groups()
-        high = int((most if between else least) or 0)
-        low = int(least or 1)
+        # Nine digits are more than any bound, and Python reads at most some thousand.
+        high = int(((most if between else least) or "0").lstrip("0")[:9] or 0)
+        low = int((least or "1").lstrip("0")[:9] or 0)
         if not 1 <= low <= high:
             raise step_error(
                 f"{one.argument}: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is "

@@ -119,9 +119,9 @@ class Operations:
         """
         with self.scope(caller, request_id) as scope:
             if not self._is_observed:
-                return await self._answered(tool, checked(tool, arguments))
+                return await self._answered(tool, self._checked(tool, arguments))
             with self._observers.observed(tool, arguments, scope) as seen:
-                seen.arguments = values = checked(tool, arguments)
+                seen.arguments = values = self._checked(tool, arguments)
                 answer = await self._answered(tool, values)
                 _record(seen, answer, self._limits.estimator)
                 return answer
@@ -143,6 +143,9 @@ class Operations:
             if memory.account.peak > LARGE:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_LATER, loop.run_in_executor, None, give_back)
+
+    def _checked(self, tool: str, arguments: Any) -> dict[str, Any]:
+        return checked(tool, arguments, self.graph_schema.has_name)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):

@@ -87,6 +87,18 @@ class GraphSchema:
         self.latest = schema
         return schema
 
+    def has_name(self, name: str) -> bool:
+        """Whether a type, predicate or property is known, without asking the store, by a name."""
+        known, outline = self.latest or Schema((), (), comprehensive=False), self.known_outline
+        properties = (
+            [*outline.node_properties.values(), *outline.edge_properties.values()]
+            if outline
+            else []
+        )
+        return name in (*known.entity_types, *known.predicates) or any(
+            one.name == name for described in properties for one in described
+        )
+
     async def read_again(self) -> Schema:
         """The lists as the store has them now."""
         if time.monotonic() - self._read_at < max(FRESH_SECONDS, SLOW_FACTOR * self._took):
