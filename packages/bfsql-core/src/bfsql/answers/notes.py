@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
-from bfsql.models import COMPARE, DeadEnd, Omission, RelationCondition, ScopedRelation
+from bfsql.models import COMPARE, DeadEnd, Omission, Outline, RelationCondition, ScopedRelation
 
 SHOWN = 5
 """Number of ids or names that a sentence lists."""
@@ -206,6 +206,7 @@ def relation_notes(
     unmatched: Mapping[RelationCondition, DeadEnd | None],
     idle: Collection[ScopedRelation],
     undecided: int,
+    outline: Outline | None = None,
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
@@ -213,6 +214,7 @@ def relation_notes(
         unmatched: The conditions at whose end nothing was found, with the step that found nothing.
         idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
+        outline: The counts of the whole graph, if they are known.
     """
     if undecided:
         yield (
@@ -222,12 +224,18 @@ def relation_notes(
             "counts are upper bounds."
         )
     for one, end in unmatched.items():
-        other = "".join(f" {sentence}" for sentence in ways_on(end)) if end else ""
+        has_edges = [outline.has_edges(step) if outline else None for step in one.steps]
+        plain_step = len(one.steps) == 1 and one.steps[0] == one.steps[0].unconditional
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
-        yield (
-            f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
-            f"{all_or_none} of the nodes.{other} Check the names and values in it."
-        )
+        if plain_step and has_edges == [True] and all_or_none == "all":
+            continue  # The relation stands elsewhere in the graph, so this is an answer.
+        hints = [*(ways_on(end) if end else ())]
+        if not (plain_step and has_edges == [True]):
+            hints.append("Check the names and values in it.")
+        where = "anywhere" if False in has_edges else "from the nodes read here"
+        nodes = "the nodes" if False in has_edges else "them"
+        sentence = f"Nothing was found at the end of {excerpt(one.text)} {where}, so it holds for "
+        yield " ".join([f"{sentence}{all_or_none} of {nodes}.", *hints])
     for scoped in sorted(idle, key=lambda one: one.text):
         of = listed(sorted(scoped.types or ()))
         yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."

@@ -227,6 +227,7 @@ class Tally:
             keeps_absent=absent and self._applied > 0,
             unlike=self._unlike[one.text],
             values=() if met else tuple(sorted(common, key=lambda v: (-common[v], v))[:5]),
+            further_values=0 if met else max(0, len(common) - 5),
         )
 
 

@@ -181,6 +181,8 @@ class ConditionTally:
     """
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
+    further_values: int = 0
+    """Number of different values besides these."""
     predicate: str | None = None
     """The predicate most like its key, if that is all that it names and nothing has it."""
 
