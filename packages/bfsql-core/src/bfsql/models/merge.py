@@ -315,7 +315,7 @@ class _Passage:
             self._fields.append({})
         else:
             self.items[place].update({key: item[key] for key in fields})
-        if fields.keys() - self._fields[place].keys():
+        if not fields.keys() <= self._fields[place].keys():
             self._fields[place].update(fields)
             if place >= _FEW and len(self._fields[place]) <= _FEW:
                 shape = frozenset(self._fields[place])
