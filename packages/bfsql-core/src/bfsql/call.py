@@ -13,15 +13,24 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql.lazy import former_names
-from bfsql.memory_account import CallMemory
-from bfsql.models.records import Omission, Triple
+from bfsql.memory_account import COPIES, CallMemory, size_of
+from bfsql.models.records import Metadata, Omission, Triple
 
 __all__ = [
     "Caller",
@@ -211,7 +220,7 @@ class Scope:
         """Cancel the tasks that nothing is waiting for, and end the work in threads."""
         self.ended = True
         if self.memory is not None:
-            self.memory.release_to(0)
+            self.memory.end()
         for task in self._started:
             task.cancel()
         self._started.clear()  # a task holds its context, which holds this scope
@@ -259,12 +268,20 @@ def scope(
 def shared_scope() -> Scope:
     """The scope of a call to a backend that the current call begins and others may join.
 
-    It has the deadline, id, trace and usage of the current call, and omissions of its own.
+    It has the deadline, id, trace and usage of the current call; its omissions and its account of
+    memory, with the same bounds, are its own.
     """
     first = _current.get()
     if first is None:
         return Scope()
-    return Scope(first.deadline, request_id=first.request_id, trace=first.trace, usage=first.usage)
+    memory = None if first.memory is None else first.memory.of_part()
+    return Scope(
+        first.deadline,
+        request_id=first.request_id,
+        trace=first.trace,
+        usage=first.usage,
+        memory=memory,
+    )
 
 
 def current_request_id() -> str:
@@ -353,30 +370,95 @@ def hold(size: int) -> None:
         CallMemoryMet: The call would take more than it may.
         Busy: All calls together would take more than they may.
     """
+    own = memory()
+    if own is not None:
+        own.hold(size)
+
+
+def memory() -> CallMemory | None:
+    """The account of memory of the current call; None if it is not bounded."""
     under_way = _current.get()
-    if under_way is not None and under_way.memory is not None:
-        under_way.memory.hold(size)
+    return None if under_way is None else under_way.memory
+
+
+def hold_values(size: int) -> None:
+    """Count the bytes of values, with all copies that an answer makes of them; raises as `hold`."""
+    hold(COPIES * size)
+
+
+def largest_value() -> int | None:
+    """Most bytes of a value that is read for the current call; None for any number.
+
+    A store leaves out a larger one, and reports that as an omission of `values`.
+    """
+    own = memory()
+    return None if own is None else own.largest_value
+
+
+def receive(label: str, metadata: Metadata, copies: int = COPIES) -> Metadata:
+    """Metadata as a call holds it: without values larger than it may read, and in its account.
+
+    Args:
+        label: The node or edge, for the omission of a value.
+        metadata: Its metadata, or a part of it.
+        copies: Bytes that the call takes for each byte.
+
+    Raises:
+        CallMemoryMet: The metadata would take more memory than the call may.
+        Busy: All calls together would take more than they may.
+    """
+    own = memory()
+    if own is None or own.largest_value is None:
+        return metadata
+    most = own.largest_value
+    size = size_of(metadata, most)
+    if size > most:
+        sizes = {key: size_of(value, most) for key, value in metadata.items()}
+        large = {key: size for key, size in sizes.items() if size > most}
+        omitted(*(Omission(label, "values", size, key) for key, size in large.items()))
+        metadata = {key: value for key, value in metadata.items() if key not in large}
+        size = sum(size for size in sizes.values() if size <= most)
+    own.hold(copies * size)
+    return metadata
+
+
+async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """The items of a stream; what the call took for one is released when the next is requested."""
+    own = memory()
+    async with aclosing(stream) as items:
+        held = 0 if own is None else own.account.held
+        async for item in items:
+            taken = 0 if own is None else own.account.held - held
+            yield item
+            if own is not None:
+                own.release(taken)
+                held = own.account.held
+
+
+def held_values() -> int:
+    """The most records of 256 bytes that the current call holds values of, for `off_loop`."""
+    own = memory()
+    return 0 if own is None else own.account.held // (COPIES * 256)
 
 
 @contextmanager
 def borrowed() -> Iterator[None]:
     """A context whose end releases what the current call took inside of it."""
-    under_way = _current.get()
-    memory = None if under_way is None else under_way.memory
-    if memory is None:
+    own = memory()
+    if own is None:
         yield
         return
-    held = memory.account.held
+    held = own.account.held
     try:
         yield
     finally:
-        memory.release_to(held)
+        own.release_to(held)
 
 
 def room(size: int, most: int) -> int:
     """How many things of a size in bytes the current call may still take, at most `most`."""
-    under_way = _current.get()
-    left = None if under_way is None or under_way.memory is None else under_way.memory.room()
+    own = memory()
+    left = None if own is None else own.room()
     return most if left is None else min(most, left // size)
 
 

@@ -15,16 +15,18 @@ from collections.abc import (
     Coroutine,
     Hashable,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, cast
 
+from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import EntityStub, Metadata, Node, Triple
+from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple, edge_label
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -208,6 +210,60 @@ def _behind(db: GraphDbInterface) -> GraphDbInterface:
     return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
 
 
+def _through_account(
+    receive: Callable[[Any, Any], Any],
+) -> Callable[[Callable[..., Coroutine[Any, Any, _Value]]], Any]:
+    """A decorator of a method whose values come into the account of the current call.
+
+    What the backend itself holds while it reads is released then.
+
+    Args:
+        receive: Returns an answer as the call holds it, given the first argument of the method.
+    """
+
+    def decorated(method: Callable[..., Coroutine[Any, Any, _Value]]) -> Any:
+        @wraps(method, updated=())
+        async def through(self: Any, /, *args: Any, **named: Any) -> Any:
+            if call.memory() is None:
+                return await method(self, *args, **named)
+            with call.borrowed():
+                answer = await method(self, *args, **named)
+            return receive(next(iter((*args, *named.values()))), answer)
+
+        return through
+
+    return decorated
+
+
+def _metadata(key: str | Edge, metadata: Metadata) -> Metadata:
+    return call.receive(key if isinstance(key, str) else edge_label(key), metadata)
+
+
+def _by_key(_: Any, found: Mapping[Any, Metadata]) -> dict[Any, Metadata]:
+    return {key: _metadata(key, metadata) for key, metadata in found.items()}
+
+
+def _node(_: Any, node: Node) -> Node:
+    # They are many in a traversal, and all copies are made only of those that are shown.
+    known = call.receive(node.id, node.metadata, 2)
+    return node if known is node.metadata else node._replace(metadata=known)
+
+
+def _nodes(_: Any, nodes: Iterable[Node]) -> list[Node]:
+    return [_node(None, node) if node.metadata else node for node in nodes]
+
+
+def _stubs(query: str, stubs: list[EntityStub]) -> list[EntityStub]:
+    names = {stub.id: stub.name for stub in stubs}
+    shown = call.receive(query, names)
+    return stubs if shown is names else [one._replace(name=shown.get(one.id)) for one in stubs]
+
+
+def _evidence(entity_id: str, evidence: dict[str, Any]) -> dict[str, Any]:
+    items = [call.receive(entity_id, item) for item in evidence.get("items", ())]
+    return {**evidence, "items": items} if items else evidence
+
+
 class SignatureAdapter(PassThroughBackend):
     """A backend of any signatures, with full ones.
 
@@ -237,6 +293,13 @@ class SignatureAdapter(PassThroughBackend):
         answer: Any = method(*args, **named)
         return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
 
+    get_node = _through_account(_node)(PassThroughBackend.get_node)
+    get_nodes_batch = _through_account(_nodes)(PassThroughBackend.get_nodes_batch)
+    metadata_for_node = _through_account(_metadata)(PassThroughBackend.metadata_for_node)
+    metadata_for_edge = _through_account(_metadata)(PassThroughBackend.metadata_for_edge)
+    provenance_for_node = _through_account(_evidence)(PassThroughBackend.provenance_for_node)
+
+    @_through_account(_stubs)
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
@@ -274,6 +337,7 @@ class SignatureAdapter(PassThroughBackend):
             async for rows in batches:
                 yield part_of(rows, ids, **part) if whole else rows
 
+    @_through_account(_by_key)
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
@@ -282,6 +346,7 @@ class SignatureAdapter(PassThroughBackend):
         found = await super().metadata_for_nodes_batch(ids, **supported)
         return found if keys is None else only(found, keys)
 
+    @_through_account(_by_key)
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
@@ -289,6 +354,16 @@ class SignatureAdapter(PassThroughBackend):
         supported = self._supported("metadata_for_edges_batch", keys=keys)
         found = await super().metadata_for_edges_batch(edges, **supported)
         return found if keys is None else only(found, keys)
+
+    def nodes_stream(self, **part: Any) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, whose metadata the call holds for one batch at a time."""
+
+        async def received() -> AsyncGenerator[Sequence[Node]]:
+            async with aclosing(self._inner.nodes_stream(**part)) as batches:
+                async for nodes in batches:
+                    yield _nodes(None, nodes)
+
+        return call.transient(received())
 
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""

@@ -19,11 +19,10 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call, workers
-from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
+from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache, sizes
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Omission
 from bfsql.observer import NO_OBSERVERS, Observers
@@ -100,7 +99,11 @@ class SharedCall(Generic[T]):
 
     async def _run(self, ask: Callable[[call.Scope], Awaitable[T]]) -> T:
         with call.entered(self._scope) as scope:
-            return await ask(scope)
+            try:
+                return await ask(scope)
+            finally:
+                if scope.memory is not None:
+                    scope.memory.end()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._on_end(self)
@@ -231,6 +234,8 @@ class CachedMethod(Generic[K]):
         if missing:
             fetched = await self._start(missing, fetch, method).join()
             _report(fetched.omissions, missing)
+            if self._give is not None:
+                call.hold_values(sizes(fetched.cached.values()))
             answers = answers | fetched.values if answers else fetched.values
         for shared_call, shared in joinable.items():
             answers = answers | await self._join(shared_call, shared, fetch, method)
@@ -243,7 +248,7 @@ class CachedMethod(Generic[K]):
             found |= self._held.find(some, self._policy.clock())
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
-        return found if self._give is None else self._give(found)
+        return self._given(found)
 
     def forget(self) -> None:
         """Discard all cached answers."""
@@ -261,6 +266,13 @@ class CachedMethod(Generic[K]):
         for shared_call in list(self._calls):
             await shared_call.close()
 
+    def _given(self, cached: dict[K, Any]) -> dict[K, Any]:
+        """Answers from their cached form, of which copies are made within the account of a call."""
+        if self._give is None or not cached:
+            return cached
+        call.hold_values(sizes(cached.values()))
+        return self._give(cached)
+
     def _look_up(self, keys: Sequence[K], *, alone: bool) -> tuple[dict[K, Any], list[K]]:
         """The cached answers for some keys, and the keys to request."""
         now = self._policy.clock()
@@ -272,7 +284,7 @@ class CachedMethod(Generic[K]):
             missing = [key for key in keys if key not in answers]
             unknown = self._unknown.find(missing, now)
             missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
-        return self._give(answers) if self._give is not None and answers else answers, missing
+        return self._given(answers), missing
 
     async def _joinable(
         self, missing: list[K]
@@ -321,8 +333,7 @@ class CachedMethod(Generic[K]):
             return await self.many(keys, fetch, method)
         _report(fetched.omissions, keys)
         cached = fetched.cached
-        mine = dict(cached) if whole else {k: cached[k] for k in keys if k in cached}
-        return mine if self._give is None else self._give(mine)
+        return self._given(dict(cached) if whole else {k: cached[k] for k in keys if k in cached})
 
     def _start(
         self, missing: list[K], fetch: Fetch[K], method: str | None
@@ -372,9 +383,10 @@ class CachedParts(Generic[K]):
 
     def __init__(self, method: str, policy: CachePolicy, **options: Any) -> None:
         self.method = method
-        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options)
+        id_of = options.pop("id_of", lambda key: key)
+        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options, id_of=id_of)
         self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
-            method, policy, **options, id_of=itemgetter(0)
+            method, policy, **options, id_of=lambda part: id_of(part[0])
         )
 
     async def part(

@@ -17,6 +17,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from bfsql import call
+from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, Metadata, Node, Omission
 
 K = TypeVar("K", bound=Hashable)
@@ -172,9 +174,19 @@ def lengths(answers: Collection[Sequence[Any]]) -> int:
     return sum(1 + len(answer) for answer in answers)
 
 
+def sizes(snapshots: Collection[Any]) -> int:
+    """Bytes of the values in snapshots."""
+    return sum(len(s) if type(s) is bytes else size_of(s.value) for s in snapshots)
+
+
 def pages(snapshots: Collection[Any]) -> int:
-    """The number of records in metadata: one per snapshot, plus one per KiB of it."""
-    return sum(1 + len(s) // 1024 if isinstance(s, bytes) else 1 for s in snapshots)
+    """The number of records in metadata: one per snapshot, plus one per 256 bytes after a KiB."""
+    return sum(1 + max(0, sizes([one]) - 1024) // 256 for one in snapshots)
+
+
+def node_pages(nodes: Collection[Node]) -> int:
+    """The number of records in nodes: one for each, plus those of what metadata they have."""
+    return len(nodes) + sum(size_of(node.metadata) // 256 for node in nodes if node.metadata)
 
 
 # --- copies that no caller can change -----------------------------------------
@@ -207,7 +219,9 @@ def own_node(node: Node) -> Node:
         return node
     if not node.metadata:
         return Node(node.id, node.entity_type)
-    return Node(node.id, node.entity_type, restored(snapshots({"": node.metadata}))[""])
+    snapshot = snapshots({"": node.metadata})
+    call.hold(2 * sizes(snapshot.values()))  # all copies are made only of what is shown
+    return Node(node.id, node.entity_type, restored(snapshot)[""])
 
 
 def _snapshot(metadata: Metadata) -> bytes | _Original:

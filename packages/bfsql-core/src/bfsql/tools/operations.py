@@ -50,6 +50,7 @@ from bfsql.tools.resolve import NameResolver, of_patterns
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import EntityPage, Traversal
 from bfsql.tools.validate import checked, without_doubts
+from bfsql.workers import off_loop
 
 log = logging.getLogger("bfsql")
 
@@ -251,11 +252,14 @@ class Operations:
                 notes=[*notes, *(left if cut else ()), *_cut_values(metadata, known, record)],
             )
 
-        count = budget.longest(len(items), lambda n: answers.encode(document(n)))
-        known = without_large_values(
-            metadata, record, lambda part: answers.encode(document(count, part))
-        )
-        return answers.document_answer(document(count, known), names.notes)
+        def written() -> Answer:
+            count = budget.longest(len(items), lambda n: answers.encode(document(n)))
+            known = without_large_values(
+                metadata, record, lambda part: answers.encode(document(count, part))
+            )
+            return answers.document_answer(document(count, known), names.notes)
+
+        return await off_loop(call.held_values(), written)
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
@@ -267,10 +271,7 @@ class Operations:
             else {}
         )
         own = [{**n.metadata, **metadata.get(n.id, {})} for n in nodes]
-        records = [
-            answers.entity_document(n.id, n.entity_type, known)
-            for n, known in zip(nodes, own, strict=True)
-        ]
+        records: list[dict[str, Any]] = []
         budget, record = Budget.of(self._limits), Budget.for_records(self._limits)
 
         def answer(count: int, notes: Sequence[Note] = names.notes) -> Answer:
@@ -281,15 +282,21 @@ class Operations:
             )
             return _list_answer(records[:count], [*notes, left] if cut else notes)
 
-        count = budget.longest(len(records), lambda n: _text(answer(n)))
-        if count or not records:
-            return answer(count)
-
         def first(known: Metadata) -> Answer:
             records[0] = answers.entity_document(nodes[0].id, nodes[0].entity_type, known)
             return answer(1, [*names.notes, *_cut_values(own[0], known, record)])
 
-        return first(without_large_values(own[0], record, lambda known: _text(first(known))))
+        def written() -> Answer:
+            records.extend(
+                answers.entity_document(n.id, n.entity_type, known)
+                for n, known in zip(nodes, own, strict=True)
+            )
+            count = budget.longest(len(records), lambda n: _text(answer(n)))
+            if count or not records:
+                return answer(count)
+            return first(without_large_values(own[0], record, lambda known: _text(first(known))))
+
+        return await off_loop(call.held_values(), written)
 
 
 def _text(answer: Answer) -> bytes:
