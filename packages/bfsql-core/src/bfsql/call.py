@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 MAX_NODES, MAX_EDGES = 200_000, 2_000_000
 """Most nodes and edges of a traversal over strings (`protocol.md` 10)."""
@@ -180,6 +181,8 @@ class Scope:
     """The account of its memory; None if it is not bounded."""
     usage: Usage = field(default_factory=Usage)
     """What it has used; a call to a backend that it shares counts towards it."""
+    is_shared: bool = False
+    """Whether it is a call of the cache, which counts the bytes of its values."""
     ended: bool = False
     """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)
@@ -281,6 +284,7 @@ def shared_scope() -> Scope:
         trace=first.trace,
         usage=first.usage,
         memory=memory,
+        is_shared=True,
     )
 
 
@@ -395,12 +399,14 @@ def largest_value() -> int | None:
     return None if own is None else own.largest_value
 
 
-def receive(label: str, metadata: Metadata, copies: int = COPIES) -> Metadata:
+def receive(
+    records: dict[K, Metadata], label: Callable[[K], str] = str, copies: int = COPIES
+) -> dict[K, Metadata]:
     """Metadata as a call holds it: without values larger than it may read, and in its account.
 
     Args:
-        label: The node or edge, for the omission of a value.
-        metadata: Its metadata, or a part of it.
+        records: The metadata of nodes or edges.
+        label: Returns the name of one of them, for the omission of a value.
         copies: Bytes that the call takes for each byte.
 
     Raises:
@@ -408,18 +414,24 @@ def receive(label: str, metadata: Metadata, copies: int = COPIES) -> Metadata:
         Busy: All calls together would take more than they may.
     """
     own = memory()
-    if own is None or own.largest_value is None:
-        return metadata
+    if own is None or own.largest_value is None or not records:
+        return records
     most = own.largest_value
-    size = size_of(metadata, most)
-    if size > most:
-        sizes = {key: size_of(value, most) for key, value in metadata.items()}
-        large = {key: size for key, size in sizes.items() if size > most}
-        omitted(*(Omission(label, "values", size, key) for key, size in large.items()))
-        metadata = {key: value for key, value in metadata.items() if key not in large}
-        size = sum(size for size in sizes.values() if size <= most)
+    size = size_of([*records.values()], most)
+    if size > most:  # otherwise no single value is larger
+        records = {key: _fitting(label(key), one, most) for key, one in records.items()}
+        size = size_of([*records.values()])
     own.hold(copies * size)
-    return metadata
+    return records
+
+
+def _fitting(label: str, metadata: Metadata, most: int) -> Metadata:
+    if size_of(metadata, most) <= most:
+        return metadata
+    sizes = {key: size_of(value, most) for key, value in metadata.items()}
+    large = {key: size for key, size in sizes.items() if size > most}
+    omitted(*(Omission(label, "values", size, key) for key, size in large.items()))
+    return {key: value for key, value in metadata.items() if key not in large}
 
 
 async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:

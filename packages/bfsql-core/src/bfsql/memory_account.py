@@ -123,24 +123,22 @@ class CallMemory:
 
     Attributes:
         account: What the call holds.
+        largest_value: Most bytes of a value that is read: all its copies are half of what the call
+            may take. None for any number.
+        largest_record: Most bytes of a record that a store reads only as a whole, for those of its
+            values that fit. None for any number.
     """
 
     def __init__(self, most: int | None, all_calls: MemoryAccount) -> None:
         self._most, self._all = most, all_calls
         self.account = MemoryAccount(most)
         self._ended = False
+        self.largest_value = None if most is None else most // (2 * COPIES)
+        self.largest_record = None if most is None else most // 4
 
     def of_part(self) -> CallMemory:
         """An account of its own for a part of the call that may outlive it, with its bounds."""
         return CallMemory(self._most, self._all)
-
-    @property
-    def largest_value(self) -> int | None:
-        """Most bytes of a value that is read: all its copies are half of what the call may take.
-
-        None if there is no bound.
-        """
-        return None if self._most is None else self._most // (2 * COPIES)
 
     def hold(self, size: int) -> None:
         """Hold bytes until `release_to` or the end of the call.

@@ -16,6 +16,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from queue import LifoQueue
@@ -257,7 +258,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
             try:
-                reading = partial(self._work, work, stop)
+                reading = partial(copy_context().run, self._work, work, stop)
                 if size <= workers.SMALL:
                     return await loop.run_in_executor(self._threads, reading)
                 if workers.is_heavy(size):

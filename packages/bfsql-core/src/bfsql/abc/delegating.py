@@ -15,7 +15,6 @@ from collections.abc import (
     Coroutine,
     Hashable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import aclosing
@@ -26,7 +25,7 @@ from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple, edge_label
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -235,33 +234,41 @@ def _through_account(
     return decorated
 
 
+def _label(key: str | Edge | Triple) -> str:
+    return key if isinstance(key, str) else edge_label(key)
+
+
 def _metadata(key: str | Edge, metadata: Metadata) -> Metadata:
-    return call.receive(key if isinstance(key, str) else edge_label(key), metadata)
+    return _by_key(None, {key: metadata})[key]
 
 
-def _by_key(_: Any, found: Mapping[Any, Metadata]) -> dict[Any, Metadata]:
-    return {key: _metadata(key, metadata) for key, metadata in found.items()}
-
-
-def _node(_: Any, node: Node) -> Node:
-    # They are many in a traversal, and all copies are made only of those that are shown.
-    known = call.receive(node.id, node.metadata, 2)
-    return node if known is node.metadata else node._replace(metadata=known)
+def _by_key(_: Any, found: dict[Any, Metadata]) -> dict[Any, Metadata]:
+    scope = call.current()
+    return found if scope is None or scope.is_shared else call.receive(found, _label)
 
 
 def _nodes(_: Any, nodes: Iterable[Node]) -> list[Node]:
-    return [_node(None, node) if node.metadata else node for node in nodes]
+    # They are many in a traversal, and all copies are made only of those that are shown.
+    nodes = list(nodes)
+    brought = {node.id: node.metadata for node in nodes if node.metadata}
+    known = call.receive(brought, copies=2) if brought else brought
+    if known is brought:
+        return nodes
+    return [node._replace(metadata=known.get(node.id, NO_METADATA)) for node in nodes]
+
+
+def _node(_: Any, node: Node) -> Node:
+    return _nodes(None, [node])[0] if node.metadata else node
 
 
 def _stubs(query: str, stubs: list[EntityStub]) -> list[EntityStub]:
-    names = {stub.id: stub.name for stub in stubs}
-    shown = call.receive(query, names)
+    names: Metadata = {stub.id: stub.name for stub in stubs}
+    shown = call.receive({query: names})[query]
     return stubs if shown is names else [one._replace(name=shown.get(one.id)) for one in stubs]
 
 
 def _evidence(entity_id: str, evidence: dict[str, Any]) -> dict[str, Any]:
-    items = [call.receive(entity_id, item) for item in evidence.get("items", ())]
-    return {**evidence, "items": items} if items else evidence
+    return dict(_metadata(entity_id, evidence))
 
 
 class SignatureAdapter(PassThroughBackend):

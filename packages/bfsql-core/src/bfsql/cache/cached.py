@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import wraps
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
@@ -102,7 +103,9 @@ class CachedGraphDb(NormalizedBackend):
         self._edge_metadata: CachedParts[Triple] = CachedParts(
             edges, policy, **detail, id_of=edge_label
         )
-        self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
+        self._provenance: CachedMethod[Any] = CachedMethod(
+            "provenance_for_node", policy, **detail, id_of=itemgetter(0)
+        )
         # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)

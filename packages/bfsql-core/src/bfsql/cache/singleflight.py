@@ -248,7 +248,7 @@ class CachedMethod(Generic[K]):
             found |= self._held.find(some, self._policy.clock())
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
-        return self._given(found)
+        return found if self._give is None else self._give(found)
 
     def forget(self) -> None:
         """Discard all cached answers."""
@@ -266,13 +266,6 @@ class CachedMethod(Generic[K]):
         for shared_call in list(self._calls):
             await shared_call.close()
 
-    def _given(self, cached: dict[K, Any]) -> dict[K, Any]:
-        """Answers from their cached form, of which copies are made within the account of a call."""
-        if self._give is None or not cached:
-            return cached
-        call.hold_values(sizes(cached.values()))
-        return self._give(cached)
-
     def _look_up(self, keys: Sequence[K], *, alone: bool) -> tuple[dict[K, Any], list[K]]:
         """The cached answers for some keys, and the keys to request."""
         now = self._policy.clock()
@@ -284,7 +277,7 @@ class CachedMethod(Generic[K]):
             missing = [key for key in keys if key not in answers]
             unknown = self._unknown.find(missing, now)
             missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
-        return self._given(answers), missing
+        return self._give(answers) if self._give is not None and answers else answers, missing
 
     async def _joinable(
         self, missing: list[K]
@@ -333,7 +326,8 @@ class CachedMethod(Generic[K]):
             return await self.many(keys, fetch, method)
         _report(fetched.omissions, keys)
         cached = fetched.cached
-        return self._given(dict(cached) if whole else {k: cached[k] for k in keys if k in cached})
+        mine = dict(cached) if whole else {k: cached[k] for k in keys if k in cached}
+        return mine if self._give is None else self._give(mine)
 
     def _start(
         self, missing: list[K], fetch: Fetch[K], method: str | None
@@ -343,7 +337,7 @@ class CachedMethod(Generic[K]):
         async def ask(scope: call.Scope) -> _Fetched[K]:
             name = method or self._method or str(missing[0])
             values = await self._observers.store_call(name, fetch(missing))
-            cached = values if self._keep is None else self._keep(values)
+            values, cached = self._received(values)
             omissions = _by_key(scope.omissions, missing, self._id_of)
             fetched = _Fetched(values, cached, omissions, requested)
             if not any(omission.passing for omission in scope.omissions):
@@ -354,6 +348,18 @@ class CachedMethod(Generic[K]):
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = requested
         return shared_call
+
+    def _received(self, values: dict[K, Any]) -> tuple[dict[K, Any], dict[K, Any]]:
+        """Answers without values that are too large for a call, and as they are cached."""
+        if self._keep is None:
+            return values, values
+        cached, own = self._keep(values), call.memory()
+        size = sizes(cached.values())
+        if own is not None and own.largest_value is not None and size > own.largest_value:
+            values = call.receive(values, self._id_of)
+            return values, self._keep(values)
+        call.hold_values(size)
+        return values, cached
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl

@@ -174,14 +174,15 @@ def lengths(answers: Collection[Sequence[Any]]) -> int:
     return sum(1 + len(answer) for answer in answers)
 
 
-def sizes(snapshots: Collection[Any]) -> int:
+def sizes(snapshots: Iterable[Any]) -> int:
     """Bytes of the values in snapshots."""
-    return sum(len(s) if type(s) is bytes else size_of(s.value) for s in snapshots)
+    return sum(map(len, snapshots))
 
 
 def pages(snapshots: Collection[Any]) -> int:
     """The number of records in metadata: one per snapshot, plus one per 256 bytes after a KiB."""
-    return sum(1 + max(0, sizes([one]) - 1024) // 256 for one in snapshots)
+    sizes = map(len, snapshots)
+    return len(snapshots) + sum((size - 1024) // 256 for size in sizes if size > 1024)
 
 
 def node_pages(nodes: Collection[Node]) -> int:
@@ -198,6 +199,9 @@ class _Original:
 
     value: Any
 
+    def __len__(self) -> int:
+        return size_of(self.value)
+
 
 def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
     """Snapshots of the metadata in its current state, by key."""
@@ -205,7 +209,8 @@ def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
 
 
 def restored(snapshots: Mapping[K, Any]) -> dict[K, Any]:
-    """Metadata by key from its snapshots, in new mappings."""
+    """Metadata by key from its snapshots, in new mappings, which the current call holds."""
+    call.hold_values(sizes(snapshots.values()))
     loads = pickle.loads  # our own pickles, from `snapshots`
     return {
         key: loads(value) if type(value) is bytes else _copied(value.value)
@@ -219,9 +224,7 @@ def own_node(node: Node) -> Node:
         return node
     if not node.metadata:
         return Node(node.id, node.entity_type)
-    snapshot = snapshots({"": node.metadata})
-    call.hold(2 * sizes(snapshot.values()))  # all copies are made only of what is shown
-    return Node(node.id, node.entity_type, restored(snapshot)[""])
+    return Node(node.id, node.entity_type, restored(snapshots({"": node.metadata}))[""])
 
 
 def _snapshot(metadata: Metadata) -> bytes | _Original:

@@ -230,7 +230,9 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
 async def _keeps(budget: Budget, draft: Draft) -> bool:
     """Whether an answer fits a budget; a large answer is written in a thread."""
     page = draft.result.page
-    size = len(page.ids) + len(page.triples) + call.held_values()
+    size = len(page.ids) + len(page.triples)
+    if page.node_metadata or page.edge_metadata:
+        size += call.held_values()
     return await off_loop(size, lambda: budget.keeps(draft))
 
 
