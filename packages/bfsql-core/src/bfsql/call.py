@@ -454,6 +454,19 @@ def held_values() -> int:
 
 
 @contextmanager
+def lent(size: int) -> Iterator[None]:
+    """A context in which the current call holds a number of bytes; raises as `hold`."""
+    own = memory()
+    if own is not None:
+        own.hold(size)
+    try:
+        yield
+    finally:
+        if own is not None:
+            own.release(size)
+
+
+@contextmanager
 def borrowed() -> Iterator[None]:
     """A context whose end releases what the current call took inside of it."""
     own = memory()

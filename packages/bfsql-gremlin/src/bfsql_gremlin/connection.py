@@ -22,6 +22,7 @@ from gremlin_python.driver.request import RequestMessage
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.masking import one_line
+from bfsql.memory_account import size_of
 from bfsql.places import Places
 from bfsql_gremlin.serialization import serializer
 from bfsql_gremlin.settings import GremlinSettings
@@ -145,9 +146,13 @@ class Client:
             again: Whether it may be sent again if no answer comes.
         """
         rows: list[Any] = []
+        size = 0
         async with aclosing(self.stream(traversal, again=again)) as parts:
             async for part in parts:
                 rows = [*rows, *part] if rows else part
+                size += size_of(part)
+                with call.lent(2 * size):  # afterwards, the records that are made of them are
+                    pass
         return rows
 
     async def rows_unless_refused(self, traversal: Any) -> list[Any] | None:
@@ -262,7 +267,10 @@ class Client:
         message = RequestMessage(processor, op, args)
         await connection.send(self._serializer.serialize_message(request, message))
         while True:
-            answer = self._read(await connection.receive(ends))
+            received = await connection.receive(ends)
+            with call.lent(4 * len(received)):  # as it came, and its rows
+                answer = self._read(received)
+            del received
             status = answer["status"]
             code = status["code"]
             if code == _AUTHENTICATE:
