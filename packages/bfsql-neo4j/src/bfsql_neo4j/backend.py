@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -53,8 +54,6 @@ from bfsql_neo4j.values import (
 
 MAX_EVIDENCE = 1_000
 """Most relationships with evidence that are read for one entity."""
-_ANY = 2**62
-"""More characters than a property has."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
 
 
@@ -387,11 +386,11 @@ class Neo4jBackend(BatchGraphDb):
         A row begins with its key, or with the first value of its key, of which `label` is the name.
         Rows with large texts come once the call holds them, without those that are too large.
         """
-        most = call.room(4 * COPIES * max(1, len(keys)), _ANY)
+        most = call.room(4 * COPIES * max(1, len(keys)), sys.maxsize)
         part: Part = "small" if schema.dialect.procedures else "all"
         rows = await self._part(query, schema, keys, part, most)
         large = {row[0] for row in rows if row[-1] is None}
-        most = call.largest_value() or _ANY
+        most = call.largest_value() or sys.maxsize
         if large:
             again = [key for key in keys if _first(key) in large]
             total = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,8 +28,6 @@ from bfsql_postgres.schema import Edges, Layout, Nodes
 from bfsql_postgres.sql import RowValue, decode, json_patterns, storable
 
 T = TypeVar("T")
-_ANY = 2**31 - 1
-"""More bytes than a value of Postgres has."""
 Item = dict[str, Any]
 """Metadata of one row."""
 MOST_COLUMNS = 1_600
@@ -115,12 +114,12 @@ class MetadataReader:
             if f"${len(values) + 2}::" in source.statement:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
         width = 1 + max(sum(bool(one.column) for one in own) for own in source.fields)
-        most = call.room(COPIES * width * max(1, len(values[0])), _ANY)
+        most = call.room(COPIES * width * max(1, len(values[0])), sys.maxsize)
         rows: list[Any] = await self._pool.fetch(source.statement, *values, most, *more)
         large = {row[0]: row for row in rows if row[source.start - 2] is not None}
         if not large:
             return rows, source
-        fits = call.largest_value() or _ANY
+        fits = call.largest_value() or sys.maxsize
         if sum(_fitting_sizes(row, source, fits, label(at - 1)) for at, row in large.items()):
             again = [[own[at - 1] for at in large] for own in values]
             rows = [row for row in rows if row[0] not in large]
@@ -139,7 +138,7 @@ class MetadataReader:
         if self._provenance is None:
             return {"total": 0, "items": []}
         named = sorted(f'%"{one}"%' for one in json_patterns(entity_id))
-        most = (call.largest_value() or _ANY) // 64  # there may be many passages
+        most = (call.largest_value() or sys.maxsize) // 64  # there may be many passages
         values = (value, entity_id, named, queries.EVIDENCE_KEYS, most)
         rows = await self._pool.fetch(self._provenance.statement, *values)
         triples: list[Triple] = [(subject, name, obj) for subject, name, obj, *_ in rows]

@@ -254,7 +254,7 @@ def _decoded(
 def _node_metadata(
     ids: Sequence[str], keys: Collection[str] | None, records: Records | None, reader: Reader
 ) -> dict[str, Metadata]:
-    most = queries.LARGE if records is None else records.most
+    most = Records.small if records is None else records.most
     rows = queries.rows_for(reader, queries.node_metadata, distinct_texts(ids), most)
     return {i: _decoded(partial(str, i), text, keys, records) for i, text in rows}
 
@@ -276,7 +276,7 @@ def _edge_metadata(
     }
     numbers = schema.edges.numbers(reader, known)
     triples = {e: known[edge] for edge, e in numbers.items()}
-    most = queries.LARGE if records is None else records.most
+    most = Records.small if records is None else records.most
     found: dict[Triple, Metadata] = {triple: {} for triple in triples.values()}
     for e, text in queries.rows_for(reader, queries.edge_metadata, sorted(triples), most):
         triple = triples[e]

@@ -17,8 +17,6 @@ from typing import Any
 
 CHUNK = 512
 """Most keys in one statement."""
-LARGE = 64 * 1024
-"""Characters of a record from which it is not read on the event loop."""
 _SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
 

@@ -13,16 +13,18 @@ from bfsql import call
 from bfsql.memory_account import size_of_json
 from bfsql.models import NO_METADATA, Metadata, Omission
 from bfsql.models.json_values import decode
-from bfsql_sqlite.queries import LARGE
 
 
 class Records:
     """Reads records of any size in a thread, for the current call.
 
     Attributes:
+        small: Most characters of a record that may be read on the event loop, with many others.
         most: Most characters of a record that statements return, and most bytes of one that is
             decoded, as `size_of_json` counts them.
     """
+
+    small = 64 * 1024
 
     def __init__(self) -> None:
         own = call.memory()
@@ -53,9 +55,9 @@ class Records:
 
         Letting SQLite extract the keys is no faster than decoding the text.
         """
-        if isinstance(text, str) and len(text) <= LARGE:
+        if isinstance(text, str) and len(text) <= self.small:
             self._small += len(text)
-            if self._small > LARGE:
+            if self._small > self.small:
                 call.hold_values(self._small)
                 self._small = 0
             return part(decode(text), keys)

@@ -252,14 +252,14 @@ class Operations:
                 notes=[*notes, *(left if cut else ()), *_cut_values(metadata, known, record)],
             )
 
-        def written() -> Answer:
+        def description() -> Answer:
             count = budget.longest(len(items), lambda n: answers.encode(document(n)))
             known = without_large_values(
                 metadata, record, lambda part: answers.encode(document(count, part))
             )
             return answers.document_answer(document(count, known), names.notes)
 
-        return await off_loop(call.held_values(), written)
+        return await off_loop(call.held_values(), description)
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
@@ -286,7 +286,7 @@ class Operations:
             records[0] = answers.entity_document(nodes[0].id, nodes[0].entity_type, known)
             return answer(1, [*names.notes, *_cut_values(own[0], known, record)])
 
-        def written() -> Answer:
+        def descriptions() -> Answer:
             records.extend(
                 answers.entity_document(n.id, n.entity_type, known)
                 for n, known in zip(nodes, own, strict=True)
@@ -296,7 +296,7 @@ class Operations:
                 return answer(count)
             return first(without_large_values(own[0], record, lambda known: _text(first(known))))
 
-        return await off_loop(call.held_values(), written)
+        return await off_loop(call.held_values(), descriptions)
 
 
 def _text(answer: Answer) -> bytes:
