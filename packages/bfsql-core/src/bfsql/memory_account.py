@@ -100,9 +100,9 @@ class MemoryAccount:
         self.held = self.peak = 0
         self._lock = Lock()
 
-    def of_call(self, most: int | None) -> CallMemory:
+    def of_call(self, most: int | None, share: int = 2 * COPIES) -> CallMemory:
         """An account for one call, which is a part of this one; with a bound of its own."""
-        return CallMemory(most, self)
+        return CallMemory(most, self, share)
 
     def add(self, size: int) -> bool:
         """Hold bytes, or release them if `size` is negative; False if there is no room for them."""
@@ -120,25 +120,26 @@ class CallMemory:
     Args:
         most: The bound of the call, in bytes; None for none.
         all_calls: The account of all calls.
+        share: Into how many parts `most` is divided, of which one is the most that a value has.
 
     Attributes:
         account: What the call holds.
-        largest_value: Most bytes of a value that is read: all its copies are half of what the call
-            may take. None for any number.
+        largest_value: Most bytes of a value that is read, by default so many that all its copies
+            are half of what the call may take. None for any number.
         largest_record: Most bytes of a record that a store reads only as a whole, for those of its
             values that fit. None for any number.
     """
 
-    def __init__(self, most: int | None, all_calls: MemoryAccount) -> None:
-        self._most, self._all = most, all_calls
+    def __init__(self, most: int | None, all_calls: MemoryAccount, share: int = 2 * COPIES) -> None:
+        self._most, self._all, self._share = most, all_calls, share
         self.account = MemoryAccount(most)
         self._ended = False
-        self.largest_value = None if most is None else most // (2 * COPIES)
+        self.largest_value = None if most is None else most // share
         self.largest_record = None if most is None else most // 4
 
     def of_part(self) -> CallMemory:
         """An account of its own for a part of the call that may outlive it, with its bounds."""
-        return CallMemory(self._most, self._all)
+        return CallMemory(self._most, self._all, self._share)
 
     def hold(self, size: int) -> None:
         """Hold bytes until `release_to` or the end of the call.

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bfsql import answers, call
@@ -92,7 +93,6 @@ class Operations:
         observers: Observers = NO_OBSERVERS,
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else normalized(db)
-        self.graph_schema = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
@@ -102,6 +102,9 @@ class Operations:
         of_all_calls = limits.max_memory or default_of_all_calls()
         self.memory = MemoryAccount(of_all_calls)
         self._call_memory = min(limits.max_call_memory or default_of_a_call(), of_all_calls)
+        # An outline shows which properties there are, and reads no long values of thousands of nodes.
+        outline = partial(self.memory.of_call, self._call_memory, share=4_000)
+        self.graph_schema = GraphSchema(self.db, outline)
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
 
     async def run(

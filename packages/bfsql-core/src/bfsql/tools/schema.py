@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.tables import entities
+from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
@@ -55,6 +56,7 @@ class GraphSchema:
 
     Args:
         db: The graph, without what the hooks redact.
+        memory: Returns an account for reading an outline.
 
     Attributes:
         latest: The lists as last read; None before the first reading.
@@ -62,7 +64,10 @@ class GraphSchema:
             store cannot count it.
     """
 
-    def __init__(self, db: NormalizedBackend) -> None:
+    def __init__(
+        self, db: NormalizedBackend, memory: Callable[[], CallMemory | None] = lambda: None
+    ) -> None:
+        self._memory = memory
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
         self._db = db
@@ -182,7 +187,7 @@ class GraphSchema:
 
     async def _count(self) -> None:
         try:
-            with call.scope(seconds=OUTLINE_SECONDS):
+            with call.scope(seconds=OUTLINE_SECONDS, memory=self._memory()):
                 self.known_outline = known = await call.within(self._db.outline())
             if known is None or known.node_counts or known.relations:  # may be loading if empty
                 self._not_before = time.monotonic() + FRESH_SECONDS

@@ -355,7 +355,7 @@ async def predicates_match(trial: Trial) -> None:
 # --- large values ---------------------------------------------------------------------
 
 _TEXT = "a large text. " * 15_000
-"""Two nodes with it fit a call that may take 6 MB; eight do not, and neither do four in one value."""
+"""Two nodes with it fit a call that may take 6 MB; eight do not, nor do four in one value."""
 
 
 @filling_rule(
