@@ -387,7 +387,8 @@ def memory() -> CallMemory | None:
 
 def hold_values(size: int) -> None:
     """Count the bytes of values, with all copies that an answer makes of them; raises as `hold`."""
-    hold(COPIES * size)
+    if size > 8 * 1024:  # fewer are not worth the time of counting, however often a call reads
+        hold(COPIES * size)
 
 
 def largest_value() -> int | None:

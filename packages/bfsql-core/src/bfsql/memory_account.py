@@ -168,7 +168,8 @@ class CallMemory:
     def end(self) -> None:
         """Release everything, also what is held later."""
         self._ended = True
-        self.release_to(0)
+        if self.account.held:
+            self.release_to(0)
 
     def release(self, more: int) -> None:
         """Release a number of bytes, or what is held if that is less."""

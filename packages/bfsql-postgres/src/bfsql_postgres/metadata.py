@@ -113,10 +113,10 @@ class MetadataReader:
             # Those of JSON are the last value of a statement that reads any.
             if f"${len(values) + 2}::" in source.statement:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
-        width = 1 + max(sum(bool(one.column) for one in own) for own in source.fields)
+        width, sizes = 1 + max(map(len, source.fields)), source.start - 2
         most = call.room(COPIES * width * max(1, len(values[0])), sys.maxsize)
         rows: list[Any] = await self._pool.fetch(source.statement, *values, most, *more)
-        large = {row[0]: row for row in rows if row[source.start - 2] is not None}
+        large = {row[0]: row for row in rows if row[sizes] is not None}
         if not large:
             return rows, source
         fits = call.largest_value() or sys.maxsize

@@ -102,7 +102,7 @@ class Operations:
         of_all_calls = limits.max_memory or default_of_all_calls()
         self.memory = MemoryAccount(of_all_calls)
         self._call_memory = min(limits.max_call_memory or default_of_a_call(), of_all_calls)
-        # An outline shows which properties there are, and reads no long values of thousands of nodes.
+        # An outline shows which properties there are: it reads no long values of many nodes.
         outline = partial(self.memory.of_call, self._call_memory, share=4_000)
         self.graph_schema = GraphSchema(self.db, outline)
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
