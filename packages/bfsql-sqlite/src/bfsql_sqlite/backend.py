@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, closing, suppress
 from functools import partial
 from typing import Any
 
@@ -255,8 +255,10 @@ def _node_metadata(
     ids: Sequence[str], keys: Collection[str] | None, records: Records | None, reader: Reader
 ) -> dict[str, Metadata]:
     most = Records.small if records is None else records.most
-    rows = queries.rows_for(reader, queries.node_metadata, distinct_texts(ids), most)
-    return {i: _decoded(partial(str, i), text, keys, records) for i, text in rows}
+    with closing(
+        queries.rows_for(reader, queries.node_metadata, distinct_texts(ids), most)
+    ) as rows:
+        return {i: _decoded(partial(str, i), text, keys, records) for i, text in rows}
 
 
 def _edge_metadata(
@@ -278,9 +280,10 @@ def _edge_metadata(
     triples = {e: known[edge] for edge, e in numbers.items()}
     most = Records.small if records is None else records.most
     found: dict[Triple, Metadata] = {triple: {} for triple in triples.values()}
-    for e, text in queries.rows_for(reader, queries.edge_metadata, sorted(triples), most):
-        triple = triples[e]
-        found[triple] = _decoded(partial(edge_label, triple), text, keys, records)
+    with closing(queries.rows_for(reader, queries.edge_metadata, sorted(triples), most)) as rows:
+        for e, text in rows:
+            triple = triples[e]
+            found[triple] = _decoded(partial(edge_label, triple), text, keys, records)
     return found
 
 

@@ -12,7 +12,7 @@ import math
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -429,10 +429,11 @@ def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Re
     records = Records()
     absent = all(one.holds(NO_METADATA) for one in conditions)
     met = dict.fromkeys(handles.tolist(), absent)
-    for handle, text in queries.rows_for(reader, queries.details, list(met), records.most):
-        with call.borrowed():
-            metadata = records.whole(text, partial(_id_of, handle, reader))
-            met[handle] = all(one.holds(metadata) for one in conditions)
+    with closing(queries.rows_for(reader, queries.details, list(met), records.most)) as rows:
+        for handle, text in rows:
+            with call.borrowed():
+                metadata = records.whole(text, partial(_id_of, handle, reader))
+                met[handle] = all(one.holds(metadata) for one in conditions)
     return handles.compress(np.array([met[handle] for handle in handles.tolist()], bool))
 
 

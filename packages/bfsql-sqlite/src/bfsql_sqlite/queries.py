@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from typing import Any
 
@@ -22,8 +22,8 @@ _SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
 def rows_for(
     reader: sqlite3.Connection, query: Callable[[int], str], keys: Sequence[Any], *first: Any
-) -> Iterator[Any]:
-    """The rows for all keys, one at a time.
+) -> Generator[Any, None, None]:
+    """The rows for all keys, one at a time; close it if its reader may stop before the last.
 
     Args:
         reader: A connection to the file.
