@@ -211,6 +211,33 @@ def test_a_separator_within_quotes_does_not_count(read):
     assert read("n.csv", 'id;"name, first, last"\n1;Ann\n').nodes[0].id == "1"
 
 
+@pytest.mark.parametrize("name", ["cora.cites", "cora.csv", "cora.tsv"])
+@pytest.mark.parametrize("first", ["35  1033", "35\t1033", "35 1033 "])
+def test_white_space_of_any_kind_is_one_separator(read, name, first):
+    pairs = [("35", "1033"), *((str(n), str(n % 7)) for n in range(1_000, 1_400))]
+    rest = [("\t", "  ", " \t")[n % 3].join(ends) for n, ends in enumerate(pairs[1:])]
+    found = read(name, "\n".join([first, *rest]) + "\n")
+    assert [(edge.subject, edge.object) for edge in found.edges] == pairs
+    assert (found.reasons, found.account.separator) == ([], " ")
+
+
+def test_a_table_of_tabs_keeps_its_empty_cells_and_blanks(read):
+    found = read("n.tsv", "id\tname\tsort\n1\tTom Hanks\tman\n2\t\ttwo words\n3\tTom Hanks\t\n")
+    assert found.nodes == [
+        NodeRecord("1", "", {"name": "Tom Hanks", "sort": "man"}),
+        NodeRecord("2", "", {"sort": "two words"}),
+        NodeRecord("3", "", {"name": "Tom Hanks"}),
+    ]
+
+
+def test_of_separators_that_the_header_has_equally_often_most_lines_decide(read):
+    found = read("n.csv", "id;city, country\n1;Oslo\n2;Rome\n")
+    assert [node.metadata for node in found.nodes] == [
+        {"city, country": "Oslo"},
+        {"city, country": "Rome"},
+    ]
+
+
 @pytest.mark.parametrize("name", ["a[1].csv", "a*.csv", "a?.csv", "{a,b}.csv", "ä ö.csv"])
 def test_names_with_wildcards_are_names(write, name):
     write("a1.csv", "id\nwrong\n")

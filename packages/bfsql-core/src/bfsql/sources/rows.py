@@ -28,7 +28,7 @@ _LONGEST = 1 << 24
 """Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
 _SEPARATORS = ",;\t|"
 SEPARATORS = {"tab": "\t", "blank": " "}
-"""Names of separators that are hard to write; a blank stands for any number of them."""
+"""Names of separators that are hard to write; a blank stands for any number of blanks and tabs."""
 _SNIFFED = 100
 """Number of lines by which a dialect is determined."""
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
@@ -36,6 +36,8 @@ _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 _OPEN = "unexpected end of data"
 """The csv module's message for a quote that is open at the end of the last line."""
 _QUOTED = re.compile(r'"[^"]*"')
+_WHITE_SPACE = re.compile(r'("[^"]*")|[ \t]+([\r\n]|\Z)?')
+"""A quoted text; or blanks and tabs, and the end of the line if they are before it."""
 
 
 class Dialect(NamedTuple):
@@ -53,9 +55,10 @@ def dialect_of(
 ) -> Dialect:
     """The dialect, by the first lines.
 
-    The separator is the one that occurs most in the first line, outside of quotes; blanks, if it
-    has none of them and the lines have the same number of words. Comments before the first line
-    are skipped, except for a last one that has as many cells as the first line: the header.
+    The separator is the one that occurs most in the first line, outside of quotes; of several, the
+    one that more lines have. It is white space if the first line has none of them, or a line has no
+    tab, and all lines have the same number of words. Comments before the first line are skipped,
+    except for a last one that has as many cells as the first line: the header.
 
     Args:
         path: The file.
@@ -74,10 +77,11 @@ def dialect_of(
     skip = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     rows = [line for line in lines[skip:-1] if line.strip()] or lines[skip:]
     head = _QUOTED.sub("", rows[0])
-    found = "\t" if tabs else max(_SEPARATORS, key=head.count)
+    held = {one: sum(one in row for row in rows) for one in _SEPARATORS}
+    found = "\t" if tabs else max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
     if separator is not None:
         found = _character(path, separator)
-    elif found not in head and _words(rows) > 1:
+    elif (found not in head or (found == "\t" and held[found] < len(rows))) and _words(rows) > 1:
         found = " "
     if skip and found != " " and lines[skip - 1][0] == "#":
         skip -= _QUOTED.sub("", lines[skip - 1]).count(found) == head.count(found) > 0
@@ -171,6 +175,8 @@ class _Rows:
                 ended = not block
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)
+                if self._dialect.separator == " " and any(x in whole for x in ("\t", " \n", " \r")):
+                    whole = _WHITE_SPACE.sub(_single_blank, whole)
                 self._lines += io.StringIO(whole, newline="")
                 self._dirty |= not is_text(whole)
                 yield from self._rows(ended=ended)
@@ -250,6 +256,11 @@ class _Rows:
                 not_text(text.encode(self._encoding, "surrogateescape"), self._encoding)
             )
         return cells
+
+
+def _single_blank(found: re.Match[str]) -> str:
+    """One blank for white space, none at the end of a line; quoted text as it is."""
+    return found[1] or (" " if found[2] is None else found[2])
 
 
 def _whole_lines(text: str) -> tuple[str, str]:
