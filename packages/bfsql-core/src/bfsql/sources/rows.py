@@ -63,7 +63,7 @@ def dialect_of(
     Args:
         path: The file.
         encoding: Its encoding.
-        tabs: Whether cells are known to be separated by tabs, if there are any.
+        tabs: Whether tabs separate the cells, if there are any.
         separator: The separator that the caller names: a character, or one of `SEPARATORS`.
 
     Raises:
@@ -78,7 +78,11 @@ def dialect_of(
     rows = [line for line in lines[skip:-1] if line.strip()] or lines[skip:]
     head = _QUOTED.sub("", rows[0])
     held = {one: sum(one in row for row in rows) for one in _SEPARATORS}
-    found = "\t" if tabs else max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
+    found = (
+        "\t"
+        if tabs and held["\t"]
+        else max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
+    )
     if separator is not None:
         found = _character(path, separator)
     elif (found not in head or (found == "\t" and held[found] < len(rows))) and _words(rows) > 1:
