@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from time import thread_time
 
 import pytest
 import rdflib
@@ -258,3 +259,17 @@ def test_restrictions_are_those_of_a_query(tmp_path_factory, axioms):
     found = {(one.subject, one.predicate, one.object) for one in edges}
     assert {triple for triple in found if triple[1] in {":p", ":q"}} == expected
     assert all(isinstance(one, NodeRecord | EdgeRecord) for one in open_source(path))
+
+
+def test_time_for_blank_nodes_grows_with_their_number(write):
+    def seconds(number: int) -> float:
+        chain = "".join(f"_:a{n} a e:P ; e:k _:a{n + 1} .\n" for n in range(number))
+        path = write("g.ttl", f"@prefix e: <http://e/> .\ne:x e:k _:a0 .\n{chain}")
+        took = []
+        for _ in range(3):
+            start = thread_time()
+            assert sum(1 for _ in open_source(path)) == 1
+            took.append(thread_time() - start)
+        return min(took)
+
+    assert seconds(8_000) < 2.6 * seconds(4_000)

@@ -212,7 +212,7 @@ def test_a_separator_within_quotes_does_not_count(read):
 
 
 @pytest.mark.parametrize("name", ["cora.cites", "cora.csv", "cora.tsv"])
-@pytest.mark.parametrize("first", ["35  1033", "35\t1033", "35 1033 "])
+@pytest.mark.parametrize("first", ["35  1033", "35\t1033", "35 1033 ", "35  1033\t"])
 def test_white_space_of_any_kind_is_one_separator(read, name, first):
     pairs = [("35", "1033"), *((str(n), str(n % 7)) for n in range(1_000, 1_400))]
     rest = [("\t", "  ", " \t")[n % 3].join(ends) for n, ends in enumerate(pairs[1:])]

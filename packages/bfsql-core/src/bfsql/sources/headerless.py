@@ -113,7 +113,7 @@ def becomes_of(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     cells = dict(zip(_names(first, rows, SourceOptions()), first, strict=True))
     if "subject" not in cells:
-        return f"a row of {len(first):,} cells"
+        return f"a row of {len(first):,} cell{'s' * (len(first) > 1)}"
     predicate = f" with the predicate {cells['predicate']}" if "predicate" in cells else ""
     return f"an edge from {cells['subject']} to {cells['object']}{predicate}"
 

@@ -71,15 +71,13 @@ AND s NOT IN (SELECT o FROM statement WHERE kind = 1) ORDER BY n
 _TYPED = """
 WITH RECURSIVE part (s) AS (
     SELECT o FROM statement WHERE kind = 1 AND NOT blank
-    UNION SELECT o FROM statement JOIN part USING (s) WHERE kind = 1 AND blank
+    UNION SELECT statement.o FROM part CROSS JOIN statement
+    WHERE statement.blank = 1 AND statement.s = part.s AND kind = 1
 )
 SELECT s, o FROM statement WHERE blank AND kind = 0 AND p = ? AND s NOT IN part ORDER BY n
 """
-_NAMED = "CREATE TEMP TABLE named (s TEXT PRIMARY KEY, iri TEXT)"
-_NAME_SUBJECTS = """
-UPDATE statement SET blank = 0, s = iri FROM named WHERE blank AND statement.s = named.s
-"""
-_NAME_OBJECTS = "UPDATE statement SET kind = 0, o = iri FROM named WHERE kind = 1 AND o = named.s"
+_NAME_SUBJECT = "UPDATE statement SET blank = 0, s = ? WHERE blank = 1 AND s = ?"
+_NAME_OBJECT = "UPDATE statement SET kind = 0, o = ? WHERE kind = 1 AND o = ?"
 _PLAIN = """
 SELECT s, p, kind, o, language, datatype FROM statement WHERE NOT blank AND kind != 1 ORDER BY n
 """
@@ -156,11 +154,8 @@ class BlankNodes:
                 local = re.split("[/#:]", type_)[-1]
                 numbers[local] += 1
                 found[name] = f"{base}#blank-{local}-{numbers[local]}"
-        if found:
-            self._connection.execute(_NAMED)
-            self._connection.executemany("INSERT INTO named VALUES (?, ?)", found.items())
-            self._connection.execute(_NAME_SUBJECTS)
-            self._connection.execute(_NAME_OBJECTS)
+        for statement in (_NAME_SUBJECT, _NAME_OBJECT):
+            self._connection.executemany(statement, ((iri, name) for name, iri in found.items()))
         return [*found.values()]
 
     def plain(self) -> Iterator[tuple[str, str, str | Literal]]:

@@ -37,7 +37,7 @@ _OPEN = "unexpected end of data"
 """The csv module's message for a quote that is open at the end of the last line."""
 _QUOTED = re.compile(r'"[^"]*"')
 _WHITE_SPACE = re.compile(r'("[^"]*")|[ \t]+([\r\n]|\Z)?')
-"""A quoted text; or blanks and tabs, and the end of the line if they are before it."""
+"""A quoted text, the end of a line after white space, or white space, which becomes one blank."""
 
 
 class Dialect(NamedTuple):
@@ -85,7 +85,9 @@ def dialect_of(
     )
     if separator is not None:
         found = _character(path, separator)
-    elif (found not in head or (found == "\t" and held[found] < len(rows))) and _words(rows) > 1:
+    elif (found not in head.strip() or (found == "\t" and held[found] < len(rows))) and _words(
+        rows
+    ) > 1:
         found = " "
     if skip and found != " " and lines[skip - 1][0] == "#":
         skip -= _QUOTED.sub("", lines[skip - 1]).count(found) == head.count(found) > 0
@@ -180,7 +182,9 @@ class _Rows:
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)
                 if self._dialect.separator == " " and any(x in whole for x in ("\t", " \n", " \r")):
-                    whole = _WHITE_SPACE.sub(_single_blank, whole)
+                    whole = _WHITE_SPACE.sub(
+                        lambda m: m[m.lastindex] if m.lastindex else " ", whole
+                    )
                 self._lines += io.StringIO(whole, newline="")
                 self._dirty |= not is_text(whole)
                 yield from self._rows(ended=ended)
@@ -260,11 +264,6 @@ class _Rows:
                 not_text(text.encode(self._encoding, "surrogateescape"), self._encoding)
             )
         return cells
-
-
-def _single_blank(found: re.Match[str]) -> str:
-    """One blank for white space, none at the end of a line; quoted text as it is."""
-    return found[1] or (" " if found[2] is None else found[2])
 
 
 def _whole_lines(text: str) -> tuple[str, str]:
