@@ -30,7 +30,7 @@ from bfsql.sources.fields import Unusable, excerpt, json_objects, records, sound
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns
 from bfsql.sources.id_columns import with_unique_ids
-from bfsql.sources.json_lines import JsonObject, is_lines
+from bfsql.sources.json_lines import JsonObject
 from bfsql.sources.json_records import keys_of, lifted, object_records
 from bfsql.sources.tables import ObjectTable, RecordOfRow
 from bfsql.sources.text import beginning, encoding_of, whole_text
@@ -100,11 +100,16 @@ def read_document(path: Path, options: SourceOptions, account: SourceAccount) ->
             except (ValueError, RecursionError):
                 pass
         lines = (
-            "; if it has one object per line, name the format jsonl"
-            if is_lines(beginning(path))
-            else ""
+            "; if it has one object per line, name the format jsonl" if _is_lines(content) else ""
         )
         raise SourceError(path, f"is not JSON: {error}{lines}") from error
+
+
+def _is_lines(content: bytearray) -> bool:
+    try:
+        return isinstance(from_json(content.lstrip().partition(b"\n")[0]), dict)
+    except ValueError:
+        return False
 
 
 def _records(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
