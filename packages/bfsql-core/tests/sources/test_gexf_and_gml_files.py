@@ -195,7 +195,7 @@ def test_broken_gml_says_where(write, content, reason):
     ("content", "reason"),
     [
         ("", "is not well-formed XML: no element found"),
-        ("<graphml/>", "its first element is <graphml>, not <gexf>"),
+        ("<html/>", "its first element is <html>, not <gexf>"),
         (GEXF[: len(GEXF) // 2], "is not well-formed XML"),
         ('<!DOCTYPE x [<!ENTITY a "aa">]><gexf>&a;</gexf>', "declares a document type"),
         ('<gexf><node id="a" id="b"/></gexf>', "line 1: is not well-formed XML: duplicate attr"),
