@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from inspect import isawaitable
 from itertools import product, zip_longest
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
@@ -67,6 +67,8 @@ answers, and a backend is correct without it.
 
 Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
 """Returns if the rule holds; raises `Broken` or `Untried` otherwise."""
+
+_Check = TypeVar("_Check", bound=Callable[..., Awaitable[None]])
 
 Fill = Callable[[Sequence[GraphRecord]], AbstractAsyncContextManager[GraphDbInterface]]
 """Takes records and returns an open backend whose store holds exactly these."""
@@ -113,7 +115,7 @@ def rule(
     mode: Mode,
     level: Level = "duty",
     **arguments: Any,
-) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
+) -> Callable[[_Check], _Check]:
     """Register a check as a rule.
 
     Args:
@@ -128,7 +130,7 @@ def rule(
         ValueError: The id is already in use.
     """
 
-    def register(check: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    def register(check: _Check) -> _Check:
         if id in RULES:
             raise ValueError(f"Two rules are named {id!r}; give one of them another name.")
         of_rule: Check = update_wrapper(partial(check, **arguments), check) if arguments else check
