@@ -143,14 +143,8 @@ class Session:
             ) from None
         except http.HttpError as error:
             raise self._failure(request, error) from None
-        return Reply(
-            reply.request,
-            reply.status,
-            reply.headers,
-            reply.body,
-            request.label,
-            self._credentials.secrets,
-        )
+        answer = reply.request, reply.status, reply.headers, reply.body
+        return Reply(*answer, request.label, self._credentials.secrets)
 
     async def _sent(self, request: Request, message: http.HttpRequest) -> http.HttpReply:
         """Send with credentials to the API's own host, without them to other allowed hosts."""

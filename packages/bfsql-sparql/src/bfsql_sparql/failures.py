@@ -74,7 +74,8 @@ class Failures:
         reply = timed.reply
         if reply.status == HTTPStatus.OK:
             return self._not_whole(timed)
-        words = self._quoted(reply.body)
+        line = _error_line(reply.body, self._login.credentials.secrets)
+        words = f", {line!r}" if line else ""
         if _gave_up(timed):
             return TooSlow(
                 f"{self.name} stopped a query after {timed.seconds:.1f} s: {reply.status}{words}."
@@ -202,10 +203,6 @@ class Failures:
             "and password (SPARQL_USERNAME, SPARQL_PASSWORD), token (SPARQL_TOKEN) or key "
             "(SPARQL_KEY)."
         )
-
-    def _quoted(self, body: bytes) -> str:
-        words = _error_line(body, self._login.credentials.secrets)
-        return f", {words!r}" if words else ""
 
 
 def _gave_up(timed: TimedReply) -> bool:

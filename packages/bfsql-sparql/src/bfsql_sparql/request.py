@@ -82,9 +82,11 @@ def description_request(settings: SparqlSettings, url: str) -> HttpRequest:
     return HttpRequest(url, "GET", b"", {"Accept": TURTLE, "User-Agent": agent(settings.contact)})
 
 
+@cache
 def agent(contact: str | None) -> str:
-    """The project's name for itself, with a contact address of its user."""
-    return f"{_named()} (+{contact})" if contact else _named()
+    """The project's name for itself and its version, with a contact address of its user."""
+    name = f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}"
+    return f"{name} (+{contact})" if contact else name
 
 
 def address(url: str, setting: str) -> str:
@@ -206,12 +208,6 @@ def _secret(secret: SecretStr | None, setting: str) -> str | None:
             f"allowed: check {setting}."
         )
     return value
-
-
-@cache
-def _named() -> str:
-    """Name and version; they are read from a file."""
-    return f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}"
 
 
 def _duration(seconds: float, unit: str) -> str:

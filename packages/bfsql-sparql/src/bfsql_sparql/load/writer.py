@@ -51,7 +51,9 @@ class StatementWriter:
         """
         if not isinstance(record, EdgeRecord):
             return
-        if self._mapping.ids.iri(record.predicate) in self._reserved:  # None if it is not text
+        mapping = self._mapping
+        reserved = {*NOT_EDGES, *mapping.types, mapping.primary, mapping.document}
+        if mapping.ids.iri(record.predicate) in reserved:  # None if it is not text
             raise ValueError(
                 f"its predicate {record.predicate} denotes types or statements in RDF, so it "
                 "would not be an edge; write it as the node's type, or rename it"
@@ -68,16 +70,13 @@ class StatementWriter:
         ends = (iri(self._iri(name)) for name in edge[:3])
         triple = " ".join(ends)
         lines = [f"{triple} .\n"]
-        said = list(self._said_of_edge(edge.metadata))
+        said = [one for key, value in edge.metadata.items() for one in self._literals(key, value)]
+        documents = map(self._iri, _documents(edge.metadata.get("provenance")))
+        said += [f"{iri(self._mapping.document)} {iri(document)}" for document in documents]
         if said and self._form != "none":
             about, more = self._statement(triple)
             lines += [f"{about} {one} .\n" for one in (*more, *said)]
         return lines
-
-    @property
-    def _reserved(self) -> frozenset[str]:
-        mapping = self._mapping
-        return frozenset((*NOT_EDGES, *mapping.types, mapping.primary, mapping.document))
 
     def _iri(self, id_: str) -> str:
         found = self._mapping.ids.iri(id_)
@@ -107,12 +106,6 @@ class StatementWriter:
             yield from self._literals("synonyms", synonyms)
         for key, value in metadata.items():
             yield from self._literals(key, value)
-
-    def _said_of_edge(self, metadata: dict[str, Any]) -> Iterator[str]:
-        for key, value in metadata.items():
-            yield from self._literals(key, value)
-        for document in _documents(metadata.get("provenance")):
-            yield f"{iri(self._mapping.document)} {iri(self._iri(document))}"
 
     def _literals(self, key: str, value: Any) -> Iterator[str]:
         if value is not None:

@@ -67,7 +67,8 @@ def comparison(
         mapping: How to read triples.
     """
     found = of_any("s", names, value, mapping)
-    return f"{found} FILTER(isLiteral(?{value}){_and(_test(condition, f'?{value}'))})"
+    test = _test(condition, f"?{value}")
+    return f"{found} FILTER(isLiteral(?{value}){'' if test is None else f' && ({test})'})"
 
 
 def absence(name: str, value: str, mapping: RdfMapping) -> str:
@@ -94,10 +95,6 @@ def few_spellings(
         if literal.text in ("true", "false"):
             terms[f"{text(literal.text)}^^{_BOOLEAN}"] = None
     return f"VALUES ?{value} {{ {' '.join(terms)} }} {of_any('s', names, value, mapping)}"
-
-
-def _and(test: str | None) -> str:
-    return "" if test is None else f" && ({test})"
 
 
 def _test(condition: PropertyCondition, value: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfsql.answers import shapes as answer_shapes
 from bfsql.graph import Graph, open_graph
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord, Triple
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_testing.conformance.comparison import both, difference, outcome, same, uncached
 from bfsql_testing.conformance.graphs import (
     GONE,
@@ -113,9 +113,13 @@ def _lists(records: Sequence[GraphRecord]) -> Iterator[dict[str, Any]]:
     yield {"ids": ["no such id"]}
 
 
-async def _same_for_all(
-    trial: Trial, tool: str, arguments: Callable[[Sequence[GraphRecord]], Iterable[dict[str, Any]]]
+async def same_bytes(
+    trial: Trial,
+    *,
+    tool: str,
+    arguments: Callable[[Sequence[GraphRecord]], Iterable[dict[str, Any]]],
 ) -> None:
+    """The answers of a tool over every graph of the kit."""
     for name, graph in GRAPHS.items():
         records = trial.storable(graph())
         async with both(trial, records) as (mine, wanted):
@@ -126,42 +130,22 @@ async def _same_for_all(
                     raise Broken(f"Over the graph {name}: {broken}") from broken
 
 
-@filling_rule("bfs-bytes", "bfs_query gives the bytes of the reference", source=SAME_BYTES)
-async def bfs_bytes(trial: Trial) -> None:
-    """Depths, filters, pages and budgets."""
-    await _same_for_all(trial, "bfs_query", _walks)
+for _id, _tool, _arguments in (
+    ("bfs-bytes", "bfs_query", _walks),
+    ("intersect-bytes", "intersect_subgraphs", _intersections),
+    ("entity-bytes", "describe_entity", _entities),
+    ("entities-bytes", "describe_entities", _lists),
+):
+    _behaviour = f"{_tool} gives the bytes of the reference"
+    filling_rule(_id, _behaviour, source=SAME_BYTES, tool=_tool, arguments=_arguments)(same_bytes)
 
-
-@filling_rule(
-    "intersect-bytes", "intersect_subgraphs gives the bytes of the reference", source=SAME_BYTES
-)
-async def intersect_bytes(trial: Trial) -> None:
-    """Neighbours, strangers, three seeds."""
-    await _same_for_all(trial, "intersect_subgraphs", _intersections)
-
-
-@filling_rule("entity-bytes", "describe_entity gives the bytes of the reference", source=SAME_BYTES)
-async def entity_bytes(trial: Trial) -> None:
-    """With the evidence that touches the entity."""
-    await _same_for_all(trial, "describe_entity", _entities)
-
-
-@filling_rule(
-    "entities-bytes", "describe_entities gives the bytes of the reference", source=SAME_BYTES
-)
-async def entities_bytes(trial: Trial) -> None:
-    """In the order asked, unknown ones left out and named."""
-    await _same_for_all(trial, "describe_entities", _lists)
-
-
-@filling_rule(
+filling_rule(
     "schema-lists",
     "describe_schema gives the same types, predicates and comprehensive as the reference",
     source=SAME_BYTES,
-)
-async def schema_lists(trial: Trial) -> None:
-    """Sorted by code point, in one spelling."""
-    await _same_for_all(trial, "describe_schema", lambda _: [{}])
+    tool="describe_schema",
+    arguments=lambda _: [{}],
+)(same_bytes)
 
 
 @filling_rule(
@@ -251,14 +235,6 @@ async def drawn_graphs(trial: Trial) -> None:
     await asyncio.to_thread(every_graph)
 
 
-def _edge(triple: Triple, values: dict[str, Any]) -> EdgeRecord:
-    return EdgeRecord(*triple, dict(values))
-
-
-def _evidence(triple: Triple) -> EvidenceRecord:
-    return EvidenceRecord(*triple, dict(_ITEM))
-
-
 async def _answered(trial: Trial, records: list[GraphRecord]) -> None:
     able = trial.storable(records)
     async with both(trial, able) as (mine, wanted):
@@ -285,12 +261,11 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
 
     ids = st.sampled_from(few)
     predicates = st.sampled_from(("treats", "TREATS", "part of"))
-    triples = st.tuples(ids, predicates, ids)
     nodes = st.builds(
         NodeRecord, ids, st.sampled_from(("Drug", "Gene", "")), st.sampled_from(_NODE_VALUES)
     )
-    edges = st.builds(_edge, triples, st.sampled_from(_EDGE_VALUES))
-    evidence = st.builds(_evidence, triples)
+    edges = st.builds(EdgeRecord, ids, predicates, ids, st.sampled_from(_EDGE_VALUES).map(dict))
+    evidence = st.builds(EvidenceRecord, ids, predicates, ids, st.builds(dict, st.just(_ITEM)))
     return st.lists(nodes | nodes | edges | edges | evidence, max_size=30)
 
 

@@ -42,10 +42,15 @@ PREDICATES, SPOKES = 330, 1_000
 @asynccontextmanager
 async def _columns(trial: Trial) -> AsyncIterator[tuple[GraphDbInterface, IntegerGraph, list[str]]]:
     async with looked_at(trial, tangled()) as (db, ids):
-        yield db, _own(db), ids
+        yield db, columns_of(db), ids
 
 
-def _own(db: GraphDbInterface) -> IntegerGraph:
+def columns_of(db: GraphDbInterface) -> IntegerGraph:
+    """The columns of a backend.
+
+    Raises:
+        Untried: It has none.
+    """
     columns = db.columns()
     if columns is None:
         raise Untried("The backend has no columns: columns() gives None.")
@@ -200,8 +205,8 @@ async def columns_apart(trial: Trial) -> None:
         alone = [sorted(await _edges(columns, part)) for part in parts]
         # More than a pool has connections.
         for _ in range(40):
-            await soon(_read_one_batch(_own(db), every))
-        for own in ([_own(db) for _ in parts], [columns] * len(parts)):
+            await soon(_sizes(columns_of(db), every, 1))
+        for own in ([columns_of(db) for _ in parts], [columns] * len(parts)):
             together = await asyncio.gather(*map(_edges, own, parts))
             for one, wanted in zip(together, alone, strict=True):
                 expect(
@@ -227,7 +232,7 @@ async def columns_fresh(trial: Trial) -> None:
                 _overwrite(column)
         _overwrite(await columns.types(asked))
         expect((asked == before).all(), "The array of asked handles was changed.")
-        for later in (columns, _own(db)):
+        for later in (columns, columns_of(db)):
             again = sorted(await _edges(later, asked))
             expect(again == sorted(edges), "A caller's change of a ring appeared in a later one.")
             same = (await later.types(asked)).tolist() == types
@@ -243,9 +248,9 @@ async def columns_batches(trial: Trial) -> None:
     """The first batches of the ring of all nodes; 330,000 edges where the kit fills the store."""
     if trial.open is None:
         async with trial.filled(smallest()) as db:
-            _own(db)  # so that no large graph is written for a backend without columns
+            columns_of(db)  # so that no large graph is written for a backend without columns
     async with looked_at(trial, broad(PREDICATES, SPOKES)) as (db, ids):
-        columns = _own(db)
+        columns = columns_of(db)
         sizes: list[int] = []
         for handles in (await _handles(columns, ids[:1]), _array(range(columns.size))):
             sizes = await _sizes(columns, handles)
@@ -311,13 +316,6 @@ async def _rings(
         for ends in (ring.subjects, ring.objects):
             _expect_handles(columns, ends)
         yield ring
-
-
-async def _read_one_batch(columns: IntegerGraph, handles: IntArray) -> None:
-    """Read only the first batch of a ring."""
-    async with aclosing(columns.rings(handles)) as rings:
-        async for _ in rings:
-            return
 
 
 def _expect_handles(columns: IntegerGraph, handles: IntArray) -> None:

@@ -255,15 +255,10 @@ def people() -> list[GraphRecord]:
 
 def village() -> list[GraphRecord]:
     """A graph like those in real stores, for the rules that read: shapes, evidence, odd names."""
-    return [*shapes(), *parallel(), *evidence(), *several_types(), *_village_square()]
-
-
-def _village_square() -> list[GraphRecord]:
     odd = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]
-    nodes: list[GraphRecord] = [
-        NodeRecord(f"v:{n}", "House", {"name": f"house {text}"}) for n, text in enumerate(odd)
-    ]
-    return [*nodes, *(EdgeRecord(f"v:{n}", "beside", f"v:{n + 1}") for n in range(len(odd) - 1))]
+    houses = [NodeRecord(f"v:{n}", "House", {"name": f"house {odd[n]}"}) for n in range(len(odd))]
+    street = [EdgeRecord(f"v:{n}", "beside", f"v:{n + 1}") for n in range(len(odd) - 1)]
+    return [*shapes(), *parallel(), *evidence(), *several_types(), *houses, *street]
 
 
 def laboratory() -> list[GraphRecord]:

@@ -23,10 +23,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, update_wrapper
 from inspect import isawaitable
 from itertools import product, zip_longest
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
@@ -67,6 +67,8 @@ answers, and a backend is correct without it.
 
 Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
 """Returns if the rule holds; raises `Broken` or `Untried` otherwise."""
+
+_Check = TypeVar("_Check", bound=Callable[..., Awaitable[None]])
 
 Fill = Callable[[Sequence[GraphRecord]], AbstractAsyncContextManager[GraphDbInterface]]
 """Takes records and returns an open backend whose store holds exactly these."""
@@ -112,7 +114,8 @@ def rule(
     source: str,
     mode: Mode,
     level: Level = "duty",
-) -> Callable[[Check], Check]:
+    **arguments: Any,
+) -> Callable[[_Check], _Check]:
     """Register a check as a rule.
 
     Args:
@@ -121,15 +124,17 @@ def rule(
         source: The passage of the protocol that states it.
         mode: The mode of the check.
         level: Whether core requires it.
+        **arguments: Further arguments of the check, if it serves several rules.
 
     Raises:
         ValueError: The id is already in use.
     """
 
-    def register(check: Check) -> Check:
+    def register(check: _Check) -> _Check:
         if id in RULES:
             raise ValueError(f"Two rules are named {id!r}; give one of them another name.")
-        RULES[id] = Rule(id, behaviour, source, mode, check, level)
+        of_rule: Check = update_wrapper(partial(check, **arguments), check) if arguments else check
+        RULES[id] = Rule(id, behaviour, source, mode, of_rule, level)
         return check
 
     return register

@@ -119,22 +119,16 @@ async def free_loop(trial: Trial) -> None:
             "columns": lambda: _in_columns(db),
         }
         for method, ask in asks.items():
-            shortest = await _shortest_pause(ask)
+            shortest = await _pause(ask)
+            # One of three calls in all has to leave the loop free.
+            for _ in range(2):
+                if shortest >= BLOCKED:
+                    shortest = min(shortest, await _pause(ask))
             expect(
                 shortest < BLOCKED,
                 f"{method} stops the event loop for {shortest:.2f} s or longer, every time; "
                 "use an async driver, or a thread for blocking work.",
             )
-
-
-async def _shortest_pause(ask: Any) -> float:
-    """The shortest of the longest times without a heartbeat; calls end at one that is free."""
-    shortest = await _pause(ask)
-    # One of three calls in all has to leave the loop free.
-    for _ in range(2):
-        if shortest >= BLOCKED:
-            shortest = min(shortest, await _pause(ask))
-    return shortest
 
 
 async def _pause(ask: Any) -> float:
@@ -225,8 +219,8 @@ async def _cancel_one(
     ask: Ask, steps: int, others: list[Ask], expected: list[Any], number: int
 ) -> None:
     """Cancel one call while another continues; the results of both have to be right."""
-    leaver = asyncio.ensure_future(_awaited(ask))
-    stayer = asyncio.ensure_future(_awaited(others[1]))
+    leaver = asyncio.ensure_future(ask())
+    stayer = asyncio.ensure_future(others[1]())
     for _ in range(steps):
         await asyncio.sleep(0)
     leaver.cancel()
@@ -249,7 +243,7 @@ async def _cancel_one(
 async def _shared(cached: CachedGraphDb, steps: int, expected: Any) -> None:
     """Two callers share one flight of the cache; one of them leaves."""
     ask = _asks(cached)[1]
-    leaver, stayer = (asyncio.ensure_future(_awaited(ask)) for _ in range(2))
+    leaver, stayer = (asyncio.ensure_future(ask()) for _ in range(2))
     for _ in range(steps):
         await asyncio.sleep(0)
     leaver.cancel()
@@ -261,10 +255,6 @@ async def _shared(cached: CachedGraphDb, steps: int, expected: Any) -> None:
         )
     except asyncio.CancelledError as ended:
         raise Broken("Cancelling one of two that share a call ended it for both.") from ended
-
-
-async def _awaited(ask: Ask) -> Any:
-    return await ask()
 
 
 async def soon(answer: Awaitable[_Answer]) -> _Answer:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from bfsql.integers import IntegerGraph
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
+from bfsql_testing.conformance.columns import columns_of
 from bfsql_testing.conformance.comparison import same_either_way
 from bfsql_testing.conformance.graphs import HOSTILE, hub, laboratory, mixed, node_ids, tangled
 from bfsql_testing.conformance.harness import (
@@ -158,8 +160,8 @@ async def nodes_conditions(trial: Trial) -> None:
     async with trial.filled(records) as db:
         known = await _metadata(db, records)
 
-        async def listed(conditions: Sequence[PropertyCondition]) -> set[str]:
-            return set((await listing(db, None, conditions)).nodes)
+        async def listed(conditions: Sequence[PropertyCondition]) -> Collection[str]:
+            return (await listing(db, None, conditions)).nodes
 
         await _expect_met("nodes_stream", listed, db.filters_exactly, known)
 
@@ -185,7 +187,7 @@ def _conditions() -> Iterator[list[PropertyCondition]]:
 
 async def _expect_met(
     method: str,
-    listed: Callable[[Sequence[PropertyCondition]], Any],
+    listed: Callable[[Sequence[PropertyCondition]], Awaitable[Collection[str]]],
     exact: Callable[[PropertyCondition], bool],
     known: dict[str, Metadata],
 ) -> None:
@@ -193,7 +195,7 @@ async def _expect_met(
     for conditions in _conditions():
         text = "".join(f"[{one.property_text}]" for one in conditions)[:200]
         with no_error(f"{method} with {text}"):
-            found = await listed(conditions)
+            found = set(await listed(conditions))
         met = {i for i, of in known.items() if all(one.holds(of) for one in conditions)}
         for entity_id in sorted(met - found):
             raise Broken(
@@ -252,20 +254,14 @@ async def nodes_columns(trial: Trial) -> None:
     """Of some types and of all, and narrowed by conditions."""
     records = trial.storable(mixed())
     async with trial.filled(records) as db:
-        columns = db.columns()
-        if columns is None:
-            raise Untried("The backend has no columns: columns() gives None.")
+        columns = columns_of(db)
         names = sorted({node.entity_type for node in await db.get_nodes_batch(node_ids(records))})
         for asked in (None, names[:1], names, [], list(UNKNOWN)):
             wanted = {i: n.entity_type for i, n in (await listing(db, asked)).nodes.items()}
             have = await _in_columns(columns, asked)
             what = f"The nodes of the types {asked} in columns and in nodes_stream"
             expect_same(what, have.items(), wanted.items())
-
-        async def listed(conditions: Sequence[PropertyCondition]) -> set[str]:
-            return set(await _in_columns(columns, None, conditions))
-
-        known = await _metadata(db, records)
+        known, listed = await _metadata(db, records), partial(_in_columns, columns, None)
         await _expect_met("columns().nodes", listed, columns.filters_exactly, known)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.models import GraphRecord, Outline, Property, outline_of
+from bfsql.models import Outline, Property, outline_of
 from bfsql.models.outline import COMMON_VALUES
 from bfsql_testing.conformance.graphs import node_ids, tangled, village
 from bfsql_testing.conformance.harness import (
@@ -23,14 +22,6 @@ from bfsql_testing.conformance.harness import (
 )
 
 OUTLINE = "the backend contract: outline gives the graph in counts, or None"
-
-
-@asynccontextmanager
-async def _outlined(
-    trial: Trial, records: Sequence[GraphRecord]
-) -> AsyncIterator[tuple[GraphDbInterface, list[str], Outline]]:
-    async with looked_at(trial, records) as (db, ids):
-        yield db, ids, await _outline(db)
 
 
 async def _outline(db: GraphDbInterface) -> Outline:
@@ -70,7 +61,8 @@ async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
 )
 async def outline_names(trial: Trial) -> None:
     """Of its counts, its relations and its properties; where the lists are complete."""
-    async with _outlined(trial, village()) as (db, _, outline):
+    async with looked_at(trial, village()) as (db, _):
+        outline = await _outline(db)
         if not await db.comprehensive():
             raise Untried("The lists of the schema are samples.")
         relations = outline.relations

@@ -281,8 +281,8 @@ async def evidence_counted(trial: Trial) -> None:
                 )
 
 
-async def _expect_sorted(trial: Trial, method: str) -> None:
-    """Both lists are sorted by code point."""
+async def names_sorted(trial: Trial, *, method: str) -> None:
+    """By code point."""
     async with trial.opened() as db:
         names: Sequence[str] = list(await getattr(db, method)())
         expect(
@@ -291,26 +291,14 @@ async def _expect_sorted(trial: Trial, method: str) -> None:
         )
 
 
-@reading_rule(
-    "types-sorted",
-    "entity_types is sorted, each once",
-    source="chapter 12: a consistent order, alphabetical is conventional",
-    level="convention",
-)
-async def types_sorted(trial: Trial) -> None:
-    """By code point."""
-    await _expect_sorted(trial, "entity_types")
-
-
-@reading_rule(
-    "predicates-sorted",
-    "predicates is sorted, each once",
-    source="chapter 12: a consistent order, alphabetical is conventional",
-    level="convention",
-)
-async def predicates_sorted(trial: Trial) -> None:
-    """By code point."""
-    await _expect_sorted(trial, "predicates")
+for _id, _method in (("types-sorted", "entity_types"), ("predicates-sorted", "predicates")):
+    reading_rule(
+        _id,
+        f"{_method} is sorted, each once",
+        source="chapter 12: a consistent order, alphabetical is conventional",
+        level="convention",
+        method=_method,
+    )(names_sorted)
 
 
 async def _comprehensive(trial: Trial, db: GraphDbInterface) -> bool:

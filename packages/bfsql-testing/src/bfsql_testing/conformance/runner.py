@@ -109,7 +109,8 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
     except Untried as untried:
         return "untried", str(untried), untried
     except Broken as broken:
-        return "broken", "\n".join([str(broken), *_notes(broken)]), broken
+        notes = getattr(broken, "__notes__", ())  # of hypothesis: the graph that broke the rule
+        return "broken", "\n".join([str(broken), *(note[:2_000] for note in notes)]), broken
     except StoreUnavailable as gone:
         return "unreachable", f"The store does not answer: {gone}", gone
     except TimeoutError as late:
@@ -129,11 +130,6 @@ async def _wrong_types(trial: Trial) -> str:
     except Exception as wrong:  # noqa: BLE001 - another error is that of the rule itself
         return f"{wrong} " if isinstance(wrong, Broken) else ""
     return ""
-
-
-def _notes(broken: Broken) -> list[str]:
-    """The notes of hypothesis: the graph that broke the rule."""
-    return [note[:2_000] for note in getattr(broken, "__notes__", ())]
 
 
 def _unexpected(fault: BaseException) -> str:

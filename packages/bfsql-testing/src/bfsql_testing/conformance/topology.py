@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EdgeRecord, Metadata, Node, NodeRecord, Triple
+from bfsql.models import Edge, EdgeRecord, Node, NodeRecord, Triple
 from bfsql.models.parts import only
 from bfsql_testing.conformance.graphs import (
     GRAPHS,
@@ -35,6 +34,7 @@ from bfsql_testing.conformance.harness import (
     parts_of,
     reading_rule,
     ring_of,
+    sample,
     some_edges,
 )
 
@@ -235,82 +235,56 @@ async def edges_part(trial: Trial) -> None:
                 expect_same(what, read.triples, wanted, whole=whole.whole and read.whole)
 
 
-@reading_rule(
-    "node-metadata-batch", "metadata_for_nodes_batch equals metadata_for_node", source=BATCH
-)
-async def node_metadata_batch(trial: Trial) -> None:
-    """Every value of every node."""
-    async with trial.sampled() as (db, ids):
-        batch = await db.metadata_for_nodes_batch(ids)
-        for entity_id in ids:
-            alone = await db.metadata_for_node(entity_id)
-            expect(entity_id in batch, f"metadata_for_nodes_batch left {entity_id!r} out.")
-            _same_metadata(repr(entity_id), alone, batch[entity_id])
+Asked = Callable[[Trial, GraphDbInterface], Awaitable[Sequence[str] | Sequence[Triple]]]
 
 
-@reading_rule(
-    "edge-metadata-batch", "metadata_for_edges_batch equals metadata_for_edge", source=BATCH
-)
-async def edge_metadata_batch(trial: Trial) -> None:
-    """Every value of every edge."""
+async def metadata_batch(trial: Trial, *, of: str, some: Asked) -> None:
+    """Every value of every node, or of every edge."""
     async with trial.opened() as db:
-        edges = await some_edges(trial, db)
-        batch = {tuple(e): m for e, m in (await db.metadata_for_edges_batch(edges)).items()}
-        for edge in edges:
-            alone = await db.metadata_for_edge(Edge(*edge))
-            expect(edge in batch, f"metadata_for_edges_batch left {edge} out.")
-            _same_metadata(edge, alone, batch[edge])
-
-
-@reading_rule(
-    "node-metadata-keys",
-    "metadata_for_nodes_batch gives the values of the requested keys",
-    source="the backend contract: metadata_for_nodes_batch(ids, keys)",
-)
-async def node_metadata_keys(trial: Trial) -> None:
-    """Some keys, all but one, and one that nothing has."""
-    async with trial.sampled() as (db, ids):
-        await _same_keys(partial(normalized(db).metadata_for_nodes_batch, ids))
-
-
-@reading_rule(
-    "edge-metadata-keys",
-    "metadata_for_edges_batch gives the values of the requested keys",
-    source="the backend contract: metadata_for_edges_batch(edges, keys)",
-)
-async def edge_metadata_keys(trial: Trial) -> None:
-    """Likewise."""
-    async with trial.opened() as db:
-        edges = await some_edges(trial, db)
-        await _same_keys(partial(normalized(db).metadata_for_edges_batch, edges))
-
-
-async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
-    """Compare a batch's results for some keys with the whole metadata.
-
-    Raises:
-        Untried: No record in the sample has metadata.
-    """
-    whole = await ask()
-    names = sorted({key for metadata in whole.values() for key in metadata})
-    if not names:
-        raise Untried("Nothing of the sample has metadata.")
-    for keys in (names[:2], names[1:], [names[-1], NO_KEY]):
-        part = await ask(keys=keys)
-        for of, metadata in only(whole, keys).items():
-            right, given = clean_metadata(metadata), clean_metadata(part.get(of, {}))
+        asked, ask_one = await some(trial, db), getattr(db, f"metadata_for_{of}")
+        answer = await getattr(db, f"metadata_for_{of}s_batch")(asked)
+        batch = {key if isinstance(key, str) else tuple(key): m for key, m in answer.items()}
+        for key in asked:
+            alone = clean_metadata(await ask_one(key if isinstance(key, str) else Edge(*key)))
+            expect(key in batch, f"metadata_for_{of}s_batch left {key!r} out.")
             expect(
-                given == right,
-                f"Of {of!r} the keys {keys} are {given}, and in the whole metadata {right}.",
+                clean_metadata(batch[key]) == alone,
+                f"The metadata of {key!r} is {alone} alone and {batch[key]} in a batch.",
             )
 
 
-def _same_metadata(what: object, alone: Any, batch: Any) -> None:
-    single = clean_metadata(alone)
-    expect(
-        clean_metadata(batch) == single,
-        f"The metadata of {what} is {single} alone and {batch} in a batch.",
-    )
+async def metadata_keys(trial: Trial, *, of: str, some: Asked) -> None:
+    """Some keys, all but one, and one that nothing has."""
+    async with trial.opened() as db:
+        asked = await some(trial, db)
+        ask = getattr(normalized(db), f"metadata_for_{of}s_batch")
+        whole = await ask(asked)
+        names = sorted({key for metadata in whole.values() for key in metadata})
+        if not names:
+            raise Untried("Nothing of the sample has metadata.")
+        for keys in (names[:2], names[1:], [names[-1], NO_KEY]):
+            part = await ask(asked, keys=keys)
+            for one, metadata in only(whole, keys).items():
+                right, given = clean_metadata(metadata), clean_metadata(part.get(one, {}))
+                expect(
+                    given == right,
+                    f"Of {one!r} the keys {keys} are {given}, and in the whole metadata {right}.",
+                )
+
+
+_METADATA: tuple[tuple[str, str, Asked], ...] = (
+    ("node", "ids", sample),
+    ("edge", "edges", some_edges),
+)
+for _of, _, _some in _METADATA:
+    _behaviour = f"metadata_for_{_of}s_batch equals metadata_for_{_of}"
+    _register = reading_rule(f"{_of}-metadata-batch", _behaviour, source=BATCH, of=_of, some=_some)
+    _register(metadata_batch)
+for _of, _keys, _some in _METADATA:
+    _behaviour = f"metadata_for_{_of}s_batch gives the values of the requested keys"
+    _source = f"the backend contract: metadata_for_{_of}s_batch({_keys}, keys)"
+    _register = reading_rule(f"{_of}-metadata-keys", _behaviour, source=_source, of=_of, some=_some)
+    _register(metadata_keys)
 
 
 @reading_rule(
