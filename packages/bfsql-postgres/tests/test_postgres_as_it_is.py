@@ -24,6 +24,7 @@ from bfsql_test_support.suites.as_it_is import (
     crimes,
     film_records,
 )
+from bfsql_test_support.tool_calls import read
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 FILE = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"

@@ -76,7 +76,7 @@ async def test_facets_measures_and_fields_take_the_key():
         shown = {node["id"]: node["metadata"] for node in two["nodes"]}
         assert (shown["f1"], shown["b1"]) == ({"name": "Heat"}, {"name": "B", "title": "Heat"})
         usage = (await read(graph, "describe_schema"))["tool_usage_notes"]
-        assert usage.endswith('"material" is the name of samples. "title" is the name of Film.')
+        assert usage.endswith('"title" is the name of Film. "material" is the name of samples.')
 
 
 async def test_a_key_means_itself_where_the_store_knows_no_other_name():

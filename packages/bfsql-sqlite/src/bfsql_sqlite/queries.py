@@ -124,11 +124,7 @@ _NAME_KEYS = "SELECT value FROM meta WHERE key = 'name_keys'"
 
 
 def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
-    """The two arguments of `NameKeys`, as `bulk.write_graph` writes them.
-
-    Raises:
-        ValueError: They are damaged.
-    """
+    """The two arguments of `NameKeys`, as `bulk.write_graph` writes them."""
     (text,) = reader.execute(_NAME_KEYS).fetchone() or ("[[], []]",)
     names, properties = json.loads(text)
     return [[(str(kind), str(key)) for kind, key in pairs] for pairs in (names, properties)]

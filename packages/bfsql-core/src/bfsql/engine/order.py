@@ -107,7 +107,7 @@ async def in_order(
     if numbers is None and by.key in db.name_keys().types:
         numbered = distinct_numbers(await call.within(columns.types(nodes))).tolist()
         types = [columns.type_names[number] for number in numbered]
-        by = by._replace(key=NAME if db.name_keys().named(by.key, types) else by.key)
+        by = by._replace(key=NAME if db.name_keys().types_of(by.key, types) else by.key)
     if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]

@@ -78,7 +78,7 @@ class Names:
         """
         if scope is not None and scope not in self.types:
             return key, scope
-        named = self._name_keys.named(key, None if scope is None else (scope,))
+        named = self._name_keys.types_of(key, None if scope is None else (scope,))
         only = next(iter(named)) if len(named) == 1 and steps is None else scope
         return (NAME, only) if named else (key, scope)
 

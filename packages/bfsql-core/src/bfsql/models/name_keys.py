@@ -23,10 +23,10 @@ class NameKeys:
         self.types: defaultdict[str, set[str]] = defaultdict(set)
         """The types of which a key is the name."""
         self._others: defaultdict[str, set[str]] = defaultdict(set)
-        for kind, key in every.union((kind, key) for kind, key in names if key != NAME):
+        for kind, key in sorted(every.union(one for one in names if one[1] != NAME)):
             (self._others if (kind, key) in every else self.types)[key].add(kind)
 
-    def named(self, key: str, types: Collection[str] | None = None) -> frozenset[str]:
+    def types_of(self, key: str, types: Collection[str] | None = None) -> frozenset[str]:
         """Those of some types (None: all) of whose nodes a key is the name.
 
         Empty if the key is a property of one of them.
@@ -37,10 +37,10 @@ class NameKeys:
         asked = found | others if types is None else set(types)
         return frozenset() if others & asked else frozenset(found & asked)
 
-    def shown(self, keys: Iterable[str]) -> list[str]:
+    def metadata_keys(self, keys: Iterable[str]) -> list[str]:
         """Keys of metadata to show: `name` for its keys, and beside those that mean more."""
         every = ((key, NAME) if key in self.types else (key,) for key in keys)
-        return list(dict.fromkeys(one for own in every for one in own if not self.named(one)))
+        return list(dict.fromkeys(one for own in every for one in own if not self.types_of(one)))
 
 
 NO_NAME_KEYS = NameKeys()

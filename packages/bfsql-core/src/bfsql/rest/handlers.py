@@ -201,7 +201,7 @@ async def entity(request: ApiRequest) -> Reply:
     """All that is known of an entity."""
     query: EntityQuery = request.parameters
     db = request.api.db
-    keys = db.name_keys().shown(query.keys or ()) or None
+    keys = db.name_keys().metadata_keys(query.keys or ()) or None
     node = await request.api.node(request.path["id"])
     if keys is None:
         known = await within(db.metadata_for_node(node.id))
@@ -224,7 +224,7 @@ async def entity_batch(request: ApiRequest) -> Reply:
     """Many entities at once; unknown ids are left out."""
     batch: EntityBatch = request.parameters
     db = request.api.db
-    keys = None if batch.keys is None else db.name_keys().shown(batch.keys)
+    keys = None if batch.keys is None else db.name_keys().metadata_keys(batch.keys)
     nodes = list(await within(db.get_nodes_batch(batch.ids))) if batch.ids else []
     known: Mapping[str, Metadata] = {}
     if batch.metadata and nodes:

@@ -177,7 +177,7 @@ class PatternReader:
             same = self._types.spellings(text[:place].strip())
             if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
                 one = property_condition(text[place + 1 :], self._argument, whole=text)
-                return self._named(Pattern(frozenset(same), (one,)))
+                return self._with_names(Pattern(frozenset(same), (one,)))
         return None
 
     def _type(self, name: str) -> str:
@@ -195,12 +195,12 @@ class PatternReader:
             else:
                 properties += self._properties(content)
         each = tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
-        return self._named(Pattern(types, *each))
+        return self._with_names(Pattern(types, *each))
 
-    def _named(self, pattern: Pattern) -> Pattern:
+    def _with_names(self, pattern: Pattern) -> Pattern:
         """The pattern with `name` for keys that mean it, and only the types where they do."""
         for one in pattern.conditions:
-            if types := self._vocabulary.schema.name_keys.named(one.key, pattern.types):
+            if types := self._vocabulary.schema.name_keys.types_of(one.key, pattern.types):
                 conditions = [replace(c, key=NAME) if c is one else c for c in pattern.conditions]
                 pattern = replace(pattern, types=types, conditions=tuple(conditions))
         return pattern

@@ -301,9 +301,10 @@ class Traversal:
                 self._notes += notes
         prepared |= (await self._where(arguments["where"]))._asdict()
         prepared["where"] = prepared.pop("properties")
-        known, keys = self._db.name_keys(), prepared["fields"]
-        self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
-        prepared["fields"] = known.shown(keys)
+        if keys := prepared["fields"]:
+            known = self._db.name_keys()
+            self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
+            prepared["fields"] = known.metadata_keys(keys)
         if prepared["fields"] and prepared["topology_only"]:
             self._notes.append(
                 "fields: topology_only shows no metadata; leave it out to see fields."
