@@ -246,9 +246,10 @@ def test_what_a_backend_chose_is_written_to_the_file(doctor: Doctor) -> None:
         "sharp": True,
     }
     assert "hidden-word" not in file
-    shown = CliRunner().invoke(bfsql, ["config"]).output
+    named = ("--config", "bfsql.toml")
+    shown = CliRunner().invoke(bfsql, ["config", *named]).output
     assert 'ids = ["A B=x", "C,D=y"]  # ids in [backend] of bfsql.toml' in shown
-    again = doctor("--write")
+    again = doctor("--write", *named)
     assert again.exit_code == 2
     assert "bfsql.toml exists and was not changed" in again.output
     assert Path("bfsql.toml").read_text(encoding="utf-8") == file

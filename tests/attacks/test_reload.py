@@ -176,6 +176,22 @@ async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Pa
     assert "Traceback" not in "\n".join(served.log)
 
 
+async def test_a_reload_accepts_no_setting_that_needs_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = await graph_of(tmp_path / "graph.db", 1)
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "bfsql.toml"
+    file.write_text(f"deadline = 9\n[backend]\npath = '{path}'", encoding="utf-8")
+    with serving() as served:
+        await logged(served, f"The graph comes from {file}, found in the working directory.")
+        file.write_text("record = 'calls.jsonl'", encoding="utf-8")
+        served.send(signal.SIGHUP)
+        await logged(served, "previous one stays in effect. bfsql.toml was found in the working")
+        assert await asyncio.to_thread(served.stop) == 0
+    assert not (tmp_path / "calls.jsonl").exists()
+
+
 async def until(ask: Callable[[], Any], wanted: Any) -> None:
     end = time.monotonic() + PATIENCE
     while await ask() != wanted:

@@ -292,7 +292,8 @@ async def test_calls_that_find_no_free_connection_say_so(graph: str, monkeypatch
     slow = asyncio.ensure_future(backend.edges_batch(["a"]))
     await asyncio.sleep(0.1)
     with pytest.raises(StoreUnavailable, match=r"none of 1 connections was free .* --pool-size"):
-        await backend.ping()
+        await backend.get_nodes_batch(["a"])
+    await backend.ping()  # of the server, which answers
     slow.cancel()
     await backend.close()
     with pytest.raises(StoreUnavailable, match="is closed; open it again"):

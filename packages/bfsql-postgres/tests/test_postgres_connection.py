@@ -166,6 +166,7 @@ async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
         await until(busy(2))
         with pytest.raises(StoreUnavailable) as full:
             await backend.get_nodes_batch(["a"])
+        await backend.ping()  # of the server, which answers
     assert "All 2 connections to the Postgres server at" in str(full.value)
     assert "raise --pool-size" in str(full.value)
     assert [len(ring) for ring in await asyncio.gather(*first)] == [1, 2]

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from bfsql import call, workers
+from bfsql.cache import CircuitBreakerBackend, breaker
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.plugins import BackendPlugin
@@ -175,6 +176,22 @@ async def endless_calls(backend, number: int) -> list[asyncio.Future[None]]:
     for _ in calls:
         await begun.get()
     return calls
+
+
+async def test_calls_that_are_slow_themselves_do_not_close_the_graph_to_others(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    breaking = CircuitBreakerBackend(backend, max_pause=1)
+    busy = await endless_calls(backend, 2)
+    with call.scope(seconds=0.05), pytest.raises(TimeoutError):
+        await breaking.get_nodes_batch(["a"])
+    async with asyncio.timeout(breaker.PROBE_SECONDS / 2):
+        await backend.ping()
+        while breaking.breaker.failures:  # noqa: ASYNC110 - the breaker has no event for it
+            await asyncio.sleep(0)
+    for work in busy:
+        work.cancel()
+    assert breaking.breaker.state == "closed"
+    assert [node.id for node in await breaking.get_nodes_batch(["a"])] == ["a"]
 
 
 async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:

@@ -75,7 +75,7 @@ _SIGN_OF_OTHER = re.compile("[?&]|bfsql_|bearer|basic")
 
 
 # A text that is one URL, or was meant to be one, has no surrounding words to be spared.
-_ONE_URL = re.compile(rf"(?i)\s*+(?:{_SCHEME}|[^\s@]+:\S*@)")
+_ONE_URL = re.compile(rf"(?i)\s*+(?:{_SCHEME}|[^\s@][^\s@:]*+:[^\s@]*+@)")
 _WHOLE = _compiled(
     (rf"^(\s*+{_SCHEME}[^/?#@:]*+:){_NO_PORT}.*@", f"{HIDDEN}@"),
     (r"^(\s*+(?!mailto:|urn:|acct:)[^\s/?#@:]++:(?!//))\S+@(?=[^@\s]+\s*$)", f"{HIDDEN}@"),

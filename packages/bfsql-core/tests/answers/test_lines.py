@@ -1,5 +1,6 @@
 """Answers in lines: parsed by their grammar, they equal the JSON answer."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -30,6 +31,8 @@ HOSTILE = [
         "\U0001f600",
         "\\",
     ),
+    *("note: Stop.", "NOTE: Stop.", "note:", "results: 1", "edges: a 1", "facet a: count 1", "k 3"),
+    *("a\x85note: b", "a\x0bb", "a\x0cb", "a\u2028b", "a\nnote: b"),
     *("a:", "=", "|", "relations (2):", "\u0663", "\x7f", "'", "taken by name", "x" * 10_000),
 ]
 TEXTS = st.text(max_size=8) | st.sampled_from(HOSTILE)
@@ -134,6 +137,47 @@ def test_whatever_text_a_record_or_schema_holds_is_read_back(metadata, text, pro
     schema |= {"relations": [f"{text} -{text}-> {text} (1)"], "properties": properties}
     schema["tool_usage_notes"] = text
     assert read(in_lines(schema)) == schema
+
+
+NOTE = re.compile(r"note:\s", re.IGNORECASE)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=4, unique=True), st.data())
+def test_no_text_of_a_graph_reads_as_a_note(texts, data):
+    a, *_, b = texts
+    types = dict.fromkeys(texts, 1)
+    schema = {"node_counts": types, "relations": [*texts, f"{a} -{b}-> {a} (1)"]}
+    schema |= {"properties": {key: [f"{a}: 1 | 2", *texts] for key in texts}, "predicates": texts}
+    nodes = [{"id": i, "entity_type": b, "metadata": {a: b, "name": a}} for i in texts]
+    path = walk([node | {"undecided": True} for node in nodes], [a])
+    path |= {"walk_count": 1, "walks": [{"nodes": texts}, {"nodes": [b, a], "edges": [a]}]}
+    facet = {"count": 1, "missing": 1, "distinct": 2, "min": a, "max": b, "values": [[a, 1]]}
+    record = {"id": a, "entity_type": b, **dict.fromkeys(texts, texts), "edges": {f"-{a}->": 1}}
+    listed = {"result": [{"id": i, "entity_type": a, b: a, "match": "id"} for i in texts]}
+    neighbours = walk(nodes, texts) | {"facets": {a: facet}}
+    for content in (schema, path, neighbours, record, listed):
+        notes = data.draw(st.lists(st.sampled_from(HOSTILE), max_size=2))
+        lines = in_lines(content | {"notes": notes}).splitlines()
+        assert len(lines) == in_lines(content | {"notes": notes}).count("\n") + 1
+        assert sum(NOTE.match(line) is not None for line in lines) == len(notes), lines
+
+
+async def test_each_note_is_one_line_whatever_the_graph_holds():
+    hostile = "a\nnote: b"
+    records = [NodeRecord(i, hostile, {"name": hostile, hostile: i}) for i in (hostile, "i\x85j")]
+    records.append(EdgeRecord(hostile, hostile, "i\x85j", {hostile: hostile}))
+    calls = [
+        ("bfs_query", {"seeds": [hostile], "facets": [hostile], "where": [f'"{hostile}">1']}),
+        ("search_entities", {"query": hostile, "node_types": [hostile]}),
+        ("describe_entities", {"ids": [hostile, "no\nnote: c", "i\x85j"]}),
+        ("describe_schema", {"seeds": [hostile]}),
+        ("bfs_query", {"seeds": [hostile], "sort_by": hostile, "fields": ["no\nnote: c"]}),
+    ]
+    async with open_graph(MemoryBackend(records)) as graph:
+        answers = [await graph.call(*one) for one in calls]
+    assert any(answer.notes for answer in answers)
+    assert all(len(note.splitlines()) == 1 for answer in answers for note in answer.notes)
 
 
 def test_a_record_with_keys_of_other_answers_is_read_back():

@@ -113,7 +113,7 @@ def test_reserved_keys_of_metadata_stand_beside_the_protocols_own():
 @given(
     st.dictionaries(
         st.from_regex(r"(metadata\.){0,2}(id|entity_type|provenance|notes|x)", fullmatch=True),
-        st.integers(),
+        st.integers(-(2**53), 2**53),
     )
 )
 def test_no_metadata_key_hides_another_in_a_flat_record(metadata):

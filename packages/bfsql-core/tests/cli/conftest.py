@@ -44,6 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("BFSQL_BACKEND", "toy")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
     (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -96,8 +97,9 @@ def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedPr
 def terminal(environment: dict[str, str]) -> Callable[..., str]:
     """Runs `bfsql` in a forked process on a terminal; returns everything displayed."""
 
-    def run_on_terminal(*args: str) -> str:
+    def run_on_terminal(*args: str, typed: str = "") -> str:
         ours, theirs = pty.openpty()
+        os.write(ours, typed.encode())
         variables = environment | {"TERM": "xterm"}
         process = start_command("bfsql", args, str(Path.cwd()), variables, [theirs] * 3)
         os.close(theirs)

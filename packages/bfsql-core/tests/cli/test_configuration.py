@@ -129,9 +129,9 @@ def test_every_server_setting_is_described() -> None:
     ],
 )
 def test_a_bad_file_gives_one_sentence(text: str, sentence: str) -> None:
-    _write(text)
+    file, backend = _write(text), "toy" if "name" not in text else None
     with pytest.raises(ConfigurationError) as caught:
-        configure(choose(backend="toy" if "name" not in text else None, environment={}))
+        configure(choose(config=file, backend=backend, environment={}))
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 

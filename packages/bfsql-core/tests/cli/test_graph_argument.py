@@ -120,7 +120,7 @@ def test_steps_in_the_place_of_the_graph_are_led_to_their_option(loaded: Run, st
     ("arguments", "sentence"),
     [
         (("Tom Hanks",), "No graph is given, and there is no graph.db here. Give a graph's file"),
-        (("Tom Hanks", "toy.json"), "The graph has to come first: bfsql bfs-query toy.json ..."),
+        (("Tom Hanks", "toy.json"), "Put the graph first: bfsql bfs-query toy.json ..."),
         (("films.jsom",), "No graph is given"),
         (("films.db", "Tom Hanks"), "There is no file films.db. Check the path."),
     ],
@@ -131,6 +131,14 @@ def test_a_tool_without_a_graph_says_what_to_give(
     refused = run("bfs-query", *arguments)
     assert refused.exit_code == 2
     assert sentence in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["describe-entity", "search-entities", "bfs-query"])
+def test_a_graph_behind_a_name_has_to_come_first(loaded: Run, folder: Path, command: str) -> None:
+    (folder / "bfsql.toml").write_text("[backend]\nretries = 2\n", encoding="utf-8")
+    refused = loaded(command, "Tom Hanks", "toy.json", "--verbose")
+    assert refused.exit_code == 2
+    assert f"Put the graph first: bfsql {command} toy.json ..." in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["describe-entity", "search-entities", "bfs-query"])

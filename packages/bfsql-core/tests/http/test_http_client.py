@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -15,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from pydantic import SecretStr
 
+from bfsql.errors import ConfigurationError
 from bfsql.http import (
     Credentials,
     EndlessRedirects,
@@ -390,3 +392,15 @@ async def test_the_certificate_of_a_pinned_address_is_that_of_the_name(
     with pytest.raises(NoReply) as caught:
         await pinned(HttpRequest(bad_tls_endpoint.elsewhere))
     assert caught.value.kind in (Failure.UNTRUSTED, Failure.UNREACHABLE)  # localhost may be ::1
+
+
+@pytest.mark.parametrize("variable", ["ALL_PROXY", "https_proxy"])
+@pytest.mark.parametrize("proxy", ["socks5://user:secret@proxy:1080", "gopher://proxy"])
+def test_a_proxy_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, proxy: str
+) -> None:
+    monkeypatch.setenv(variable, proxy)
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    with pytest.raises(ConfigurationError, match=f"{variable}=.*://proxy.* http://") as wrong:
+        HttpClient()
+    assert "secret" not in str(wrong.value)

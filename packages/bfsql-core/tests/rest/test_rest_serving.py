@@ -97,8 +97,9 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 def test_a_file_for_several_servers_may_name_the_transport_of_the_other(
-    graph: Path, programs: Path
+    graph: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("BFSQL_CONFIG", "bfsql.toml")
     (graph / "bfsql.toml").write_text('transport = "http"\nstateless = true\n', encoding="utf-8")
     with serving(graph, programs / "bfsql") as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 200

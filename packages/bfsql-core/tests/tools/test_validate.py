@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
+from bfsql import open_graph
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EntityStub, Node, NodeRecord
 from bfsql.tools.validate import matched
 
 BFS = {"seeds": ["RxNorm:3251"], "max_hops": 1}
+OPTIONAL = [
+    *("node_types", "predicates", "exclude_node_types", "fields", "facets", "where", "measure"),
+    *("path", "along", "show", "sort_by", "limit", "offset", "max_tokens", "min_mentions"),
+]
 BOTH = {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}
 
 
@@ -167,6 +172,10 @@ async def test_a_refused_call_never_reaches_the_store(refusal, store):
         ({"limit": None, "offset": None, "node_types": None, "max_tokens": None}, {}),
         ({"node_types": [], "predicates": [], "exclude_node_types": []}, {}),
         ({"node_types": "", "predicates": "[]", "exclude_node_types": " []"}, {}),
+        *(
+            (dict.fromkeys(OPTIONAL, unset), {})
+            for unset in ("", " ", "null", "None", [""], ["null"], ["None"], [None], '["null"]')
+        ),
         ({"max_tokens": "0"}, {"max_tokens": 0}),
     ],
 )
@@ -174,6 +183,20 @@ async def test_what_can_only_mean_one_thing_is_taken(graph, given, meant):
     assert await graph.call("bfs_query", {**BFS, **given}) == await graph.call(
         "bfs_query", {**BFS, **meant}
     )
+
+
+async def test_null_is_a_name_where_the_graph_has_it():
+    records = [
+        NodeRecord("a", "null", {"None": 1}),
+        NodeRecord("b", "T"),
+        EdgeRecord("a", "p", "b"),
+    ]
+    async with open_graph(MemoryBackend(records)) as graph:
+        await graph.describe_schema()
+        answer = await graph.call(
+            "bfs_query", {"seeds": ["a"], "max_hops": 1, "node_types": "null", "sort_by": "None"}
+        )
+    assert [node["id"] for node in answer.content["nodes"] if "metadata" in node] == ["a"]
 
 
 async def test_a_list_of_one_is_taken_where_one_string_is_due(graph):

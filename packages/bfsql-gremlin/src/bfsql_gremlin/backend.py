@@ -75,7 +75,8 @@ class GremlinBackend(BatchGraphDb):
 
     async def ping(self) -> None:
         """Request a constant."""
-        await self._client.rows(queries.source().inject(0))
+        async with self._client.unoccupied() as client:
+            await client.rows(queries.source().inject(0))
 
     async def may_write(self) -> str | None:
         """A sentence if the server would let this client write."""

@@ -10,19 +10,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncGenerator, Awaitable
-from contextlib import aclosing
-from typing import Any
-from uuid import uuid4
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
 import aiohttp
-from aiohttp import ClientWebSocketResponse, WSMsgType
+from aiohttp import ClientWebSocketResponse, WSCloseCode, WSMsgType
 from gremlin_python.driver.request import RequestMessage
+from gremlin_python.process.traversal import Traverser
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.http import server_of
 from bfsql.masking import one_line
 from bfsql.places import Places
+from bfsql.settings import open_regular
 from bfsql_gremlin.serialization import serializer
 from bfsql_gremlin.settings import GremlinSettings
 
@@ -35,11 +38,16 @@ ROWS = 2_000
 
 _OK, _EMPTY, _PARTIAL = 200, 204, 206
 _UNAUTHORIZED, _AUTHENTICATE, _TIMEOUT, _UNSENDABLE, _SERVER_ERROR = 401, 407, 598, 599, 500
+_NO_ID = str(UUID(int=0))
 _STORAGE = ("backend exception", "Could not call index")  # JanusGraph without a quorum
 
 
 class Unreachable(Exception):
     """A server cannot be reached, hangs, or answers as one that is stopping."""
+
+
+class Oversized(Exception):
+    """A message has more bytes than are read."""
 
 
 class Unread(StoreError):
@@ -59,6 +67,12 @@ class Connection:
         """Send one message."""
         await _transfer(self.socket.send_bytes(data))
 
+    async def close(self) -> None:
+        """Close it, within a second also while the server goes on sending."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self.socket.close()
+
     async def receive(self, ends: float) -> bytes | str:
         """The next message, while the server answers pings.
 
@@ -67,10 +81,13 @@ class Connection:
 
         Raises:
             Unreachable: The connection is closed, or the server hangs.
+            Oversized: The message is larger than allowed.
             TimeoutError: The time is up.
         """
         clock, pinged = asyncio.get_running_loop().time, False
         while True:
+            if clock() > ends:  # also where messages come so fast that nothing waits for them
+                raise TimeoutError
             patience = clock() + (PONG if pinged else SILENCE)
             try:
                 async with asyncio.timeout_at(min(ends, patience)):
@@ -87,6 +104,8 @@ class Connection:
             if message.type in (WSMsgType.BINARY, WSMsgType.TEXT):
                 data: bytes | str = message.data
                 return data
+            if getattr(message.data, "code", None) == WSCloseCode.MESSAGE_TOO_BIG:
+                raise Oversized(one_line(str(message.data)))
             if message.type is WSMsgType.PING:
                 await self.socket.pong(message.data)
             elif message.type is not WSMsgType.PONG:
@@ -105,6 +124,14 @@ def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> 
         return one_line(str(message.data)) or "the connection broke"
     why = f" ({one_line(str(message.extra))})" if message.extra else ""
     return f"it closed the connection with code {socket.close_code}{why}"
+
+
+class _Request(NamedTuple):
+    processor: str
+    op: str
+    args: dict[str, Any]
+    collected: bool = True
+    """Whether the caller collects all parts of the answer."""
 
 
 class Client:
@@ -137,6 +164,18 @@ class Client:
             await self._session.close()
             await asyncio.sleep(0)  # sockets are closed by the next iteration of the loop
 
+    @asynccontextmanager
+    async def unoccupied(self) -> AsyncIterator[Client]:
+        """This client, or one with connections of its own while slow calls have all of these."""
+        if self._closed or self._places.is_free(call.current_usage().client):
+            yield self
+            return
+        other = Client(self.settings)
+        try:
+            yield other
+        finally:
+            await other.close()
+
     async def rows(self, traversal: Any, *, again: bool = True) -> list[Any]:
         """All results of a traversal; raises as `stream`.
 
@@ -145,7 +184,7 @@ class Client:
             again: Whether it may be sent again if no answer comes.
         """
         rows: list[Any] = []
-        async with aclosing(self.stream(traversal, again=again)) as parts:
+        async with aclosing(self.stream(traversal, again=again, collected=True)) as parts:
             async for part in parts:
                 rows = [*rows, *part] if rows else part
         return rows
@@ -163,12 +202,14 @@ class Client:
         """All results of a Groovy script; raises as `stream`, as its server may refuse scripts."""
         args = {"gremlin": text, "bindings": bindings, "language": "gremlin-groovy"}
         rows: list[Any] = []
-        async with aclosing(self._answer("", "eval", args)) as parts:
+        async with aclosing(self._answer(_Request("", "eval", args))) as parts:
             async for part in parts:
                 rows += part
         return rows
 
-    async def stream(self, traversal: Any, *, again: bool = True) -> AsyncGenerator[list[Any]]:
+    async def stream(
+        self, traversal: Any, *, again: bool = True, collected: bool = False
+    ) -> AsyncGenerator[list[Any]]:
         """The results of a traversal as they arrive.
 
         If a server fails in the middle, the next one begins again: a result may come twice.
@@ -176,27 +217,43 @@ class Client:
         Args:
             traversal: Built by the steps of gremlinpython.
             again: Whether it may be sent again if no answer comes.
+            collected: Whether the caller collects all results, which are counted as the call's
+                memory until the last one.
 
         Raises:
+            CallMemoryMet: The answer takes more memory than the call may.
             TimeoutError: The deadline of the call or `query_timeout` passed.
             StoreUnavailable: No server answers, or the client is closed.
             StoreError: The servers refuse the traversal, or their answer cannot be read.
         """
         args = {"gremlin": traversal.bytecode}
-        async with aclosing(self._answer("traversal", "bytecode", args, again=again)) as parts:
+        request = _Request("traversal", "bytecode", args, collected)
+        async with aclosing(self._answer(request, again=again)) as parts:
             async for part in parts:
-                yield [one.object for one in part for _ in range(one.bulk)]
+                count = self._count(part)
+                with call.holding(8 * (count - len(part))):
+                    yield [one.object for one in part for _ in range(one.bulk)]
 
-    async def _answer(
-        self, processor: str, op: str, args: dict[str, Any], *, again: bool = True
-    ) -> AsyncGenerator[list[Any]]:
+    def _count(self, part: list[Any]) -> int:
+        """The number of results, of which the server sends equal ones once with their number."""
+        if not all(isinstance(one, Traverser) and one.bulk > 0 for one in part):
+            raise Unread(f"{place(self.settings)} sent an answer that is not a list of results.")
+        count: int = sum(one.bulk for one in part)
+        if count > call.MAX_EDGES_IN_COLUMNS:
+            raise Unread(
+                f"{place(self.settings)} sent a message with {count:,} results, more than the "
+                f"{call.MAX_EDGES_IN_COLUMNS:,} that are read."
+            )
+        return count
+
+    async def _answer(self, request: _Request, *, again: bool = True) -> AsyncGenerator[list[Any]]:
         ends = asyncio.get_running_loop().time() + call.seconds_left(self.settings.query_timeout)
         failures: list[Exception] = []
         while True:
             if self._closed:
                 raise StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
             try:
-                async with aclosing(self._sent(processor, op, args, ends)) as parts:
+                async with aclosing(self._sent(request, ends)) as parts:
                     async for part in parts:
                         yield part
             except (Unreachable, _Refused) as error:
@@ -209,9 +266,7 @@ class Client:
             else:
                 return
 
-    async def _sent(
-        self, processor: str, op: str, args: dict[str, Any], ends: float
-    ) -> AsyncGenerator[list[Any]]:
+    async def _sent(self, request: _Request, ends: float) -> AsyncGenerator[list[Any]]:
         """The parts of an answer, from the present replica, which is changed if it fails."""
         client = call.current_usage().client
         await self._wait_for_turn(client, ends)
@@ -221,7 +276,7 @@ class Client:
                 connection = self._idle.pop() if self._idle else await self._connect(ends)
                 reused, connection.used = connection.used, True
                 try:
-                    async for part in self._exchange(connection, processor, op, args, ends):
+                    async for part in self._exchange(connection, request, ends):
                         reused = False
                         yield part
                 except Unreachable:
@@ -245,49 +300,69 @@ class Client:
             self._places.leave(client)
 
     async def _exchange(
-        self, connection: Connection, processor: str, op: str, args: dict[str, Any], ends: float
+        self, connection: Connection, request: _Request, ends: float
     ) -> AsyncGenerator[list[Any]]:
         """Send a request, and yield the parts of its answer."""
         left = ends - asyncio.get_running_loop().time()
-        request = str(uuid4())
+        request_id = str(uuid4())
         agent = f"bfsql {call.current_request_id()}".rstrip()
         source = self.settings.traversal_source
-        args = args | {
+        args = request.args | {
             "aliases": {"g": source},
             "evaluationTimeout": max(1, int(left * 1000)),
             "batchSize": ROWS,
             "userAgent": agent,
         }
         self.requests += 1
-        message = RequestMessage(processor, op, args)
-        await connection.send(self._serializer.serialize_message(request, message))
-        while True:
-            answer = self._read(await connection.receive(ends))
-            status = answer["status"]
-            code = status["code"]
-            if code == _AUTHENTICATE:
-                await connection.send(self._login(request))
-                continue
-            if code not in (_OK, _EMPTY, _PARTIAL):
-                raise self._refusal(code, str(status["message"] or ""))
-            data = answer["result"]["data"]
-            if data:
-                yield data
-            if code != _PARTIAL:
-                return
+        sent = RequestMessage(request.processor, request.op, args)
+        await connection.send(self._serializer.serialize_message(request_id, sent))
+        with ExitStack() as whole:
+            code = _PARTIAL
+            while code in (_PARTIAL, _AUTHENTICATE):
+                with ExitStack() as part:
+                    message = await self._message(connection, ends)
+                    # Reading takes up to eleven times the bytes of a message; its objects then take
+                    # two to six times as many, in the worst case ten.
+                    with call.holding(12 * len(message)):
+                        code, data = self._read(message, request_id)
+                    counted = call.holding(6 * len(message))
+                    (whole if request.collected else part).enter_context(counted)
+                    if code == _AUTHENTICATE:
+                        await connection.send(self._login(request_id))
+                    elif data:
+                        yield data
 
-    def _read(self, data: bytes | str) -> dict[str, Any]:
+    async def _message(self, connection: Connection, ends: float) -> bytes | str:
         try:
-            answer: dict[str, Any] = self._serializer.deserialize_message(data)
+            return await connection.receive(ends)
+        except Oversized as error:
+            raise Unread(
+                f"{place(self.settings)} sent a message that is too large: {error}. Raise "
+                "--max-message-bytes, or shorten what the graph stores in properties."
+            ) from error
+
+    def _read(self, message: bytes | str, request_id: str) -> tuple[int, Any]:
+        """The status of a part of an answer, and its results."""
+        try:
+            answer: dict[str, Any] = self._serializer.deserialize_message(message)
+            status, data, sent = answer["status"], answer["result"]["data"], answer["requestId"]
+            data = list(data or ())
+            code, text = status["code"], str(status["message"] or "")
         except Exception as error:  # of whatever kind the driver's reader raises
             raise Unread(
                 f"{place(self.settings)} sent an answer that cannot be read "
                 f"({one_line(str(error)) or type(error).__name__}). If it contains a value of a "
                 "rare type, --serializer graphson may read it."
             ) from error
-        return answer
+        done = code in (_OK, _EMPTY, _PARTIAL, _AUTHENTICATE)
+        # A server that cannot read a request may refuse it without its id.
+        if str(sent) != request_id and (done or str(sent or _NO_ID) != _NO_ID):
+            raise Unreachable("it sent an answer to another request")
+        if not done:
+            raise self._refusal(code, text)
+        return code, data
 
-    def _login(self, request: str) -> bytes:
+    def _login(self, request_id: str) -> bytes:
         password = self.settings.password
         if password is None:
             raise StoreError(
@@ -297,7 +372,7 @@ class Client:
         plain = f"\0{self.settings.username}\0{password.get_secret_value()}".encode()
         args = {"sasl": base64.b64encode(plain).decode(), "saslMechanism": "PLAIN"}
         message = RequestMessage("traversal", "authentication", args)
-        data: bytes = self._serializer.serialize_message(request, message)
+        data: bytes = self._serializer.serialize_message(request_id, message)
         return data
 
     # --- connections --------------------------------------------------------
@@ -320,7 +395,9 @@ class Client:
         """A new connection to the present replica."""
         settings, replica = self.settings, self._replica
         if self._session is None:
-            self._session = aiohttp.ClientSession()
+            trace = aiohttp.TraceConfig()
+            trace.on_request_redirect.append(_refuse_redirect)
+            self._session = aiohttp.ClientSession(trace_configs=[trace])
         uri = settings.uri[replica]
         limit = asyncio.get_running_loop().time() + settings.connect_timeout
         try:
@@ -330,7 +407,7 @@ class Client:
                     headers=await self._signature(uri),
                     ssl=self._ssl,
                     autoping=False,
-                    max_msg_size=0,  # the server decides how much it puts in a message
+                    max_msg_size=settings.max_message_bytes,
                     timeout=aiohttp.ClientWSTimeout(ws_close=1.0),
                 )
         except TimeoutError:
@@ -365,7 +442,7 @@ class Client:
 
     def _discard(self, connection: Connection) -> None:
         """Close a connection without waiting for the server, which may hang."""
-        task = asyncio.ensure_future(connection.socket.close())
+        task = asyncio.ensure_future(connection.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -438,12 +515,22 @@ def _tls(settings: GremlinSettings) -> ssl.SSLContext | bool:
             "or remove ca_file."
         )
     try:
+        open_regular(file).close()  # OpenSSL would wait for a FIFO
         return ssl.create_default_context(cafile=file)
     except OSError as error:
         raise StoreError(
             f"The setting ca_file ({file}), the certificates to trust, cannot be read: "
             f"{one_line(str(error))}. It has to be a file of certificates in PEM format."
         ) from error
+
+
+async def _refuse_redirect(_session: Any, _context: Any, redirect: Any) -> None:
+    """End a handshake that is redirected: the login would be sent to where the server says."""
+    reply: aiohttp.ClientResponse = redirect.response
+    reply.close()
+    raise aiohttp.WSServerHandshakeError(
+        reply.request_info, reply.history, status=reply.status, headers=reply.headers
+    )
 
 
 def _handshake(
@@ -457,6 +544,12 @@ def _handshake(
         )
     if error.status >= _SERVER_ERROR:
         return Unreachable(f"it answered with the HTTP status {error.status}")
+    if error.headers and (to := error.headers.get("Location")):
+        other = one_line(server_of(to) if "://" in to else to)
+        return StoreError(
+            f"{place(settings)} redirects to {other}, to which nothing is "
+            "sent. If that is the server, set GREMLIN_URI to its address."
+        )
     return StoreError(
         f"{place(settings)} is not a Gremlin server: {uri} answered with the HTTP status "
         f"{error.status} instead of opening a WebSocket. Correct GREMLIN_URI; its path is usually "

@@ -14,7 +14,7 @@ from typing import Any
 from gremlin_python.driver.serializer import GraphBinarySerializersV1, GraphSONMessageSerializer
 from gremlin_python.process.traversal import P
 from gremlin_python.structure.io.graphbinaryV1 import DataType, GraphBinaryReader, GraphBinaryWriter
-from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
+from gremlin_python.structure.io.graphsonV3d0 import GraphSONReader, GraphSONWriter
 
 
 class TextP(P):  # type: ignore[misc]
@@ -28,7 +28,10 @@ class Unreadable(ValueError):
 def serializer(name: str) -> Any:
     """The serializer of gremlinpython with this name, `graphbinary` or `graphson`."""
     if name == "graphson":
-        return GraphSONMessageSerializer(writer=GraphSONWriter({TextP: _GraphSONTextP}))
+        return GraphSONMessageSerializer(
+            reader=GraphSONReader({"g:BulkSet": _GraphSONBulkSet}),
+            writer=GraphSONWriter({TextP: _GraphSONTextP}),
+        )
     return GraphBinarySerializersV1(
         reader=GraphBinaryReader(_READERS), writer=GraphBinaryWriter({TextP: _BinaryTextP})
     )
@@ -39,6 +42,12 @@ class _GraphSONTextP:
     def dictify(cls, one: TextP, writer: Any) -> dict[str, Any]:
         value = {"predicate": one.operator, "value": writer.to_dict(one.value)}
         return {"@type": "janusgraph:JanusGraphP", "@value": value}
+
+
+class _GraphSONBulkSet:
+    @classmethod
+    def objectify(cls, items: Any, _reader: Any) -> Any:
+        return _bulk_set(items)
 
 
 class _BinaryTextP:
@@ -138,6 +147,11 @@ class _Reader:
         return self._read(buffer)
 
 
+def _bulk_set(_buffer: Any) -> Any:
+    """A list with a number for each item, which gremlinpython would repeat as often."""
+    raise Unreadable("it contains a BulkSet, which no query requests")
+
+
 _TYPES: dict[str, Callable[[Any], Any]] = {
     "instant": _instant,
     "localdate": _date,
@@ -153,4 +167,5 @@ _TYPES: dict[str, Callable[[Any], Any]] = {
     "period": lambda buffer: "P{}Y{}M{}D".format(*_numbers(buffer, "iii")),
 }
 _READERS = {DataType[name]: _Reader(read) for name, read in _TYPES.items()}
+_READERS[DataType.bulkset] = _Reader(_bulk_set)
 _READERS[DataType.custom] = _Reader(_custom, custom=True)

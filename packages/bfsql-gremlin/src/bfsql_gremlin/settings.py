@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, FoundFile
 
 OWN_ID, LABEL = "~id", "~label"
 """Names of the engine's own id and of the label, as in Neptune's CSV files."""
@@ -15,6 +15,13 @@ OWN_ID, LABEL = "~id", "~label"
 
 class GremlinSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the graph is, and how its vertices and edges are read as entities and edges."""
+
+    found_file = FoundFile(
+        "uri traversal_source username password ca_file serializer id_property type_property "
+        "name_property alias_property search pool_size connect_timeout query_timeout "
+        "schema_timeout",
+        credentials=dict.fromkeys(("password", "aws_region"), "uri ca_file"),
+    )
 
     uri: Annotated[list[str], Env("GREMLIN_URI")] = Field(
         default=["ws://localhost:8182/gremlin"], min_length=1
@@ -56,6 +63,9 @@ class GremlinSettings(BackendSettings, use_attribute_docstrings=True):
     """Seconds that one query may take, if no deadline is earlier."""
     schema_timeout: float = Field(default=20.0, gt=0, le=600)
     """Seconds that counting a large graph may take; after that its schema comes from a sample."""
+
+    max_message_bytes: int = Field(default=100_000_000, ge=1_000)
+    """Largest message of an answer, which has up to 2,000 results."""
 
     @field_validator("uri")
     @classmethod

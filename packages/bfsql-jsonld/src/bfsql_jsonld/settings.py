@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, FoundFile
 
 Reading = Literal["auto", "fields", "json-ld", "attributes"]
 Relations = Literal["route", "document"]
@@ -72,6 +72,20 @@ BaseUrl = Annotated[HttpUrl, AfterValidator(lambda url: url.rstrip("/"))]
 
 class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the API is, who asks, which routes it has and what its fields are called."""
+
+    found_file = FoundFile(
+        "base_url profile token username password api_key api_key_header contact ca_file "
+        "entity_path relations_path search_path edge_path schema_path provenance_path "
+        "incoming_path incoming_text attributes_path attribute_path direction_param direction_out "
+        "direction_in query_param query_text types_param limit_param subject_param predicate_param "
+        "object_param offset_param cursor_param page_size max_pages reading relations id_field "
+        "type_field name_field results_field relations_field subject_field predicate_field "
+        "object_field metadata_field next_field types_field predicates_field prefixes languages "
+        "context request_timeout connect_timeout retries max_concurrent",
+        credentials=dict.fromkeys(
+            ("token", "password", "api_key", "oauth_secret", "headers"), "base_url ca_file"
+        ),
+    )
 
     base_url: Annotated[BaseUrl, Env("JSONLD_BASE_URL")]
     """Base URL of the API's routes, such as https://host/api."""

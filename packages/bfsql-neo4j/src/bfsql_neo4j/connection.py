@@ -25,6 +25,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreOutOfMemory, StoreUnavailable, network_reason
 from bfsql.masking import one_line
 from bfsql.places import Places
+from bfsql.settings import open_regular
 from bfsql_neo4j.settings import Neo4jSettings
 
 # --- what a database is called --------------------------------------------------
@@ -115,6 +116,7 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
             "remove ca_file."
         )
     try:
+        open_regular(file).close()  # OpenSSL would wait for a FIFO
         ssl.create_default_context(cafile=file)
     except OSError as error:
         raise StoreError(
@@ -151,6 +153,7 @@ class Reader:
         options = {"notifications_min_severity": "OFF"} | options
         self._driver = open_driver(settings, **options)
         self._settings = settings
+        self._sessions = 0
         self._closed = False
         large, lists = (max(1, settings.pool_size // share) for share in (8, 2))
         self.large = Places(lambda: (large, large))
@@ -161,6 +164,17 @@ class Reader:
         if not self._closed:
             self._closed = True
             await self._driver.close()
+
+    async def ping(self) -> None:
+        """Query the server for a constant, by another connection while slow calls have all."""
+        if self._closed or self._sessions < self._settings.pool_size:
+            await self.one("RETURN 1")
+            return
+        other = Reader(self._settings)
+        try:
+            await other.one("RETURN 1")
+        finally:
+            await other.close()
 
     async def agent(self) -> str:
         """The server's name and version, as in `Neo4j/5.26.0`.
@@ -245,6 +259,7 @@ class Reader:
         # writes in this session anyway.
         query: Any = text  # the driver's types want literal texts
         async with self._session() as session:
+            self._sessions += 1
             try:
                 async with asyncio.timeout_at(ends):
                     asked = Query(query, timeout=_seconds_left(ends), metadata=_metadata())
@@ -257,6 +272,8 @@ class Reader:
             except (asyncio.CancelledError, GeneratorExit, TimeoutError):
                 session.cancel()  # otherwise it would read all remaining records
                 raise
+            finally:
+                self._sessions -= 1
 
     def _session(self) -> AsyncSession:
         return self._driver.session(

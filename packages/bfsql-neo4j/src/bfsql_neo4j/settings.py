@@ -9,12 +9,20 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, field_validator
 
 from bfsql.embedding import EmbeddingSettings
-from bfsql.settings import Env
+from bfsql.settings import Env, FoundFile
 from bfsql_neo4j.id_templates import id_template
 
 
 class Neo4jSettings(EmbeddingSettings):
     """Where the graph is, and how its nodes and relationships are read as entities and edges."""
+
+    found_file = EmbeddingSettings.found_file | FoundFile(
+        "uri username password database ca_file id_property name_property alias_property "
+        "description_property type_priority preserve_case exclude_labels exclude_types search "
+        "fulltext_index vector_index vector_property pool_size connect_timeout query_timeout "
+        "schema_timeout",
+        credentials={"password": "uri ca_file"},
+    )
 
     uri: Annotated[str, Env("NEO4J_URI")] = "bolt://localhost:7687"
     """The server: bolt:// for a single server, neo4j:// for a cluster, +s for TLS."""

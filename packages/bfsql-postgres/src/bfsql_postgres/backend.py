@@ -79,7 +79,7 @@ class PostgresBackend(BatchGraphDb):
         self._nodes = lru_cache(200)(partial(topology.nodes, layout))
         self._has_types = topology.has_types(layout)
         self._metadata = PartReaders(pool, layout)
-        self._list = NodeList(pool, layout)
+        self._list = NodeList(pool, layout, self.metadata_for_nodes_batch)
         self._search = Search(pool, layout, embedder)
 
     @classmethod
@@ -128,7 +128,7 @@ class PostgresBackend(BatchGraphDb):
 
     async def ping(self) -> None:
         """Query the server for a constant."""
-        await self._pool.fetch("SELECT 1")
+        await self._pool.ping()
 
     async def may_write(self) -> str | None:
         """A sentence if the role is a superuser, or may change the tables or create new ones."""

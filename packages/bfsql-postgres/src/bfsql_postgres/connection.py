@@ -126,6 +126,19 @@ class Pool:
                 await connection.execute("COMMIT")
                 return rows
 
+    async def ping(self) -> None:
+        """Query the server for a constant, by another connection while slow calls have all."""
+        if self._closed or self._places.is_free(call.current_usage().client):
+            await self.fetch("SELECT 1")
+            return
+        async with asyncio.timeout(_limit()):
+            connection = await connect(self._url, self._settings, **_options(self._settings))
+            try:
+                with self._faults_of(connection):
+                    await connection.fetchval("SELECT 1")
+            finally:
+                connection.terminate()
+
     async def stream(
         self, statement: str, *values: Any, piece: int | None = None
     ) -> AsyncGenerator[list[asyncpg.Record]]:

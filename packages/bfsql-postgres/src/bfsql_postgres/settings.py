@@ -20,12 +20,13 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import parse_qs
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import did_you_mean
-from bfsql.settings import Env
+from bfsql.settings import Env, FoundFile
 
 # --- kgraph's names ----------------------------------------------------------
 
@@ -256,8 +257,22 @@ class EdgeTable(Table, frozen=True):
     )
 
 
+def _names_no_file(dsn: Any) -> bool:
+    """Whether the driver needs no password or key of the user's files for a URL."""
+    query = re.sub(r"[\t\r\n]", "", str(dsn)).partition("?")[2]  # as urllib would read it
+    files = {"service", "servicefile", "passfile", "sslkey", "sslcert"}
+    return not files & parse_qs(query, keep_blank_values=True).keys()
+
+
 class PostgresSettings(EmbeddingSettings):
     """Where the graph is, which tables it is in, and what reading it may cost."""
+
+    found_file = EmbeddingSettings.found_file | FoundFile(
+        "dsn schema_ names nodes edges transaction_pooling pool_size connect_timeout "
+        "statement_timeout schema_timeout evidence_layout",
+        credentials={"dsn": "", "PGPASSWORD": "dsn", "PGSERVICE": "dsn"},
+        checks={"dsn": _names_no_file},
+    )
 
     dsn: Annotated[SecretStr | None, Env("DATABASE_URL")] = None
     """The database: postgresql://user:password@host:port/name. If not set, the variables PGHOST,

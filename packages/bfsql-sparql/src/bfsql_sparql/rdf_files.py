@@ -64,6 +64,8 @@ class GraphSource:
         self.folder = next((path for path in paths if path.is_dir()), None)
         self._max_bytes = max_bytes
         if self.folder is None:
+            if special := next((p for p in paths if p.exists() and not p.is_file()), None):
+                raise SourceError(special, "is not a regular file; save its content as one")
             self._files = [(path, _format(path)) for path in paths]
             return
         # A file in every folder of Oxigraph, and of RocksDB below it.

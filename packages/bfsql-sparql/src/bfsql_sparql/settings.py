@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, field_validator
 from bfsql.errors import ConfigurationError
 from bfsql.models.rdf import is_iri
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
-from bfsql.settings import BackendSettings, Env, UnreadableFile, read_text, resolve
+from bfsql.settings import BackendSettings, Env, FoundFile, UnreadableFile, read_text, resolve
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]
 """Place of the statements about an edge."""
@@ -32,6 +32,20 @@ _NOT_IN_PRESETS = ("preset", "preset_file", "password", "token", "key")
 
 class SparqlSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the graph is, how its triples are read as entities and edges, and how gently."""
+
+    found_file = FoundFile(
+        "endpoint data preset prefix base graph type_property type_priority type_namespace "
+        "label_property alias_property description_property language only_predicate "
+        "exclude_predicate predicate_namespace node_namespace ontology inverse statements "
+        "statement_graph confidence_property source_property search search_timeout distinct "
+        "schema_timeout probe_seed batch_size page_size max_edges query_timeout connect_timeout "
+        "timeout_parameter timeout_unit max_concurrent request_delay retries contact username "
+        "password authentication token key_header key ca_file write_statements",
+        credentials=dict.fromkeys(
+            ("password", "token", "key", "client_certificate", "parameter"),
+            "endpoint|preset authentication ca_file",
+        ),
+    )
 
     # --- where --------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from bfsql import call, workers
 from bfsql.errors import BfsqlError, StoreDamaged, StoreError, StoreUnavailable, system_reason
+from bfsql.settings import open_regular
 from bfsql_sqlite import edge_tables, property_tables
 
 APPLICATION_ID = 0x42_46_53_51
@@ -101,9 +103,9 @@ def read_header(path: Path) -> Header | None:
     """The header of an SQLite file, or None for any other file.
 
     Raises:
-        OSError: The file is missing, a folder, or cannot be read.
+        OSError: The file is missing, a folder or a special file, or cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(100)
     if len(head) < 100 or not head.startswith(_MAGIC):  # the size of SQLite's header
         return None
@@ -270,7 +272,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
             try:
-                reading = partial(self._work, work, stop)
+                reading = partial(copy_context().run, self._work, work, stop)
                 if size <= workers.SMALL:
                     return await loop.run_in_executor(self._threads, reading)
                 if workers.is_heavy(size):

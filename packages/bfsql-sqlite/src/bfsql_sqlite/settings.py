@@ -7,11 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, FoundFile
 
 
 class SqliteSettings(BackendSettings, use_attribute_docstrings=True):
     """Where the graph is, and what reading it may cost."""
+
+    found_file = FoundFile("path connections cache_mb")
 
     path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Path("graph.db")
     """The graph's file; `bfsql load` creates it. RDF, GraphML, GEXF and GML are loaded first."""

@@ -59,6 +59,10 @@ class TemporaryGraph(SqliteBackend):
         """
         source = settings.path.expanduser()
         state = file_state(source)  # before it is read, so that no change is missed
+        if source.exists() and not (source.is_file() or source.is_dir()):
+            raise StoreError(
+                f"{source} is not a regular file. Save its content as one to serve it."
+            )
         with ExitStack() as stack:
             try:
                 working = working_folder(Path(tempfile.gettempdir()), ".bfsql-serve.", uuid4().hex)

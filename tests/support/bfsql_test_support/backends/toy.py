@@ -18,11 +18,13 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.plugins import BackendPlugin, GraphFiles
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, FoundFile
 
 
 class ToySettings(BackendSettings):
     """One setting of each kind."""
+
+    found_file = FoundFile("path password retries port", credentials={"password": "path"})
 
     path: Path = Field(default=Path("toy.json"), description="Where the graph is.")
     password: Annotated[SecretStr | None, Env("TOY_PASSWORD")] = None

@@ -119,6 +119,7 @@ def _run(
         descriptor = stream.detach()
         os.dup2(descriptor, number)
         os.close(descriptor)
+    sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing had replaced it
     os.chdir(folder)
     if name == "python":
         strict = arguments[0] == "-W"

@@ -123,6 +123,8 @@ def _started(
         process.kill()
         process.join()
         served.reading.join()
+    occupied = [line for line in served.log if "event loop has been occupied" in line]
+    assert not occupied, "\n".join(occupied)
 
 
 def _run(
@@ -142,7 +144,9 @@ def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> Non
     """Run the command as `python -m bfsql` would, in a forked process."""
     _take(environment)
     from bfsql.cli.command import main
+    from bfsql.serving.watchdog import Watchdog
 
+    Watchdog.seconds = 1.0  # the tests share processors, and measure their coverage
     sys.argv = ["bfsql", *arguments]
     main()
 

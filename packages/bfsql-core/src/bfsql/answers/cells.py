@@ -26,6 +26,12 @@ BRACKETS = re.compile(r"[^\s\"{\[|=\]][^\s|=\]]*")
 LINE = re.compile(r"[^\s\"{\[].*")
 """Patterns of text written unquoted in a row, in braces, in brackets and on its own line."""
 _COUNTED = re.compile(r"[^\s\",;]+")
+_KEYWORD = re.compile(
+    r"((?i:note)|results|edges|node_counts|along|provenance|graph_description|tool_usage_notes"
+    r"|entity_types|predicates|relations_from):( |\Z)|\w+ \(\d+\):|taken by name\Z"
+    r"|(entity|from|to|taken|facet|seeds|hops|k|shown|common|walks|nodes|edges|shortest) [^<>-]"
+)
+"""How a line begins whose first text is not content."""
 
 
 def name(text: str, bare: re.Pattern[str] = _NAME) -> str:
@@ -38,6 +44,17 @@ def value(content: Any, bare: re.Pattern[str] = LINE) -> str:
     if isinstance(content, str) and _is_bare(content, bare):
         return content
     return encode(content).decode()
+
+
+def leading(written: str, text: str, following: str = "") -> str:
+    """A text at the start of a line: as JSON if the line would begin as another part does.
+
+    Args:
+        written: The text as it stands elsewhere in a line.
+        text: The text.
+        following: What follows it on the line.
+    """
+    return encode(text).decode() if _KEYWORD.match(written + following) else written
 
 
 def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
@@ -249,11 +266,15 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
             if place:
                 line += f" {_arrow(walk['edges'][place - 1]) if 'edges' in walk else '>'} "
             if i in first:
-                line += name(i) + columns[first.pop(i)].braces(known[i])
+                line += (name if place else _first)(i) + columns[first.pop(i)].braces(known[i])
             elif place or i != start:
-                line += name(called.get(i, i))
+                line += (name if place else _first)(called.get(i, i))
         start = walk["nodes"][0]
         yield line.lstrip(" ")
+
+
+def _first(text: str) -> str:
+    return leading(name(text), text, " ")
 
 
 def _name_of(node: Record) -> Any:

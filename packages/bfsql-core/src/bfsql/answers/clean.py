@@ -1,9 +1,9 @@
 """Cleaning of metadata and text for a model, and encoding (`protocol.md` 3, 17, 18, 19).
 
 The values of a store become JSON values: keys are sorted at every level, dates are in
-ISO 8601, and numbers that JSON cannot represent are text. Vectors and binary values
-become placeholders, and characters that are invisible or reorder text are removed
-(`bfsql.models.characters`).
+ISO 8601, and numbers that JSON or its readers cannot represent are text. Vectors and binary
+values become placeholders, and characters that are invisible or reorder text are
+removed (`bfsql.models.characters`).
 An answer is encoded once, as compact JSON.
 """
 
@@ -15,9 +15,11 @@ import json
 import math
 import numbers
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -25,7 +27,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
 from bfsql.models.characters import escaped, is_visible, without_hidden
-from bfsql.models.json_values import as_text, iso_text, json_number, non_finite
+from bfsql.models.json_values import as_text, exact_integer, iso_text, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
 
@@ -83,7 +85,7 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
     kind = type(value)
     if kind is str:
         return clean_text(value)
-    if value is None or kind is bool or (kind is int and -HUGE < value < HUGE):
+    if value is None or kind is bool or (kind is int and -(2**53) <= value <= 2**53):
         return value
     if kind is float:
         return value if math.isfinite(value) else non_finite(value)
@@ -108,15 +110,16 @@ def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - o
             return clean(value.value, field, depth)
         case int() if abs(value) >= HUGE:
             return f"[{field}: a number of {value.bit_length()} bits]"
-        case str() | int() | float():  # subclasses of them
-            plain = str if isinstance(value, str) else int if isinstance(value, int) else float
-            return clean(plain(value), field, depth)
+        case int():
+            return exact_integer(int(value))
+        case str() | float():  # subclasses of them
+            return clean((str if isinstance(value, str) else float)(value), field, depth)
         case bytes() | bytearray() | memoryview():
             return f"[{field}: {memoryview(value).nbytes} bytes of binary data]"
         case dt.date() | dt.time() | dt.timedelta():  # a datetime is a date
             return iso_text(value)
         case decimal.Decimal():
-            return json_number(value)
+            return clean(json_number(value), field, depth)
         case AbstractSet():
             return sorted_union(clean(item, field, depth + 1) for item in value)
         case Sequence():
@@ -142,9 +145,12 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     items = sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
     cleaned = sorted(((clean_text(key), value) for key, value in items), key=itemgetter(0))
     apart: dict[str, Any] = {}
+    numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for key, value in cleaned:
-        names = (key, *(f"{key} ({number})" for number in range(2, len(cleaned) + 1)))
-        apart[next(name for name in names if name not in apart)] = value
+        name = key
+        while name in apart:  # a number that was in use stays so, and is not tried again
+            name = f"{key} ({next(numbers[key])})"
+        apart[name] = value
     return sorted(apart.items(), key=itemgetter(0))
 
 

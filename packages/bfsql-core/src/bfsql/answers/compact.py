@@ -57,7 +57,8 @@ the note on the lengths of connections.
 
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that `node_counts` or the lines of `relations` name are not listed again. A name, key,
-text or value that would not read back is written as JSON.
+text or value that would not read back is written as JSON; so is one with which its line would
+begin as another part does, such as `note: `.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ from typing import Any, NamedTuple
 from bfsql.answers.cells import (
     LinkedEdge,
     TableRow,
+    leading,
     links,
     name,
     tables,
@@ -238,7 +240,8 @@ def _schema(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]
         elif key == "properties":
             yield f"properties ({len(known)}):"
             yield from (
-                f"{name(owner)}: {'; '.join(value(one, _ITEM) for one in described)}"
+                f"{leading(name(owner), owner, ': ')}: "
+                f"{'; '.join(value(one, _ITEM) for one in described)}"
                 for owner, described in known.items()
             )
         else:
@@ -300,7 +303,7 @@ def _notes(notes: Sequence[Note]) -> Iterator[str]:
 
 
 def _values(key: str, values: Sequence[str]) -> list[str]:
-    return [f"{key} ({len(values)}):", *map(value, values)]
+    return [f"{key} ({len(values)}):", *(leading(value(one), one) for one in values)]
 
 
 def _field(key: str, content: Any) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
-from bfsql.models import COMPARE, DeadEnd, Omission, RelationCondition, ScopedRelation
+from bfsql.models import COMPARE, DeadEnd, Omission, Outline, RelationCondition, ScopedRelation
 
 SHOWN = 5
 """Number of ids or names that a sentence lists."""
@@ -126,6 +126,8 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     """Notes on what the backend left out, in an order independent of the cache."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
     left_out = list(left_out)
+    if not left_out:
+        return
     searches = [one for one in left_out if one.direction == "search"]
     for why in sorted({one.reason for one in searches if one.reason}):
         yield (
@@ -138,6 +140,8 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             "just now: what it describes in other words is missing. Give a name, or try again "
             "later."
         )
+    if values := [one for one in left_out if one.direction == "values"]:
+        yield _large_values(values)
     yield from _never_shown([one for one in left_out if one.lasting])
     for what in sorted(
         {(one.id, one.reason or "") for one in left_out if one.direction == "nodes"}
@@ -160,6 +164,20 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     more = list(dict.fromkeys(one.id for one in every[SHOWN:]))
     if more:
         yield f"Edges of {counted(len(more), 'further node')} are missing too: {listed(more)}."
+
+
+def _large_values(left_out: Sequence[Omission]) -> str:
+    ordered = sorted(left_out, key=lambda o: (o.id, o.reason or "", o.at_least or 0))
+    values = [
+        f"{clean_text(one.reason or 'all metadata')} of {plain(one.id)}"
+        f" (at least {one.at_least or 0:,} bytes)"
+        for one in ordered
+    ]
+    return (
+        "Left out, because a call of this server may not read so much of one record "
+        f"(max_call_memory): {listing(values, SHOWN)}. For conditions, sorting and facets these "
+        "values are absent."
+    )
 
 
 def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:
@@ -206,6 +224,7 @@ def relation_notes(
     unmatched: Mapping[RelationCondition, DeadEnd | None],
     idle: Collection[ScopedRelation],
     undecided: int,
+    outline: Outline | None = None,
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
@@ -213,6 +232,7 @@ def relation_notes(
         unmatched: The conditions at whose end nothing was found, with the step that found nothing.
         idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
+        outline: The counts of the whole graph, if they are known.
     """
     if undecided:
         yield (
@@ -222,12 +242,18 @@ def relation_notes(
             "counts are upper bounds."
         )
     for one, end in unmatched.items():
-        other = "".join(f" {sentence}" for sentence in ways_on(end)) if end else ""
+        has_edges = [outline.has_edges(step) if outline else None for step in one.steps]
+        plain_step = len(one.steps) == 1 and one.steps[0] == one.steps[0].unconditional
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
-        yield (
-            f"Nothing was found at the end of {excerpt(one.text)} anywhere, so it holds for "
-            f"{all_or_none} of the nodes.{other} Check the names and values in it."
-        )
+        if plain_step and has_edges == [True] and all_or_none == "all":
+            continue  # The relation stands elsewhere in the graph, so this is an answer.
+        hints = [*(ways_on(end) if end else ())]
+        if not (plain_step and has_edges == [True]):
+            hints.append("Check the names and values in it.")
+        where = "anywhere" if False in has_edges else "from the nodes read here"
+        nodes = "the nodes" if False in has_edges else "them"
+        sentence = f"Nothing was found at the end of {excerpt(one.text)} {where}, so it holds for "
+        yield " ".join([f"{sentence}{all_or_none} of {nodes}.", *hints])
     for scoped in sorted(idle, key=lambda one: one.text):
         of = listed(sorted(scoped.types or ()))
         yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."

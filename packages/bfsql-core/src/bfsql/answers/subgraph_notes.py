@@ -31,6 +31,7 @@ from bfsql.models import (
 )
 from bfsql.models.comparison import is_unordered, number_in
 from bfsql.models.condition import quoted
+from bfsql.models.facet import MOST_VALUES
 
 _TYPES = 'Types are chosen by patterns, "TYPE:*", and by exclude_node_types.'
 _PROPERTIES = "describe_entity shows which properties an entity has."
@@ -225,7 +226,8 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         yield f"where: {of} has the property {quoted(one.key)}, so {one.excerpt} {result}. {hint}"
     elif not facts.met:
         values = ", ".join(quoted(clean_text(value)) for value in facts.values)
-        found = f" Values found: {values}." if values else ""
+        further = f" and {facts.further_values} more" if facts.further_values else ""
+        found = f" Values found: {values}{further}." if values else ""
         yield f"where: nothing reached meets {one.excerpt}.{found}"
     texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
     if (text := next(texts, None)) is not None and number_in(text) is None:
@@ -287,6 +289,14 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
             yield f"facets: nothing of the answer has {key}.{known}"
         if one.unordered is not None:
             yield f"facets: {key}{_as_text(one.unordered)}"
+        shown = len(one.common)
+        if shown < one.distinct and not one.cut:
+            most = min(one.distinct, MOST_VALUES)
+            all_or_more = "all" if most == one.distinct else "more"
+            yield (
+                f"facets: {key} has {one.distinct} different values, of which the {shown} most "
+                f"common are shown; {quoted(f'{label}:{most}')} shows {all_or_more}."
+            )
     cut = [label for label, one in result.facets.items() if one.cut]
     if cut:
         yield f"facets: fewer values than requested fit {bound.name} for {listed(cut)}."

@@ -30,7 +30,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.facet import Facets, FacetSummary, Value
-from bfsql.models.json_values import json_number
+from bfsql.models.json_values import exact_integer, json_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -229,7 +229,9 @@ def _facet(one: FacetSummary) -> Document:
 def _value(value: Value) -> int | float | str | None:
     if isinstance(value, Decimal):
         number, near = json_number(value), float(value)
-        return near if isinstance(number, str) and math.isfinite(near) else number
+        value = near if isinstance(number, str) and math.isfinite(near) else number
+    if isinstance(value, int):
+        return exact_integer(value)
     return clean_text(value) if isinstance(value, str) else value
 
 

@@ -222,7 +222,7 @@ def _input(name: str, variable: str) -> str:
 def own_command(*arguments: str) -> tuple[str, ...]:
     """`bfsql` with arguments, by its absolute path: clients have a search path of their own."""
     script = Path(sys.executable).with_name("bfsql.exe" if os.name == "nt" else "bfsql")
-    program = (str(script),) if script.exists() else (sys.executable, "-m", "bfsql")
+    program = (str(script),) if script.exists() else (sys.executable, "-P", "-m", "bfsql")
     return (*program, *arguments)
 
 
@@ -235,7 +235,9 @@ def is_ours(entry: Any, url: str | None = None) -> bool:
     command, args = str(entry.get("command", "")), entry.get("args")
     words = [str(word) for word in args] if isinstance(args, list) else []
     program = re.split(r"[/\\]", command)[-1].removesuffix(".exe")
-    return words[:1] == ["serve"] if program == "bfsql" else words[:3] == ["-m", "bfsql", "serve"]
+    if program == "bfsql":
+        return words[:1] == ["serve"]
+    return words[words[:1] == ["-P"] :][:3] == ["-m", "bfsql", "serve"]
 
 
 CLIENTS = {

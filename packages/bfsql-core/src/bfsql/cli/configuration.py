@@ -13,12 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bfsql.cli.consent import with_consent
 from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.plugins import BackendPlugin, backend_of, installed, load
 from bfsql.plugins.registry import names_like
 from bfsql.settings import (
     BackendSettings,
     ConfigFile,
+    Level,
     Option,
     Resolved,
     ServeSettings,
@@ -27,6 +29,7 @@ from bfsql.settings import (
     resolve,
 )
 from bfsql.settings.resolve import unused_variables
+from bfsql.settings.trust import excess, leaks
 
 log = logging.getLogger("bfsql")
 
@@ -46,6 +49,17 @@ class Choice:
     backend: str
     backend_origin: str
     plugin: BackendPlugin
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether the configuration file chose the backend."""
+        return self.backend_origin == f"name in {self.file.backend_place}"
+
+    @property
+    def found_file(self) -> Path | None:
+        """The configuration file, if it was found and not named."""
+        file = self.file
+        return file.path.resolve() if file.path and file.level is not Level.NAMED else None
 
     def backend_options(self, reserved: Collection[str] = ()) -> list[Option]:
         """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
@@ -124,23 +138,59 @@ def configure(
     server: Mapping[str, Any] | None = None,
     backend: Mapping[str, Any] | None = None,
     reserved: Collection[str] = (),
+    writes: bool = False,
+    ask: bool = False,
 ) -> Configuration:
     """Resolve all layers into settings.
 
-    The table `[backend]` is used if it names the chosen backend, or none.
+    The table `[backend]` is used if it names the chosen backend, or none. What a found file may not
+    set ends the command before anything is validated, unless the user has accepted the file.
 
     Args:
         choice: From `choose`.
         server: Values of the server's options, by field.
         backend: Values of the backend's options, by field.
         reserved: As in `Choice.backend_options`.
+        writes: Whether the command writes to the store.
+        ask: Whether the user may be asked about a found file.
     """
-    file = choice.file
-    resolved = partial(
-        resolve, environment=choice.environment, base=file.path.parent if file.path else None
-    )
+    file, model = choice.file, choice.plugin.settings
     known = choice.backend_options(reserved)
-    meant = file.backend_name in (None, choice.backend)
+    table = file.backend if file.backend_name in (None, choice.backend) else {}
+    base = file.path.parent if file.path else None
+    resolved = partial(resolve, environment=choice.environment, base=base, level=file.level)
+    refused: list[str] = []
+    if file.level is Level.FOUND:
+        refused += excess(ServeSettings.found_file, server_options(), file.server)
+        refused += excess(model.found_file, known, table)
+    if not refused:
+        _check_backend_keys(file, known)
+        of_server = resolved(
+            ServeSettings,
+            options=server,
+            table=file.server,
+            known=server_options(),
+            place=file.place,
+        )
+        of_backend = resolved(
+            model, options=backend, table=table, known=known, place=file.backend_place
+        )
+        refused += leaks(known, of_backend, choice.environment)
+        if writes and file.level is Level.FOUND:
+            keys = [one.key for one in known if of_backend.levels[one.field] is Level.FOUND]
+            keys += ["name"] if choice.is_of_file else []
+            refused += [f"{key} (what is written to)" for key in keys]
+    if refused:
+        choice = replace(choice, file=with_consent(file, refused, ask=ask))
+        return configure(choice, server=server, backend=backend, reserved=reserved)
+    for name, why in choice.unused_variables().items():
+        if name.startswith(variable_prefix(choice.backend)):
+            log.warning("%s is ignored: %s", name, why)
+    return Configuration(choice, of_server, of_backend)
+
+
+def _check_backend_keys(file: ConfigFile, known: Collection[Option]) -> None:
+    """Refuse a misspelt `name` in the table of the backend."""
     strangers = file.backend.keys() - {o.key for o in known} - {o.name for o in known}
     name = next((key for key in sorted(strangers) if did_you_mean(key, ["name"])), None)
     if name and file.backend_name is None:
@@ -149,23 +199,3 @@ def configure(
             f"{name} in {file.backend_place} is unknown. Did you mean name, which names the "
             f"backend? Installed are: {names}."
         )
-    for name, why in choice.unused_variables().items():
-        if name.startswith(variable_prefix(choice.backend)):
-            log.warning("%s is ignored: %s", name, why)
-    return Configuration(
-        choice,
-        resolved(
-            ServeSettings,
-            options=server,
-            table=file.server,
-            known=server_options(),
-            place=file.place,
-        ),
-        resolved(
-            choice.plugin.settings,
-            options=backend,
-            table=file.backend if meant else {},
-            known=known,
-            place=file.backend_place,
-        ),
-    )

@@ -84,6 +84,7 @@ class ConfiguredCommand(click.Command):
         takes_names: Whether its arguments are names and ids. These come first, so an option may be
             followed by several values (`--fields a b`), and a graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
+        asks: Whether the user may be asked on a terminal about a file that was found.
         sections: Titles in the help, with names of options separated by blanks, of which it may
             have only some. Only `--help-all` shows its options that are in no section; without
             sections, all are shown.
@@ -92,6 +93,8 @@ class ConfiguredCommand(click.Command):
 
     leading = 0
     """The number of arguments before the options; with them, options may have several values."""
+    writes = False
+    """Whether it writes to the store; with an option `--apply`, it does if that is given."""
 
     def __init__(
         self,
@@ -101,6 +104,7 @@ class ConfiguredCommand(click.Command):
         without: Collection[str] = (),
         common: Collection[str] = _COMMON_OF_SERVER,
         takes_names: bool = False,
+        asks: bool = True,
         sections: Mapping[str, str] | None = None,
         examples: Sequence[str] = (),
         **attributes: Any,
@@ -111,6 +115,7 @@ class ConfiguredCommand(click.Command):
         self._without = frozenset(without)
         self._common = common
         self._takes_names = takes_names
+        self._asks = asks
         self._sections = sections or {}
         self._examples = examples
         self.params += [
@@ -182,11 +187,8 @@ class ConfiguredCommand(click.Command):
             if _early(args, _PATH) or _early(args, "--backend") or not names:
                 return args, None
             if not Path(args[at]).is_file():
-                if len(names) > 1 and backend_of(Path(args[at]), "") and not ctx.resilient_parsing:
-                    raise ConfigurationError(
-                        f"There is no file {args[at]}. Check the path. If it is a name, name the "
-                        f"graph with {_PATH} or --backend."
-                    )
+                if not ctx.resilient_parsing:
+                    _check_names(ctx, [args[name] for name in names])
                 return args, None
         if len(args) > at and not args[at].startswith("-"):
             return [*args[:at], *args[at + 1 :]], args[at]
@@ -281,16 +283,18 @@ class ConfiguredCommand(click.Command):
         """Resolve the settings and call the callback with them."""
         own = {name: value for name, value in ctx.params.items() if "__" not in name}
         assert self.callback is not None
-        configuration = self.configuration(ctx, ctx.meta[_CHOICE])
+        configuration = self.configuration(ctx, ctx.meta[_CHOICE], ask=self._asks)
         if self._graph and not self._server:
             _check_default_graph(ctx, configuration)
         return ctx.invoke(self.callback, configuration, **own)
 
-    def configuration(self, ctx: click.Context, choice: Choice) -> Configuration:
+    def configuration(self, ctx: click.Context, choice: Choice, *, ask: bool) -> Configuration:
         """The settings for a choice of backend, with the options that were given."""
         known = {"backend": self.backend_options(choice), "server": server_options()}
         values = {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
-        return configure(choice, **values, reserved=self._reserved_names())
+        writes = self.writes or bool(ctx.params.get("apply"))
+        reserved = self._reserved_names()
+        return configure(choice, **values, reserved=reserved, writes=writes, ask=ask)
 
     def _dynamic(
         self, ctx: click.Context, *, brief: bool = False
@@ -330,6 +334,18 @@ def _show_all_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+def _check_names(ctx: click.Context, names: Sequence[str]) -> None:
+    """Refuse names of which one is a graph's file that is misspelt, or not the first."""
+    if len(names) > 1 and backend_of(Path(names[0]), ""):
+        raise ConfigurationError(
+            f"There is no file {names[0]}. Check the path. If it is a name, name the graph with "
+            f"{_PATH} or --backend."
+        )
+    for name in names[1:]:
+        if Path(name).is_file() and backend_of(Path(name), ""):
+            raise ConfigurationError(f"Put the graph first: {ctx.command_path} {name} ...")
+
+
 def _check_default_graph(ctx: click.Context, configuration: Configuration) -> None:
     """Refuse a call that names no graph where the default one does not exist."""
     choice, files = configuration.choice, configuration.choice.plugin.files
@@ -340,10 +356,7 @@ def _check_default_graph(ctx: click.Context, configuration: Configuration) -> No
         return
     positional = ctx.params.get("positional") or ()
     names = (positional,) if isinstance(positional, str) else positional
-    file = next((name for name in names if Path(name).is_file()), None)
-    if file is not None:
-        why = f"The graph has to come first: {ctx.command_path} {file} ..."
-    elif names and backend_of(Path(names[0]), ""):
+    if names and backend_of(Path(names[0]), ""):
         why = f"There is no file {names[0]}. Check the path."
     else:
         why = (
@@ -394,11 +407,19 @@ def opened(
     )
 
 
+def show_origin(configuration: Configuration) -> None:
+    """Print to standard error from which file the graph of a server comes, if nobody named it."""
+    choice, levels = configuration.choice, configuration.backend.levels.values()
+    if path := choice.found_file:
+        what = "graph" if choice.is_of_file or choice.file.level in levels else "configuration"
+        click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
+
+
 def reader() -> Callable[[], Configuration]:
     """Rereads the configuration of the running command from the current files."""
     ctx = click.get_current_context()
     command = cast("ConfiguredCommand", ctx.command)
-    return lambda: command.configuration(ctx, ctx.meta[_CHOOSE]())
+    return lambda: command.configuration(ctx, ctx.meta[_CHOOSE](), ask=False)
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:

@@ -86,7 +86,8 @@ def doctor(configuration: Configuration, *, as_json: bool, write: bool) -> None:
     findings, proposal = asyncio.run(_findings(configuration, server))
     if path is not None and all(finding.state != "wrong" for finding in findings):
         write_config(path, configuration, proposal)
-        findings.append(Finding("ok", str(path), "it was written", "Start it with: bfsql serve"))
+        cure = f"Start it with: bfsql serve --config {path}"
+        findings.append(Finding("ok", str(path), "it was written", cure))
     order: list[State] = ["wrong", "warning", "ok"]
     findings.sort(key=lambda finding: order.index(finding.state))
     if as_json:
@@ -131,7 +132,7 @@ async def _findings(configuration: Configuration, server: Launch) -> tuple[list[
     log.removeHandler(warnings)
     found += store
     if all(finding.state != "wrong" for finding in store):
-        found.append(await _session(server))
+        found.append(await _session(configuration, server))
         found += _proposed(configuration, server, proposal)
     found += [
         Finding("warning", "log", text)
@@ -338,9 +339,13 @@ async def _search(graph: Graph, types: Sequence[str]) -> Finding:
 # --- sessions -----------------------------------------------------------------------------
 
 
-async def _session(server: Launch) -> Finding:
+async def _session(configuration: Configuration, server: Launch) -> Finding:
     variables = {name: one.value for name, one in server.variables.items()}
-    failure = await _failure(server.command, server.args, {**os.environ, **variables})
+    args = server.args
+    if configuration.choice.found_file is not None:  # not trusted more by being named
+        at = args.index("--config")
+        args = (*args[:at], *args[at + 2 :])
+    failure = await _failure(server.command, args, {**os.environ, **variables})
     if failure is None:
         return Finding(
             "ok", "MCP session", "a client over stdio received the six tools and an answer"

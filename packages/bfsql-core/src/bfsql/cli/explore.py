@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, reader
+from bfsql.cli.configured import ConfiguredCommand, reader, show_origin
 from bfsql.cli.serve import run, server_parts
 
 _OF_OTHER_SERVERS = frozenset(
@@ -46,6 +46,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     answers. It is served together with the web API, as by bfsql serve --rest, and only on this
     machine unless --host is given.
     """
+    show_origin(configuration)
     read = reader()
     web = {"rest": True, "transport": "http"}
     parts = server_parts(configuration.with_server(**web), lambda: read().with_server(**web))

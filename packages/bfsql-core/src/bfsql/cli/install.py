@@ -106,6 +106,8 @@ def install(
     server = _remote(configuration, url) if url else launch(configuration)
     entry = known.entry(server, name=name, with_secrets=with_secrets)
     inputs = [] if with_secrets else known.inputs(server, name=name)
+    if url is None and (path := configuration.choice.found_file):
+        click.echo(f"The client will trust {path}, whatever it contains later.", err=True)
     if only_print:
         click.echo(f"{place} gets:", err=True)
         click.echo(known.added("", name, entry, inputs), nl=False)

@@ -40,6 +40,8 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 class _LoadCommand(ConfiguredCommand):
+    writes = True
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, since only the last value would count."""
         rest = super().parse_args(ctx, list(args))

@@ -16,7 +16,7 @@ import click
 
 from bfsql.cli.clients import own_command
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader
+from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader, show_origin
 from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
@@ -35,6 +35,7 @@ _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
     cls=ConfiguredCommand,
     server=True,
     graph=True,
+    asks=False,
     examples=(
         "bfsql serve films.db",
         "bfsql serve films.db --transport http --bearer-tokens tokens.txt",
@@ -52,6 +53,7 @@ def serve(configuration: Configuration) -> None:
     settings = configuration.server.settings
     check_options(configuration.server)
     _fill_closed_streams()
+    show_origin(configuration)
     if not settings.serves_http:
         for option in _options(configuration.server, _OF_HTTP):
             click.echo(f"{option} has no effect over stdio. Add --transport http.", err=True)

@@ -88,7 +88,8 @@ def config(configuration: Configuration) -> None:
     """
     choice = configuration.choice
     server = setting_lines(configuration.server)
-    name = Line("name", choice.backend, choice.backend_origin)
+    level = choice.file.level.suffix if choice.is_of_file else ""
+    name = Line("name", choice.backend, choice.backend_origin + level)
     backend = [name, *setting_lines(configuration.backend)]
     if sys.stdout.isatty():
         _print_settings(server, backend)
@@ -104,9 +105,10 @@ def toml(line: Line) -> str:
 
 
 def setting_lines(resolved: Resolved[Any]) -> list[Line]:
-    """Every setting of a model with its value and its origin."""
+    """Every setting of a model with its value, its origin and how far that is trusted."""
+    levels = resolved.levels
     return [
-        Line(field.rstrip("_"), getattr(resolved.settings, field), origin)
+        Line(field.rstrip("_"), getattr(resolved.settings, field), origin + levels[field].suffix)
         for field, origin in resolved.origins.items()
     ]
 

@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from bfsql.embedding.embedder import Embedder, Source
 from bfsql.embedding.function import function_named, local_model
 from bfsql.embedding.service import Service
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, FoundFile
 
 LOCAL = "sentence-transformers:"
 """Prefix of a model that runs in this process."""
@@ -23,6 +23,11 @@ _DOTTED = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 class EmbeddingSettings(BackendSettings, use_attribute_docstrings=True):
     """A backend's settings inherit from this one, and have the embedding's too."""
+
+    found_file = FoundFile(
+        "embedding_model embedding_dimensions embedding_timeout",
+        credentials={"embedding_key": "embedding"},
+    )
 
     embedding: Annotated[str | None, Env("BFSQL_EMBEDDING")] = None
     """What turns a search text into a vector: the URL of an OpenAI-compatible service,

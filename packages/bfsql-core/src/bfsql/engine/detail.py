@@ -118,6 +118,28 @@ def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] =
     return replace(result, facts=replace(facts, absent_fields=unknown, stripped_fields=hidden))
 
 
+def with_metadata_of(full: Result, part: Result) -> Result:
+    """A shorter page of stubs with the metadata of a longer one, which has that of all records."""
+    page, nodes, edges = part.page, full.page.node_metadata, full.page.edge_metadata
+    return replace(
+        part,
+        page=replace(
+            page,
+            node_metadata={i: nodes[i] for i in page.ids if i in nodes},
+            edge_metadata={t: edges[t] for t in page.triples if t in edges},
+        ),
+        facts=replace(
+            part.facts,
+            bare_nodes=0,
+            bare_edges=0,
+            late=full.facts.late,
+            absent_fields=full.facts.absent_fields,
+            stripped_fields=full.facts.stripped_fields,
+            edge_properties=full.facts.edge_properties,
+        ),
+    )
+
+
 def trimmed(result: Result, nodes: int, edges: int) -> Result:
     """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest."""
     page, facts = result.page, result.facts

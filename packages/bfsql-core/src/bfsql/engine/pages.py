@@ -69,7 +69,7 @@ class Pages:
         self.least, self._start, self.wanted = 0, 0, self._total
         if not isinstance(query, IntersectionQuery):
             after = max(0, self._total - query.offset)
-            self.least, self._start = 1, query.offset
+            self.least, self._start = 1, min(query.offset, self._total)
             self.wanted = after if query.limit is None else min(query.limit, after)
         self.facets = selection.facets
         self._places: PagePlaces | None = None

@@ -16,6 +16,7 @@ from bfsql.answers import encode
 from bfsql.errors import ConfigurationError, ToolError, system_reason
 from bfsql.rest.request import ApiRequest, ApiRoute
 from bfsql.rest.response import Reply
+from bfsql.settings import open_regular
 
 MAX_BYTES = 8_000_000
 """Bytes of a file that are read: those at its end."""
@@ -63,7 +64,7 @@ def route(file: Path) -> ApiRoute:
         ConfigurationError: The file cannot be read.
     """
     try:
-        with file.open("rb"):
+        with open_regular(file):
             pass
     except (OSError, ValueError) as error:
         raise ConfigurationError(
@@ -93,7 +94,7 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         OSError: It cannot be read.
     """
-    with file.open("rb") as lines:
+    with open_regular(file) as lines:
         size = lines.seek(0, os.SEEK_END)
         lines.seek(max(0, size - MAX_BYTES - 1))
         content = lines.read(MAX_BYTES + 1)

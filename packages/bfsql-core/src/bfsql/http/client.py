@@ -11,17 +11,19 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bfsql import call
-from bfsql.http.addresses import ascii_host, public_address
+from bfsql.errors import ConfigurationError
+from bfsql.http.addresses import ascii_host, public_address, server_of
 from bfsql.http.authentication import Credentials, fits_header
 from bfsql.http.errors import EndlessRedirects, Failure, NoReply, ReplyTooLarge, UnusableCertificate
 from bfsql.http.retry import retry_after
+from bfsql.settings import open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +82,9 @@ class HttpClient:
         keep_open: Number of unused connections that stay open, for half a minute; at least 1.
         tls: The result of `tls_context`; None trusts the system's certificates.
         http2: Whether HTTP/2 is offered over TLS, if the package `h2` is installed.
+
+    Raises:
+        ConfigurationError: The environment names a proxy that cannot be used.
     """
 
     def __init__(
@@ -97,19 +102,21 @@ class HttpClient:
         """Number of requests sent."""
         self._closed = False
         trusted = tls or tls_context()
-        self._pooled, self._pinned = (
-            httpx2.AsyncClient(
-                headers=headers,
-                auth=httpx2.Auth(),  # no authentication: otherwise a login in the URL would be sent
-                timeout=httpx2.Timeout(None, connect=connect_timeout),
-                limits=httpx2.Limits(max_keepalive_connections=idle, keepalive_expiry=30.0),
-                verify=trusted,
-                http2=http2 and find_spec("h2") is not None,
-                follow_redirects=False,
-                trust_env=idle > 0,
-            )
-            for idle in (keep_open, 0)
+        make = partial(
+            httpx2.AsyncClient,
+            headers=headers,
+            auth=httpx2.Auth(),  # no authentication: otherwise a login in the URL would be sent
+            timeout=httpx2.Timeout(None, connect=connect_timeout),
+            verify=trusted,
+            http2=http2 and find_spec("h2") is not None,
+            follow_redirects=False,
         )
+        keeping = partial(httpx2.Limits, keepalive_expiry=30.0)
+        self._pinned = make(limits=keeping(max_keepalive_connections=0), trust_env=False)
+        try:
+            self._pooled = make(limits=keeping(max_keepalive_connections=keep_open))
+        except (ImportError, ValueError) as error:
+            raise _unusable_proxy() from error
 
     async def send(
         self,
@@ -300,6 +307,7 @@ def _system_trust(*_paths: str | None) -> ssl.SSLContext:
 @contextmanager
 def _usable(setting: str, path: Path) -> Iterator[None]:
     try:
+        open_regular(path).close()  # OpenSSL would wait for a FIFO
         yield
     except (OSError, ValueError) as error:
         raise UnusableCertificate(setting, path, error) from None
@@ -317,10 +325,11 @@ async def _read(
     try:
         async for chunk in response.aiter_bytes():
             body += chunk
-            if len(body) > most:
-                if is_error:
-                    break
-                raise ReplyTooLarge(request, most)
+            with call.holding(4 * len(body)):  # as it came, joined, and parsed into records
+                if len(body) > most:
+                    if is_error:
+                        break
+                    raise ReplyTooLarge(request, most)
     except (httpx2.TransportError, httpx2.DecodingError):
         if not is_error:
             raise
@@ -332,6 +341,20 @@ def _trace() -> dict[str, str]:
     request_id, trace = call.current_request_id(), call.current_trace()
     headers = {} if trace is None else dict(trace.headers)
     return headers | ({"X-Request-Id": request_id} if fits_header(request_id) else {})
+
+
+def _unusable_proxy() -> ConfigurationError:
+    """The error for a proxy of the environment with another scheme than HTTP, such as SOCKS."""
+    named = [
+        f"{name}={server_of(proxy)}"
+        for name, proxy in os.environ.items()
+        if name.lower() in ("all_proxy", "http_proxy", "https_proxy")
+        and not proxy.startswith(("http://", "https://"))
+    ]
+    return ConfigurationError(
+        f"The proxy of the environment cannot be used: {', '.join(named)}. Name one that begins "
+        "with http://, unset the variable, or install what SOCKS needs: pip install socksio"
+    )
 
 
 def _closed(request: HttpRequest) -> NoReply:

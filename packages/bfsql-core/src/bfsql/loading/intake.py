@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from bfsql.errors import LoadRefused, SourceError, StoreError
-from bfsql.loading.statements import BATCH
+from bfsql.loading.statements import BATCH, nfc_normalize
 from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import merge_node_records
@@ -104,7 +103,7 @@ def similar_ids(report: LoadReport) -> str:
     """
     pairs = []
     for pair in report.similar_examples:
-        look_the_same = len({unicodedata.normalize("NFC", one) for one in pair}) == 1
+        look_the_same = len({nfc_normalize(one) for one in pair}) == 1
         pairs.append(
             " and ".join(json.dumps(shorten(one, 40), ensure_ascii=look_the_same) for one in pair)
         )

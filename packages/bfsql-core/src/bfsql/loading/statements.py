@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from bfsql.models.matching import LONGEST
+
 BATCH = 5_000
 """Rows written to the file at a time."""
 
@@ -98,18 +100,21 @@ MOST_COMPARED = 1_000_000
 SIMILAR_IDS = """
 SELECT count(*) OVER (), one, other FROM (
     SELECT min(id) AS one, max(id) AS other FROM {ids}
-    GROUP BY lower(replace(nfc_normalize(
+    GROUP BY lower(replace(CASE WHEN length(id) > 256 THEN id ELSE nfc_normalize(
         CASE WHEN id GLOB '[0-9]*.0' THEN substr(id, 1, length(id) - 2) ELSE id END
-    ), ' ', '')) HAVING count(*) > 1
+    ) END, ' ', '')) HAVING count(*) > 1
 ) AS pair ORDER BY one LIMIT 3
 """
 """For SQLite and for DuckDB: the number of groups of ids that differ only in case, blanks, Unicode
-form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`."""
+form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`, which takes the square
+of a run of marks and cannot be interrupted: longer ids than `LONGEST` are left as they are."""
 
 
 def nfc_normalize(text: str) -> str:
     """A text in the composed form of Unicode, for SQLite, which lacks the function."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii() or len(text) > LONGEST:  # it takes the square of a run of marks
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 DANGLING = """

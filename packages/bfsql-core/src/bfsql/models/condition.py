@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -41,12 +42,12 @@ _BEFORE_QUOTE = "=<>~|[{(,:"
 _KEY_LETTERS = re.compile(r"^[(^-]|-$|[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
 _LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
-    r"(?is)[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
+    r"(?is)[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|\A(?>.*?(?:,|\band\b)).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
 )
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
-_JOINED = re.compile(r"(?is)\s(and|or)\s.*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
+_JOINED = re.compile(r"(?is)\A(?>.*?\s(?:and|or)\s).*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
 SIGNS: dict[Operator, tuple[int, ...]] = {
     "=": (0,),
     "<": (-1,),
@@ -83,12 +84,13 @@ class Names:
         return (NAME, only) if named else (key, scope)
 
     @cached_property
-    def _known_names(self) -> KnownNames:
+    def known_names(self) -> KnownNames:
+        """All of them."""
         return KnownNames(self.types | self.predicates)
 
     def find(self, written: str) -> str | None:
         """The known name as written, or else the only name that differs from it just in case."""
-        same = self._known_names.spellings(written)
+        same = self.known_names.spellings(written)
         return same[0] if len(same) == 1 else None
 
 
@@ -199,6 +201,8 @@ class ConditionTally:
     """
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
+    further_values: int = 0
+    """Number of different values besides these."""
     predicate: str | None = None
     """The predicate most like its key, if that is all that it names and nothing has it."""
 
@@ -283,13 +287,14 @@ def _key(text: str, found: re.Match[str] | None, wrong: Callable[[str], ToolErro
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """The beginning and the end of each text in quotes, which begins after an operator or a bar."""
     spans: list[tuple[int, int]] = []
-    place = 0
+    place, before = 0, ""  # the last letter before the place that is no blank
     while place < len(text):
         stop = -1
-        if text[place] in _QUOTES and text[:place].rstrip()[-1:] in _BEFORE_QUOTE:
+        if text[place] in _QUOTES and before in _BEFORE_QUOTE:
             stop = text.find(text[place], place + 1)
         if stop > 0:
             spans.append((place, stop))
+        before = before if text[place].isspace() else text[place]
         place = max(place, stop) + 1
     return spans
 
@@ -359,8 +364,8 @@ def _step(
 
 def _scope(text: str, names: Names) -> tuple[str | None, str | None, str]:
     """The scope, its written form, and the text after it."""
-    for place in reversed([place for place, letter in enumerate(text) if letter == "."]):
-        written = _unquoted(text[:place])
+    for place, front in reversed([*names.known_names.before(text, ".")]):
+        written = _unquoted(front)
         name = names.find(written)
         if name is not None:
             return name, written, text[place + 1 :]
@@ -383,19 +388,20 @@ def _end_of_quotes(text: str) -> int:
 
 def _alternatives(written: str) -> list[str]:
     """The values between bars outside of quotes."""
-    parts, quote = [""], ""
-    for letter in written:
+    bars, quote, is_blank = [-1], "", True
+    for place, letter in enumerate(written):
         if letter == "|" and not quote:
-            parts.append("")
+            bars.append(place)
+            is_blank = True
             continue
         if quote:
             quote = "" if letter == quote else quote
-        elif letter in _QUOTES and not parts[-1].strip():
+        elif letter in _QUOTES and is_blank:
             quote = letter
-        parts[-1] += letter
+        is_blank = is_blank and letter.isspace()
     if quote:  # never closed, so the quote opens nothing
-        parts = written.split("|")
-    return [part.strip() for part in parts]
+        return [part.strip() for part in written.split("|")]
+    return [written[bar + 1 : end].strip() for bar, end in pairwise([*bars, len(written)])]
 
 
 def _unquoted(text: str) -> str:

@@ -29,7 +29,7 @@ MEAN = Context(prec=15)
 """Rounds a mean to 15 significant digits."""
 
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
-_MEASURE = re.compile(r"\s*([a-z_]+)(?:\s*[\s(]\s*(.*?)\s*\)?)?\s*", re.IGNORECASE | re.DOTALL)
+_MEASURE = re.compile(r"([a-z_]+)(?=[\s(]|\Z)", re.IGNORECASE)
 _FUNCTIONS: dict[str, Function] = {one: one for one in get_args(Function)}
 _FUNCTIONS |= {"count_distinct": "count", "distinct": "count", "minimum": "min", "maximum": "max"}
 _FUNCTIONS |= {"total": "sum", "avg": "mean", "average": "mean"}
@@ -97,9 +97,10 @@ def measure(text: str, names: Names, steps: int) -> Measure:
             "measure",
         )
 
-    found = _MEASURE.fullmatch(text)
+    found = _MEASURE.match(text.strip())
     function = _FUNCTIONS.get(found[1].casefold()) if found else None
-    rest = (found and found[2]) or ""
+    rest = found.string[found.end() :].lstrip().removeprefix("(") if found else ""
+    rest = rest.strip().removesuffix(")").rstrip()
     if function is None:
         raise wrong("begins with none of count, min, max, sum and mean")
     if function == "count":

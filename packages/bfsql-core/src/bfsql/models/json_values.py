@@ -43,6 +43,11 @@ def json_number(value: Decimal) -> int | float | str:
     return near if Decimal(repr(near)) == value else str(value)
 
 
+def exact_integer(value: int) -> int | str:
+    """A whole number as answers write it: as text above 2**53, where JavaScript rounds it."""
+    return value if abs(value) <= 2**53 else str(value)
+
+
 def non_finite(value: float) -> str:
     """The name of NaN or of an infinity."""
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from bfsql.models.merge import fold
@@ -298,21 +298,15 @@ def _is_met(word: str, labels: Iterable[Label]) -> bool:
     for label in labels:  # a generator would take longer than the tests
         if begins in label.spaced:
             return True
-        if word in label.joined and word in _run_together(word, label.words):
+        if word in label.joined and _is_run_together(word, label):
             return True
     return False
 
 
-def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
-    """Runs of consecutive words, joined, that can match the word."""
-    for start, first in enumerate(words):
-        if word.startswith(first):
-            joined = first
-            for other in words[start + 1 :]:
-                joined += other
-                yield joined
-                if not word.startswith(joined):
-                    break
+def _is_run_together(word: str, label: Label) -> bool:
+    """Whether a word is several consecutive words of a label, joined."""
+    ends = set(accumulate(map(len, label.words), initial=0))
+    return any(at + len(word) in ends and label.joined.startswith(word, at) for at in ends)
 
 
 # --- typing errors ---------------------------------------------------------------

@@ -17,9 +17,10 @@ import json
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from heapq import heappop, heappush
+from itertools import chain, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from bfsql.models.characters import without_hidden
 from bfsql.models.records import Metadata, NodeRecord, Triple
@@ -31,6 +32,10 @@ ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
 """The fields of an item that `describe_entity` shows after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
+
+_FEW = 32
+"""Most items of one text that are compared one by one; and most fields of the further ones, and
+different sets of fields, that are compared at all."""
 
 _TOGETHER = frozenset({"confidence", "confidences", "multiplicity"})
 """Keys of an edge that depend on each other."""
@@ -73,8 +78,11 @@ def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     if len(records) == 1:
         return dict(records[0])
-    keys = sorted({key for record in records for key in record})
-    return {key: _merged([r[key] for r in records if r.get(key) is not None]) for key in keys}
+    values: dict[str, list[Any]] = {}
+    for record in records:
+        for key, value in record.items():
+            values.setdefault(key, []).extend(() if value is None else (value,))
+    return {key: _merged(values[key]) for key in sorted(values)}
 
 
 def merge_node_records(
@@ -200,14 +208,24 @@ def without_accents(text: str) -> str:
     """Text for display without accents, in compatible forms (NFKD)."""
     if text.isascii():
         return without_hidden(text)
-    decomposed = unicodedata.normalize("NFKD", without_hidden(text))
-    return decomposed if decomposed.isascii() else decomposed.translate(_accents())
+    return without_hidden(text).translate(_PLAIN)
 
 
-@cache
-def _accents() -> dict[int, None]:
-    """The combining characters, for `str.translate`; all are in the first two planes."""
-    return {code: None for code in range(0x20000) if unicodedata.combining(chr(code))}
+class _PlainLetters(dict[int, str]):
+    """Characters without accents, for `str.translate`; those of the first two planes are kept.
+
+    Each by itself: to order a run of marks, as `normalize` does, takes the square of its length.
+    """
+
+    def __missing__(self, code: int) -> str:
+        decomposed = unicodedata.normalize("NFKD", chr(code))
+        plain = "".join(one for one in decomposed if not unicodedata.combining(one))
+        if code in range(0x20000):
+            self[code] = plain
+        return plain
+
+
+_PLAIN = _PlainLetters()
 
 
 def fold(text: str) -> str:
@@ -227,15 +245,15 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
     that both fill differs; items without a text if they are equal. Items with more
     filled fields come first, so the result does not depend on the order of the input.
     """
-    by_text: dict[str, list[Item]] = {}
+    by_text: dict[str, _Passage] = {}
     alone: list[Item] = []
     for item in sorted(items, key=_order):
         text = item.get("text_span")
         if isinstance(text, str):
-            _absorb(by_text.setdefault(text, []), dict(item))
+            by_text.setdefault(text, _Passage()).absorb(dict(item))
         else:
             alone.append(dict(item))
-    found = [item for group in by_text.values() for item in group] + sorted_union(alone)
+    found = [item for one in by_text.values() for item in one.items] + sorted_union(alone)
     return sorted(found, key=_order)
 
 
@@ -265,16 +283,71 @@ def evidence_items(edge: Triple, metadata: Metadata | None) -> list[Item]:
     ]
 
 
-def _absorb(group: list[Item], item: Item) -> None:
-    for other in group:
-        if all(_agree(other.get(key), value) for key, value in item.items()):
-            other.update({k: v for k, v in item.items() if not _is_empty(v)})
-            return
-    group.append(item)
+_Fields: TypeAlias = dict[str, tuple[int, Any]]
+"""The filled fields of an item, as sort keys."""
+_Shape: TypeAlias = frozenset[str]
+"""Names of filled fields."""
 
 
-def _agree(one: Any, other: Any) -> bool:
-    return _is_empty(one) or _is_empty(other) or value_order(one) == value_order(other)
+class _Passage:
+    """The items of one text, of which each differs from the others in a field that both fill.
+
+    After the first few, items of one shape are found by the values of the fields that they share
+    with another item: comparing each with all would take the square of their number.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._fields: list[_Fields] = []
+        self._indexes: dict[_Shape, dict[_Shape, dict[frozenset[Any], list[int]]]] = {}
+        """By shape and shared fields, the places of items by their values; as heaps."""
+
+    def absorb(self, item: Item) -> None:
+        """Merge an item with the first that it agrees with, or else add it."""
+        fields = {k: value_order(v) for k, v in item.items() if not _is_empty(v)}
+        place = self._among_first(fields)
+        if place is None:
+            shapes = {*islice(self._indexes, _FEW), frozenset(fields)} & self._indexes.keys()
+            others = (self._of_shape(shape, fields) for shape in shapes)
+            place = min((at for at in others if at is not None), default=len(self.items))
+        if place == len(self.items):
+            self.items.append(item)
+            self._fields.append({})
+        else:
+            self.items[place].update({key: item[key] for key in fields})
+        if not fields.keys() <= self._fields[place].keys():
+            self._fields[place].update(fields)
+            if place >= _FEW and len(self._fields[place]) <= _FEW:
+                shape = frozenset(self._fields[place])
+                for shared, index in self._indexes.setdefault(shape, {shape: {}}).items():
+                    self._enter(index, shared, place)
+
+    def _among_first(self, fields: _Fields) -> int | None:
+        for place, have in enumerate(self._fields[:_FEW]):
+            if all(have.get(key, order) == order for key, order in fields.items()):
+                return place
+        return None
+
+    def _of_shape(self, shape: _Shape, fields: _Fields) -> int | None:
+        """The place of the first item of a shape that agrees with others, if one does."""
+        shared, indexes = shape.intersection(fields), self._indexes[shape]
+        if shared not in indexes:
+            if len(indexes) > _FEW:
+                return None
+            indexes[shared] = {}
+            for place in chain.from_iterable(indexes[shape].values()):
+                self._enter(indexes[shared], shared, place)
+        heap = indexes[shared].get(_values(fields, shared), [])
+        while heap and self._fields[heap[0]].keys() != shape:  # it has more fields now
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def _enter(self, index: dict[frozenset[Any], list[int]], shared: _Shape, place: int) -> None:
+        heappush(index.setdefault(_values(self._fields[place], shared), []), place)
+
+
+def _values(fields: _Fields, shared: _Shape) -> frozenset[Any]:
+    return frozenset((key, fields[key]) for key in shared)
 
 
 def _is_empty(value: Any) -> bool:

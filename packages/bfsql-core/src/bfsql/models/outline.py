@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.merge import value_order
+from bfsql.models.pattern import Step
 from bfsql.models.records import Metadata
 
 MOST_RELATIONS = 1_000
@@ -98,6 +99,19 @@ class Outline:
     def relations_from(self) -> Literal["all", "sample"]:
         """Where the relations come from, in the words of answers."""
         return "sample" if self.sampled else "all"
+
+    def has_edges(self, step: Step) -> bool | None:
+        """Whether the graph has edges that a step may take; None if that is not known.
+
+        Conditions on properties and relations are not considered.
+        """
+        ends = step.types
+        for subject, predicate, other, _ in self.relations:
+            out = step.direction != "in" and (ends is None or other in ends)
+            into = step.direction != "out" and (ends is None or subject in ends)
+            if (out or into) and (step.predicates is None or predicate in step.predicates):
+                return True
+        return None if self.sampled or self.relations_left_out else False
 
     @property
     def edge_counts(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from bfsql.models.condition import PropertyCondition, quoted_part
@@ -133,6 +133,11 @@ class Step:
     """Maximum number of times that the step is taken."""
     conditions: tuple[PropertyCondition, ...] = ()
     """Conditions on the edges."""
+
+    @property
+    def unconditional(self) -> Step:
+        """The step to all nodes of its types, without conditions."""
+        return replace(self, end=Pattern(self.types), conditions=())
 
     @property
     def types(self) -> frozenset[str] | None:

@@ -28,6 +28,7 @@ from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph, open_live
 from bfsql.serving.logs import log_to_stderr
+from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
 
 
@@ -96,7 +97,13 @@ async def open_while_importing(
         # The first graph is among what is frozen, and has to be collected when another one takes
         # its place.
         live.on_open(lambda _: gc.unfreeze())
-        with rare_collections(600), frozen_modules(), short_switches(), tracing.exported_spans():
+        with (
+            rare_collections(600),
+            frozen_modules(),
+            short_switches(),
+            tracing.exported_spans(),
+            watched_loop(),
+        ):
             yield live
 
 

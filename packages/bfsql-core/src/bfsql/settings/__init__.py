@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from bfsql.lazy import lazy_names
 from bfsql.masking import HIDDEN
-from bfsql.settings.file import FILE_NAME, ConfigFile, UnreadableFile, read_config, read_text
+from bfsql.settings.file import (
+    FILE_NAME,
+    ConfigFile,
+    UnreadableFile,
+    open_regular,
+    read_config,
+    read_text,
+)
 from bfsql.settings.model import (
     BackendSettings,
     Env,
@@ -23,6 +30,7 @@ from bfsql.settings.model import (
     without_secrets,
 )
 from bfsql.settings.resolve import Resolved, resolve
+from bfsql.settings.trust import FoundFile, Level
 
 if TYPE_CHECKING:
     from bfsql.settings.server import ServeSettings
@@ -33,11 +41,14 @@ __all__ = [
     "BackendSettings",
     "ConfigFile",
     "Env",
+    "FoundFile",
     "Kind",
+    "Level",
     "Option",
     "Resolved",
     "ServeSettings",
     "UnreadableFile",
+    "open_regular",
     "options",
     "read_config",
     "read_text",

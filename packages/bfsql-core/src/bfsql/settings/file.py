@@ -9,6 +9,7 @@ path = "films.db"
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import select
@@ -17,11 +18,12 @@ import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
 from bfsql.errors import ConfigurationError, system_reason
+from bfsql.settings.trust import Level
 
 FILE_NAME = "bfsql.toml"
 """The name of the file in the working directory."""
@@ -45,6 +47,10 @@ class ConfigFile:
     """The table `[backend]`, without `name`."""
     backend_name: str | None = None
     """`name` of that table."""
+    level: Level = Level.NAMED
+    """Whether it was named, found, or accepted by the user."""
+    text: str = ""
+    """The content that was parsed, by which an acceptance is recognised."""
 
     @property
     def place(self) -> str:
@@ -74,7 +80,7 @@ def read_config(named: str | Path | None, environment: Mapping[str, str]) -> Con
     variable = environment.get(VARIABLE)
     if named is None and not variable:
         path = Path(FILE_NAME)
-        return _parsed(path, _text(path, "")) if path.exists() else ConfigFile()
+        return _parsed(path, _text(path, ""), Level.FOUND) if path.exists() else ConfigFile()
     origin = "option --config" if named is not None else f"environment variable {VARIABLE}"
     path = Path(named if named is not None else variable or "").expanduser()
     return _parsed(path, _text(path, f" ({origin})"))
@@ -125,6 +131,23 @@ def read_text(path: Path, max_bytes: int = 1_000_000) -> str:
         ) from None
 
 
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file to read its bytes, if it is a regular one; opening a FIFO could take for ever.
+
+    Raises:
+        OSError: It is something else, or cannot be opened.
+    """
+
+    def without_waiting(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    file = open(path, "rb", opener=without_waiting)  # noqa: SIM115 - Path has no opener
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
+
+
 def _bounded(file: FileIO, max_bytes: int) -> bytes:
     """The content, cut one byte after the maximum size; of a pipe, as in `<(command)`, in time."""
     mode = os.fstat(file.fileno()).st_mode
@@ -146,7 +169,7 @@ def _bounded(file: FileIO, max_bytes: int) -> bytes:
     return content
 
 
-def _parsed(path: Path, text: str) -> ConfigFile:
+def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -160,7 +183,7 @@ def _parsed(path: Path, text: str) -> ConfigFile:
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
-    return ConfigFile(path, content, backend, name)
+    return ConfigFile(path, content, backend, name, level, text)
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:

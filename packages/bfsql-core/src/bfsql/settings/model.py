@@ -12,12 +12,13 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ByteSize, ConfigDict, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from bfsql.masking import HIDDEN, hide_secrets, is_secret_name
+from bfsql.settings.trust import FoundFile
 
 Kind = Literal["text", "whole", "size", "number", "flag", "path", "list", "mapping"]
 
@@ -53,6 +54,8 @@ class BackendSettings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    found_file: ClassVar[FoundFile] = FoundFile()
+    """What a configuration file may set that nobody named; by default nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
+from bfsql.settings.trust import Level
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -31,6 +32,8 @@ class Resolved(Generic[M]):
     origins: dict[str, str]
     """The origin of each field, such as `default` or `environment variable BFSQL_PORT`.
     """
+    levels: dict[str, Level]
+    """How far the origin of each field is trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class _RawValue:
     value: Any
     raw: Any
     origin: str
+    level: Level = Level.DEFAULT
 
 
 def resolve(
@@ -51,6 +55,7 @@ def resolve(
     known: Sequence[Option] | None = None,
     place: str = "the configuration",
     base: Path | None = None,
+    level: Level = Level.NAMED,
 ) -> Resolved[M]:
     """One settings object from four layers.
 
@@ -67,6 +72,7 @@ def resolve(
         known: `options(model)`, if names or variables differ from its own.
         place: The table as messages name it.
         base: Folder to which relative paths of the table refer.
+        level: How far the table is trusted.
 
     Raises:
         ConfigurationError: A key that the model does not have, a value that it does
@@ -74,7 +80,7 @@ def resolve(
     """
     settings = fields(model) if known is None else list(known)
     values = {
-        **_from_table(settings, table or {}, place, base),
+        **_from_table(settings, table or {}, place, base, level),
         **_from_environment(settings, environment or {}),
         **_from_options(settings, options or {}),
     }
@@ -85,17 +91,16 @@ def resolve(
         lines = [_sentence(fault, by_field, values, place) for fault in error.errors()]
         # The chain would contain pydantic's dump, including the values of secrets.
         raise ConfigurationError("\n".join(dict.fromkeys(lines))) from None
-    origins = {
-        o.field: values[o.field].origin if o.field in values else "default" for o in settings
-    }
-    return Resolved(made, origins)
+    read = {o.field: values.get(o.field, _RawValue(None, None, "default")) for o in settings}
+    origins = {field: one.origin for field, one in read.items()}
+    return Resolved(made, origins, {field: one.level for field, one in read.items()})
 
 
 # --- the layers -------------------------------------------------------------
 
 
 def _from_table(
-    known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None
+    known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None, level: Level
 ) -> dict[str, _RawValue]:
     by_key = {option.key: option for option in known}
     values: dict[str, _RawValue] = {}
@@ -108,7 +113,7 @@ def _from_table(
         if option.kind == "path" and isinstance(read, str):
             path = Path(read).expanduser()
             read = path if base is None else base / path
-        values[option.field] = _RawValue(read, value, origin)
+        values[option.field] = _RawValue(read, value, origin, level)
     return values
 
 
@@ -120,7 +125,8 @@ def _from_environment(
         for name in option.environment:
             if _set(option, name, environment):
                 value, origin = environment[name], f"environment variable {name}"
-                values[option.field] = _RawValue(_read(option, value, origin), value, origin)
+                read = _read(option, value, origin)
+                values[option.field] = _RawValue(read, value, origin, Level.ENVIRONMENT)
                 break
     return values
 
@@ -164,7 +170,8 @@ def _from_options(known: Sequence[Option], options: Mapping[str, Any]) -> dict[s
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
         if value is not None:
             origin = f"option {option.flag}"
-            values[option.field] = _RawValue(_read(option, value, origin), value, origin)
+            read = _read(option, value, origin)
+            values[option.field] = _RawValue(read, value, origin, Level.OPTION)
     return values
 
 

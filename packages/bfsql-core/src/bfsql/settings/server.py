@@ -9,7 +9,7 @@ import ipaddress
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, SecretStr, field_validator
 
@@ -22,6 +22,7 @@ from bfsql.call import (
     AnswerFormat,
     Limits,
 )
+from bfsql.settings.trust import FoundFile
 
 LEAST_TOKENS = 500
 """Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
@@ -40,6 +41,10 @@ class ServeSettings(BaseModel):
     """Transport, texts and bounds of a server; the bounds hold for the tool commands too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    found_file: ClassVar[FoundFile] = FoundFile(
+        "graph_description max_tokens max_answer_bytes deadline max_nodes max_edges strip "
+        "structured_content answer_format cache_ttl"
+    )
 
     transport: Literal["stdio", "http"] = "stdio"
     """stdio for a client that starts the server, http for many clients."""

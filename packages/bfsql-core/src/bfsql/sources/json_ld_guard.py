@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
+from bfsql.settings import open_regular
 from bfsql.sources.xml_guard import LONGEST_IRI, LONGEST_LITERAL, LONGEST_NAMESPACE
 
 _LIMITS = {"@context": LONGEST_NAMESPACE, "@id": LONGEST_IRI, "@type": LONGEST_IRI}
@@ -81,7 +82,8 @@ def with_local_contexts(path: Path, value: Any, context_file: Path | None = None
 
 def _context_of(path: Path) -> Any:
     try:
-        found = from_json(path.read_bytes())
+        with open_regular(path) as file:
+            found = from_json(file.read())
     except (OSError, ValueError) as error:
         raise SourceError(path, f"cannot be read as a context of JSON-LD: {error}") from error
     if not isinstance(found, dict):

@@ -57,8 +57,10 @@ CREATE TABLE statement (
 _INSERT = """
 INSERT INTO statement (blank, s, p, kind, o, language, datatype) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-_OF_IRIS = "SELECT s, p, o FROM statement WHERE NOT blank ORDER BY s, n"
-_OF_BLANK = "SELECT p, kind, o, language, datatype FROM statement WHERE blank AND s = ? ORDER BY n"
+_OF_IRIS = "SELECT s, p, o FROM statement WHERE blank = 0 ORDER BY s, n"
+_OF_BLANK = (
+    "SELECT p, kind, o, language, datatype FROM statement WHERE blank = 1 AND s = ? ORDER BY n"
+)
 _ROOTS = """
 SELECT DISTINCT s FROM statement WHERE blank
 AND s NOT IN (SELECT o FROM statement WHERE kind = 1) ORDER BY n

@@ -28,7 +28,7 @@ GRAMMAR = (
 )
 """The grammar of a step, for error messages."""
 
-_TIMES = re.compile(r"\s*\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
+_TIMES = re.compile(r"\s*\{\s*+(\d*+)\s*+(,?)\s*+(\d*+)\s*+\}")
 _CYPHER_TIMES = re.compile(r"\s*\*\s*(\d*)\s*((?:\.\.)?)\s*(\d*)")
 _COUNT = re.compile(r"\s*\((?=[^()0-9]*\d)[^()]*\)\s*$")
 _ARROW = re.compile(r"<?-|[<>^]")
@@ -387,14 +387,10 @@ class StepReader:
 
         A known name counts only if the text goes on with the end of a name.
         """
-        for same in (str, str.casefold):
-            for name in names.longest_first:
-                stop = self._at + len(name)
-                written = self._text[self._at : stop]
-                if same(written) == same(name) and (
-                    end.match(self._text, stop) or _ARROW_ENDS.match(self._text, stop)
-                ):
-                    return written
+        for written in names.at(self._text, self._at):
+            stop = self._at + len(written)
+            if end.match(self._text, stop) or _ARROW_ENDS.match(self._text, stop):
+                return written
         return None
 
     def _quantifier(self, one: ParsedStep) -> None:
@@ -404,8 +400,9 @@ class StepReader:
         if found is None:
             return
         least, between, most = found.groups()
-        high = int((most if between else least) or 0)
-        low = int(least or 1)
+        # Nine digits are more than any bound, and Python reads at most some thousand.
+        high = int(((most if between else least) or "0").lstrip("0")[:9] or 0)
+        low = int((least or "1").lstrip("0")[:9] or 0)
         if not 1 <= low <= high:
             raise step_error(
                 f"{one.argument}: in step {one.number} ({excerpt(one.text)}) {found[0].strip()} is "

@@ -3,7 +3,8 @@
 An answer that is too large loses its least valuable parts first: metadata of
 edges from the last to the first, then of nodes from the last to the first, then
 nodes from the end of the page. The rest is always a prefix, and the longest
-prefix that fits is found by doubling, then halving. Every size that is
+prefix that fits is found by doubling, then halving. If the call names `fields`, nodes go
+first, and metadata only if not even one node with its fields fits. Every size that is
 tried is the answer that would be sent, notes included.
 
 If limits are ceilings, a call gets no more than the server's budget, and a note reports
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from bfsql import call
@@ -28,6 +30,7 @@ from bfsql.engine.detail import (
     with_absent_fields,
     with_edge_metadata,
     with_metadata,
+    with_metadata_of,
     with_node_metadata,
     without_edge_metadata,
 )
@@ -197,6 +200,11 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     """
     writer = stubs.writer
     records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
+    if records and pages.query.fields:
+        facets = pages.facets
+        with suppress(NothingFits):
+            return await _with_fields(db, pages, stubs, budget)
+        pages.facets = facets
     if stubs.result.facts.cut_nodes or not records:
         return stubs
     if budget.leaves_room(records):
@@ -212,29 +220,59 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     if await _keeps(budget, whole):
         return whole
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
+    size = nodes + edges + call.held_values()
 
     def trim(result: Result) -> Draft | None:
         return _longest(
             budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n))
         ) or _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
 
-    fitted = await off_loop(nodes + edges, lambda: trim(result))
+    fitted = await off_loop(size, lambda: trim(result))
     if fitted is None and result.facets:
         pages.facets = with_fewer_values(result.facets, LEAST_VALUES)
         fewer = replace(result, facets=pages.facets)
-        fitted = await off_loop(nodes + edges, lambda: trim(fewer))
+        fitted = await off_loop(size, lambda: trim(fewer))
     return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
+
+
+async def _with_fields(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budget) -> Draft:
+    """The longest page on which every record has the fields that the query requests.
+
+    Raises:
+        NothingFits: The fields of not even one node fit.
+    """
+    writer, stripped = stubs.writer, stubs.writer.stripped
+    facts = replace(stubs.result.facts, bare_nodes=0, bare_edges=0)
+    full = await with_metadata(db, pages, replace(stubs.result, facts=facts), stripped)
+    full = with_absent_fields(pages, full, stripped)
+    whole = writer.draft(full)
+    if await _keeps(budget, whole):
+        return whole
+    pages.facets = with_fewer_values(full.facets, LEAST_VALUES)
+    shown = pages.wanted - facts.cut_nodes
+    draft = await _cut(pages, writer, budget, shown, partial(with_metadata_of, full))
+    if draft.result.facts.cut_nodes == pages.wanted:
+        raise NothingFits
+    return draft
 
 
 async def _keeps(budget: Budget, draft: Draft) -> bool:
     """Whether an answer fits a budget; a large answer is written in a thread."""
     page = draft.result.page
     size = len(page.ids) + len(page.triples)
+    if page.node_metadata or page.edge_metadata:
+        size += call.held_values()
     return await off_loop(size, lambda: budget.keeps(draft))
 
 
-async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) -> Draft:
-    """The longest page of stubs that fits, with at most `most` nodes."""
+async def _cut(
+    pages: Pages,
+    writer: SubgraphWriter,
+    budget: Budget,
+    most: int,
+    completed: Callable[[Result], Result] = lambda result: result,
+) -> Draft:
+    """The longest page that fits, with at most `most` nodes: stubs that `completed` may fill."""
     longest: Draft | None = None
     sizes = _sizes(most, coarse=not budget.tokens)
     size = next(sizes, None)
@@ -242,7 +280,7 @@ async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) 
         while size is not None:
             fits = not budget.refuses(await pages.least_bytes(size))
             if fits:
-                draft = writer.draft(await pages.of(size))
+                draft = writer.draft(completed(await pages.of(size)))
                 fits = await _keeps(budget, draft)
                 longest = draft if fits else longest
             size = sizes.send(fits)

@@ -45,7 +45,7 @@ MOST_CONDITIONS = 200
 NO_ENTITIES: Mapping[str, frozenset[str]] = {}
 
 _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
-_STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*\.?\s*(?=<?-)")
+_STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*+\.?\s*+(?=<?-)")
 _ARROW = re.compile(r"\s*(?:[<>^-])")
 _BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
 _WHOLE_ARROW = re.compile(r"-.*-")
@@ -173,8 +173,8 @@ class PatternReader:
 
     def _dotted(self, text: str) -> Pattern | None:
         """The set of a seed like `Trial.phase=3`."""
-        for place in (place for place, letter in enumerate(text) if letter == "."):
-            same = self._types.spellings(text[:place].strip())
+        for place, front in self._types.before(text, "."):
+            same = self._types.spellings(front)
             if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
                 one = property_condition(text[place + 1 :], self._argument, whole=text)
                 return self._with_names(Pattern(frozenset(same), (one,)))
@@ -207,11 +207,8 @@ class PatternReader:
 
     def _properties(self, content: str) -> list[PropertyCondition]:
         spans = quoted_spans(content)
-        joints = [
-            found
-            for found in _JOINT.finditer(content)
-            if not any(start < found.start() < stop for start, stop in spans)
-        ]
+        quoted = {place for span in spans for place in range(*span)}
+        joints = [found for found in _JOINT.finditer(content) if found.start() not in quoted]
         ends = [0, *(place for found in joints for place in found.span()), len(content)]
         parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
         self._add_conditions(len(parts))

@@ -171,11 +171,11 @@ class NameResolver:
 
     async def _typed(self, value: str) -> list[tuple[str, str]]:
         """Known types and names, for a value written like `Disease: Vetorjor`."""
-        places = [place for place, character in enumerate(value) if character == ":"]
-        known = KnownNames((await call.within(self.schema())).entity_types if places else ())
+        colon = ":" in value
+        known = KnownNames((await call.within(self.schema())).entity_types if colon else ())
         found = []
-        for place in places:
-            same, name = known.spellings(value[:place].strip()), value[place + 1 :].strip()
+        for place, front in known.before(value, ":"):
+            same, name = known.spellings(front), value[place + 1 :].strip()
             if len(same) == 1 and name:
                 found.append((same[0], name))
         return found

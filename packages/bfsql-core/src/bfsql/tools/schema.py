@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import listed
 from bfsql.answers.tables import entities
 from bfsql.errors import StoreDamaged
+from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
 from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
 from bfsql.tools.parameters import TRAVERSALS
@@ -66,6 +67,7 @@ class GraphSchema:
 
     Args:
         db: The graph, without what the hooks redact.
+        memory: Returns an account for reading an outline.
 
     Attributes:
         latest: The lists as last read; None before the first reading.
@@ -73,7 +75,10 @@ class GraphSchema:
             store cannot count it.
     """
 
-    def __init__(self, db: NormalizedBackend) -> None:
+    def __init__(
+        self, db: NormalizedBackend, memory: Callable[[], CallMemory | None] = lambda: None
+    ) -> None:
+        self._memory = memory
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
         self._db = db
@@ -97,6 +102,18 @@ class GraphSchema:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema
         return schema
+
+    def has_name(self, name: str) -> bool:
+        """Whether a type, predicate or property is known, without asking the store, by a name."""
+        known, outline = self.latest or Schema((), (), comprehensive=False), self.known_outline
+        properties = (
+            [*outline.node_properties.values(), *outline.edge_properties.values()]
+            if outline
+            else []
+        )
+        return name in (*known.entity_types, *known.predicates) or any(
+            one.name == name for described in properties for one in described
+        )
 
     async def read_again(self) -> Schema:
         """The lists as the store has them now."""
@@ -206,7 +223,7 @@ class GraphSchema:
 
     async def _count(self) -> None:
         try:
-            with call.scope(seconds=OUTLINE_SECONDS):
+            with call.scope(seconds=OUTLINE_SECONDS, memory=self._memory()):
                 self.known_outline = known = await call.within(self._db.outline())
             self._damage = None
             if known is None or known.node_counts or known.relations:  # may be loading if empty

@@ -140,11 +140,11 @@ def worked_calls(
         key, *comparisons = known[0]
         return f"{entity_type}[{key}{comparisons[value]}]"
 
-    grouped = next((name for name in types if _comparisons(name, outline)), types[0])
-    groups: dict[str, Any] = {"seeds": [pattern(grouped)]} | ({} if patterns else {"max_hops": 1})
-    if known := _comparisons(grouped, outline):
-        groups["facets"] = [known[0][0]]
-    calls = {"groups": {**groups, "limit": 0}}
+    grouped = next(((name, keys[0]) for name in types if (keys := _facets(name, outline))), None)
+    groups: dict[str, Any] = {"seeds": [pattern(grouped[0] if grouped else types[0])]}
+    groups |= {} if patterns else {"max_hops": 1}
+    groups |= {"facets": [grouped[1]]} if grouped else {}
+    calls = {"groups" if grouped else "how many": {**groups, "limit": 0}}
     start, end, shown = types[0], types[-1], {"fields": ["name"], "limit": 10}
     forks = list(_forks(outline)) or [
         _Fork(start, f"-{name}-", f"-{name}- >= 2", end)
@@ -214,6 +214,13 @@ def _comparisons(entity_type: str, outline: Outline) -> list[tuple[str, str, str
             sign = "=" if is_choice else ">="
             found.append((known.name, f"{sign}{first}", f"{sign}{last}"))
     return sorted(found, key=lambda one: one[1].startswith(">"))
+
+
+def _facets(entity_type: str, outline: Outline) -> list[str]:
+    """The properties of a type for a facet: of few values or a range, else any number's mean."""
+    known = outline.node_properties.get(entity_type, ())
+    numbers = (one.name for one in known if one.kind == "number" and _KEY.fullmatch(one.name))
+    return [key for key, *_ in _comparisons(entity_type, outline)] or list(numbers)
 
 
 def _plain_names(names: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
 
 ROWS = 50
 """Number of walks on a page of `show: "walks"` where `limit` is left out (`asking-2.md` 15)."""
-_STEP_OF_KEY = re.compile(r"\s*([+-]?)\s*([0-9]+)\s*\.\s*(?=\S)")
+_STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)

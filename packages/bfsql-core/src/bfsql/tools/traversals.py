@@ -6,7 +6,7 @@ traverse, select, fit, detail, answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,16 @@ from bfsql.engine.select import Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
-from bfsql.models import MAX_ALONG, MAX_HOPS, BfsQuery, IntersectionQuery, Node, Path, SchemaSummary
+from bfsql.models import (
+    MAX_ALONG,
+    MAX_HOPS,
+    BfsQuery,
+    IntersectionQuery,
+    Node,
+    Path,
+    SchemaSummary,
+    ScopedRelation,
+)
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.patterns import Where, may_be_pattern, may_relate
@@ -183,7 +192,7 @@ class Traversal:
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
         undecided = len(self._relations.undecided)
-        own = relation_notes(self._relations.unmatched, (), undecided)
+        own = await self._relation_notes((), undecided)
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
 
@@ -319,6 +328,14 @@ class Traversal:
         self._notes += [*reader.replaced, *reader.doubts]
         return where
 
+    async def _relation_notes(
+        self, idle: Collection[ScopedRelation], undecided: int
+    ) -> Iterator[str]:
+        """Notes on conditions on relations, judged by the counts of the graph if known in time."""
+        unmatched = self._relations.unmatched
+        outline = (await self._schema.outline(1.0))[0] if unmatched else None
+        return relation_notes(unmatched, idle, undecided, outline)
+
     def _note_ceiling(self, *, paged: bool) -> None:
         """Note that the call requested more than the server grants, if it did."""
         if self._budget.requested is not None:
@@ -341,7 +358,7 @@ class Traversal:
         relations = self._relations
         handles = np.array(sorted(relations.undecided), np.int32)
         undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
-        own = relation_notes(relations.unmatched, relations.idle, len(undecided))
+        own = await self._relation_notes(relations.idle, len(undecided))
         notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound

@@ -11,13 +11,14 @@ with different graphs: a note names it and the closest known types.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Self, TypeVar
 
-from bfsql.answers.clean import EXCERPT_LENGTH, excerpt
+from bfsql.answers.clean import EXCERPT_LENGTH, HUGE, excerpt
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import Note, listed
 from bfsql.errors import ToolError, bad_value, did_you_mean
@@ -31,12 +32,16 @@ T = TypeVar("T", bound=Note)
 # --- the raw arguments --------------------------------------------------------
 
 
-def checked(tool: str, arguments: Any) -> dict[str, Any]:
+def checked(
+    tool: str, arguments: Any, has_name: Callable[[str], bool] = lambda _: False
+) -> dict[str, Any]:
     """The arguments of a call, converted to their types and with defaults filled in.
 
     Args:
         tool: Name of the tool.
         arguments: The arguments as the client sent them.
+        has_name: Whether the graph has a type, predicate or property of a name. `null` is an
+            argument that is not set, unless the graph has it.
 
     Raises:
         ToolError: An unknown tool or argument, a missing argument or a wrong value.
@@ -59,7 +64,7 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
                 kind="unknown_argument",
                 argument=name,
             )
-    return {name: _value(tool, p, given.get(name)) for name, p in parameters.items()}
+    return {name: _value(tool, p, given.get(name), has_name) for name, p in parameters.items()}
 
 
 _SYNONYMS = (
@@ -107,8 +112,19 @@ def _mapping_of(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mappin
     return given
 
 
-def _value(tool: str, p: Parameter, value: Any) -> Any:
-    if value is None or (p.kind == "texts" and not p.required and value in ([], "")):
+def _is_unset(p: Parameter, value: Any, has_name: Callable[[str], bool]) -> bool:
+    """Whether clients send this value for an optional argument that the model left out."""
+    items = _listed(value) if isinstance(value, str | list) else [value]
+    if items is None or len(items) != 1:
+        return not items
+    if items[0] is None or (isinstance(items[0], str) and not items[0].strip()):
+        return True
+    is_entity = p.name in ("seeds", "to")  # any text may be the name of one
+    return items[0] in ("null", "None") and not is_entity and not has_name(items[0])
+
+
+def _value(tool: str, p: Parameter, value: Any, has_name: Callable[[str], bool]) -> Any:
+    if value is None or (not p.required and _is_unset(p, value, has_name)):
         if p.required:
             raise missing(tool, p.name)
         return [] if p.kind == "texts" else p.default
@@ -126,7 +142,7 @@ def _value(tool: str, p: Parameter, value: Any) -> Any:
 def _text(p: Parameter, value: Any, right: str = "one string") -> str:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < HUGE:
         value = str(value)
     if not isinstance(value, str):
         raise _wrong(p, value, right)
@@ -173,7 +189,7 @@ def _whole(p: Parameter, value: Any) -> int:
     number = _number(value)
     if number is None or (isinstance(number, float) and not number.is_integer()):
         raise _wrong(p, value, f"a whole number {_range(p)}")
-    number = int(number)
+    number = min(int(number), sys.maxsize)  # more than any graph has
     if number == 0 and p.or_zero:
         return 0
     too_small = p.minimum is not None and number < p.minimum
