@@ -19,6 +19,7 @@ FILES = {
     "books.csv": "id,name,title\nb1,Bo,Heat\n",
     "plain.csv": "id,name,sort\np1,P,Q\n",
     "more.json": '{"nodes": [{"id": "m1", "title": "Solo"}], "links": []}',
+    "typed.csv": "id:ID,headline:string,:LABEL\nt1,News,Page\n",
     "edges.csv": "source,target,predicate\ns1,f1,in\ns2,f1,in\nb1,f1,of\n",
 }
 TYPES = {"samples": "Sample", "films": "Film", "books": "Book", "plain": "Plain"}
@@ -58,6 +59,7 @@ def test_a_file_knows_which_column_became_the_name(load):
         "Film[title=Heat]": ["f1"],
         "Node[title=Solo]": ["m1"],
         "*[title=Heat]": ["b1"],
+        "Page[headline=News]": ["t1"],
         "Plain[sort=Q]": ["p1"],
     }
     assert {seed: ids(path, seed) for seed in expected} == expected
