@@ -24,6 +24,7 @@ from bfsql_test_support.suites.as_it_is import (
     crimes,
     film_records,
 )
+from bfsql_test_support.tool_calls import read
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 FILE = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"
@@ -130,9 +131,32 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 async def test_answers_are_those_of_the_reference(company: PostgresBackend) -> None:
     reference = MemoryBackend(records_of(northwind()))
+    reference.name_keys = company.name_keys  # type: ignore[method-assign]
     async with open_graph(company) as own, open_graph(reference) as other:
         for tool, arguments in CALLS:
             await assert_same_answers([own, other], tool, **arguments)
+
+
+async def test_the_column_that_became_the_name_is_asked_by_its_own_name(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute(
+        """CREATE TABLE samples (id int PRIMARY KEY, material text);
+        CREATE TABLE uses (id int PRIMARY KEY, title text, sample int REFERENCES samples);
+        CREATE TABLE books (id int PRIMARY KEY, name text, title text);
+        INSERT INTO samples VALUES (1, 'DNA'), (2, 'RNA'); INSERT INTO books VALUES (1, 'B', 'x');
+        INSERT INTO uses VALUES (1, 'x', 1), (2, 'y', 2)"""
+    )
+    seeds = ["samples[material=DNA]", "*[material=DNA]", "uses[title=x]", "books[title=x]"]
+    async with open_graph(await opened()) as graph:
+        found = [await read(graph, "bfs_query", seeds=[one]) for one in [*seeds, "*[title=x]"]]
+        assert [[node["id"] for node in answer["nodes"]] for answer in found] == [
+            *(["samples:1"], ["samples:1"], ["uses:1"], ["books:1"], ["books:1"])
+        ]
+        asked = {"fields": ["material"], "facets": ["material"], "sort_by": "-material"}
+        answer = await read(graph, "bfs_query", seeds=["samples:*"], **asked)
+        assert [one["metadata"]["name"] for one in answer["nodes"]] == ["RNA", "DNA"]
+        assert answer["facets"]["material"]["distinct"] == 2
 
 
 COMPANY = [

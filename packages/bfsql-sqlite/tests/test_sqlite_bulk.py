@@ -81,9 +81,9 @@ def names(folder: Path) -> list[str]:
 
 
 def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows with metadata as values, and without the identity of the load."""
+    """Rows with metadata as values, without the load's identity and what bare records lack."""
     if name == "meta":
-        return (row for row in rows if row[0] != "load")
+        return (row for row in rows if row[0] not in {"load", "name_keys"})
     if name in {"detail", "edge"}:
         return ((n, sorted(json.loads(data).items())) for n, data in rows)
     return rows

@@ -11,6 +11,7 @@ from rdflib import RDF, Graph, Literal, URIRef
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
+from bfsql.models.name_keys import NameKeys
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 TERM = "urn:bfsql:vocabulary:"
@@ -503,3 +504,19 @@ async def test_types_are_listed_exactly_however_they_are_called(served: Served) 
         assert document["results"] == [{"id": f"n:{name}", "@type": name}]
     assert (await read(web, "/entities?type=Film&type=film"))["count"] == 2
     assert (await read(web, "/entities?types=Film,film"))["count"] == 2
+
+
+async def test_the_key_of_a_name_selects_and_shows_it(served: Served) -> None:
+    class Store(MemoryBackend):
+        def name_keys(self) -> NameKeys:
+            return NameKeys([("Film", "title")], [("Book", "title")])
+
+    film, book = NodeRecord("f", "Film", {"name": "F1"}), NodeRecord("b", "Book", {"title": "F1"})
+    web = await served(Store([film, book]))
+    assert (await read(web, "/entities/f?keys=title"))["name"] == "F1"
+    for kind, wanted in (("type=Film&", ["f"]), ("type=Book&", ["b"]), ("", ["b"])):
+        page = await read(web, f"/entities?{kind}where=title%3DF1")
+        assert [one["id"] for one in page["results"]] == wanted
+    batch = {"ids": ["f"], "metadata": True, "keys": ["title"]}
+    answer = await web.post("/entities/batch", json=batch)
+    assert [one["name"] for one in answer.json()["results"]] == ["F1"]

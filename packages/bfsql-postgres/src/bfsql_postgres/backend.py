@@ -16,6 +16,7 @@ from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
+from bfsql.models.name_keys import NameKeys
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.parts import TypedTriple
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
@@ -226,6 +227,10 @@ class PostgresBackend(BatchGraphDb):
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether the database compares a property as core does: presence, and integers."""
         return self._list.filters_exactly(condition)
+
+    def name_keys(self) -> NameKeys:
+        """The columns of names."""
+        return self._layout.name_keys
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
+from bfsql.models.name_keys import NameKeys
+
 # --- what the database has ---------------------------------------------------
 
 Path = tuple[str, str]
@@ -397,6 +399,13 @@ class Layout:
         """All sources of ids with their tables: those of nodes, and both ends of edges."""
         ends = [(one.relation, end) for one in self.edges for end in (one.subject, one.object)]
         return [(one.relation, one.id) for one in self.nodes] + ends
+
+    @cached_property
+    def name_keys(self) -> NameKeys:
+        """The columns of names of the tables that have one type."""
+        own = [(one.type, one) for one in self.nodes if isinstance(one.type, str)]
+        properties = ((kind, key) for kind, one in own for key, _ in one.metadata)
+        return NameKeys(((kind, one.name.name) for kind, one in own if one.name), properties)
 
     @cached_property
     def is_disjoint(self) -> bool:

@@ -16,6 +16,7 @@ from bfsql.integers import Ring
 from bfsql.models import PropertyCondition
 from bfsql.models.json_values import decode, distinct_texts, is_text
 from bfsql.models.merge import evidence_items
+from bfsql.models.name_keys import NameKeys
 from bfsql.models.outline import Outline
 from bfsql.models.records import (
     NO_METADATA,
@@ -167,6 +168,10 @@ class SqliteBackend(BatchGraphDb):
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: every condition is judged."""
         return True
+
+    def name_keys(self) -> NameKeys:
+        """The columns that became the name, as `bfsql load` was told or found them."""
+        return self._schema.name_keys
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

@@ -7,10 +7,11 @@ like the graph to append to, if any (`old_graph`).
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,8 +24,9 @@ from bfsql.integers import NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
-from bfsql.models.load import LoadMode, LoadOptions, LoadReport
+from bfsql.models.load import ColumnAccount, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
+from bfsql.sources.neo4j_headers import neo4j_columns
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph
@@ -79,7 +81,10 @@ def write_graph(
             graph = load.read(records)
             if options.progress:
                 options.progress("writing", 0)
-            _write_nodes(graph, making.graph, properties)
+            others = _write_nodes(graph, making.graph, properties, {key for key, _ in load.names})
+            names = {(kind or options.default_type, key) for key, own in load.names for kind in own}
+            text = json.dumps([sorted(names), sorted(others)])
+            making.graph.execute("INSERT INTO meta VALUES ('name_keys', ?)", (text,))
             properties.write(making.graph)
             write_edges(
                 making.graph,
@@ -102,14 +107,23 @@ def write_graph(
         raise SpillError(str(error)) from error
 
 
-def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection, properties: PropertySpill) -> None:
-    """Fill `type`, `node`, `detail`, `entry` and `predicate`, and collect the properties."""
+def _write_nodes(
+    bulk: BulkGraph, graph: sqlite3.Connection, properties: PropertySpill, keys: set[str]
+) -> set[tuple[str, str]]:
+    """Fill `type`, `node`, `detail`, `entry` and `predicate`, and collect the properties.
+
+    Returns:
+        The types whose nodes have properties with some keys, with these keys.
+    """
+    others = set[tuple[str, str]]()
     names, types = Numbering(), np.full(bulk.size, NO_NODE, np.int32)
     nodes = bulk.nodes()
     while batch := list(islice(nodes, BATCH)):
         for n, _, node in batch:
             types[n] = names[node.entity_type]
         properties.add([n for n, _, _ in batch], [node.metadata for _, _, node in batch])
+        for _, _, node in batch if keys else ():
+            others.update((node.entity_type, key) for key in keys.intersection(node.metadata))
         details = ((n, node.text) for n, _, node in batch if node.metadata)
         graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
         entries = (entry(n, id_, node.metadata) for n, id_, node in batch)
@@ -120,6 +134,7 @@ def _write_nodes(bulk: BulkGraph, graph: sqlite3.Connection, properties: Propert
     rows = zip(range(bulk.size), bulk.ids(), (numbers[t] for t in types.tolist()), strict=True)
     graph.executemany("INSERT INTO node VALUES (?, ?, ?)", rows)
     graph.executemany("INSERT INTO predicate VALUES (?, ?)", enumerate(bulk.predicates))
+    return others
 
 
 def _with_metadata(bulk: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntArray]:
@@ -158,6 +173,8 @@ class _Load:
         self._options = options
         self._report = LoadReport()
         self._old: OldGraph | None = None
+        self.names: list[tuple[str, Collection[str]]] = []
+        """Keys other than `name` of names, with the types of their nodes once these are read."""
         if options.mode is LoadMode.APPEND:
             self._old = OldGraph(making.target, connection, long, stopped)
 
@@ -175,7 +192,7 @@ class _Load:
         ]
         records.finish()
         try:
-            return self._numbered(tables)
+            return self._numbered(tables, records.sources)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException) as error:
             first = next((table for table in tables if isinstance(table, BulkTable)), None)
             if first is None:
@@ -186,7 +203,7 @@ class _Load:
                 if isinstance(table, BulkTable):
                     table.drop()
                     tables[number] = self._records(f"records_{number}", table.records())
-            return self._numbered(tables)
+            return self._numbered(tables, records.sources)
 
     def _records(self, name: str, records: Iterable[GraphRecord]) -> RecordTables:
         """Records that are made one by one."""
@@ -222,16 +239,24 @@ class _Load:
         table.drop()
         return None
 
-    def _numbered(self, tables: Sequence[BulkTable | RecordTables]) -> BulkGraph:
-        """The graph of tables, after the graph to append to."""
+    def _numbered(
+        self, tables: Sequence[BulkTable | RecordTables], sources: Sequence[Source] = ()
+    ) -> BulkGraph:
+        """The graph of tables, perhaps of some sources, after the graph to append to."""
         if self._options.progress:
             self._options.progress("merging", None)
         nodes = [one for table in tables for one in table.nodes]
         edges = [one for table in tables for one in table.edges]
         evidence = [one for table in tables for one in table.evidence]
+        self.names = [
+            (key, table.types)
+            for table, source in zip(tables, sources, strict=False)
+            for key in _keys_of_names(source.account.columns)
+        ]
         if self._old is not None:
             self._old.rename_untyped(self._options, nodes)
             nodes, edges = [self._old.nodes, *nodes], [self._old.edges, *edges]
+            self.names += [(key, (kind,)) for kind, key in self._old.name_keys]
         graph = BulkGraph(
             self._connection,
             nodes,
@@ -243,6 +268,15 @@ class _Load:
         )
         graph.number()
         return graph
+
+
+def _keys_of_names(columns: Sequence[ColumnAccount]) -> list[str]:
+    """The keys, other than `name`, of the columns that became the name."""
+    keys = [column.name.strip() for column in columns]
+    if typed := neo4j_columns(keys):
+        keys = [one.name for one in typed]
+    pairs = zip(keys, columns, strict=True)
+    return [key for key, column in pairs if column.meaning == "name" != key]
 
 
 def _reason(error: duckdb.Error) -> str:

@@ -43,6 +43,7 @@ class BulkTable:
     Attributes:
         source: The source of the table.
         refused: Number of rows that make no record.
+        types: The types of the nodes that were read.
     """
 
     evidence: Sequence[EdgeTable] = ()
@@ -62,6 +63,7 @@ class BulkTable:
         self.predicates = f"{name}.predicate"
         self.has_metadata = False
         self.refused = 0
+        self.types: set[str] = set()
         self._name = name
         self._table = table
         self._copy = NormalisedCsv(table, folder / f"{name}.csv")
@@ -89,6 +91,7 @@ class BulkTable:
         """The record of a row of nodes."""
         record = self._make(cells)
         assert isinstance(record, NodeRecord)
+        self.types.add(record.entity_type)
         return record
 
     def described(self, cells: Sequence[str]) -> Description:

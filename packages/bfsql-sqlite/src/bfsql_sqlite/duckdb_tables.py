@@ -202,6 +202,8 @@ class RecordTables:
         self._nodes = NodeRows(f"{name}_node", connection, long)
         self._edges = EdgeRows(f"{name}_edge", connection)
         self._evidence = EdgeRows(f"{name}_evidence", connection)
+        self.types: set[str] = set()
+        """The types of nodes."""
 
     @property
     def nodes(self) -> list[NodeRows]:
@@ -248,6 +250,7 @@ class RecordTables:
                 f"{entity_id}{entity_type}".encode()
                 text = encode(metadata) if metadata else "{}"
                 self._nodes.add((entity_id, entity_type, self._shortened(text)))
+                self.types.add(entity_type)
             case EvidenceRecord(subject, predicate, obj, item):
                 f"{subject}{predicate}{obj}".encode()
                 fields = self._shortened(encode(item)[1:-1])

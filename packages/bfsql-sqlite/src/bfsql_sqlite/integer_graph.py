@@ -14,6 +14,7 @@ from bfsql.arrays import numbers_of
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
 from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql.models.json_values import distinct_texts
+from bfsql.models.name_keys import NameKeys
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, RingReader
 from bfsql_sqlite.connection import Pool
@@ -45,6 +46,7 @@ class Schema(NamedTuple):
     predicate_numbers: Mapping[str, int]
     edges: Adjacency
     properties: Properties
+    name_keys: NameKeys
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
@@ -55,7 +57,8 @@ class Schema(NamedTuple):
         counts = str(np.count_nonzero(edges.types(reader) != NO_NODE)), str(edges.edges)
         if reader.execute(queries.COUNTS, ("nodes", "edges")).fetchone() != counts:
             raise Damaged("it has other nodes or edges than were loaded")
-        return cls(types, predicates, numbers, edges, Properties.of(reader))
+        keys = NameKeys(*queries.name_keys(reader))
+        return cls(types, predicates, numbers, edges, Properties.of(reader), keys)
 
 
 class SqliteIntegerGraph(IntegerGraph):

@@ -21,6 +21,7 @@ from bfsql_sqlite.connection import BROKEN, read_only, reason
 from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
 from bfsql_sqlite.graph_file import CHECK_EVERY
 from bfsql_sqlite.packed_arrays import cut
+from bfsql_sqlite.queries import name_keys
 from bfsql_sqlite.target import Target
 
 BATCH = 100_000
@@ -98,6 +99,7 @@ class OldGraph:
         self.nodes = NodeRows("old_node", connection, long)
         self._long = long
         self.edges = OldEdges()
+        self.name_keys: list[tuple[str, str]] = []
         self._untyped = ""
         self._target = target
         self._connection = connection
@@ -121,6 +123,7 @@ class OldGraph:
                 old.set_progress_handler(self._stopped, CHECK_EVERY)
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
+                self.name_keys = name_keys(old)[0]
                 shortened = self._long.shortened
                 nodes = old.execute(_NODES)
                 self.nodes.fill((id_, name, shortened(text)) for id_, name, text in nodes)

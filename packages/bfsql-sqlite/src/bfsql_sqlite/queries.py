@@ -9,6 +9,7 @@ filled up to one of a few sizes, so that SQLite prepares few statements.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
@@ -123,6 +124,15 @@ COUNTS = "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT value FROM meta
 
 TYPES = "SELECT t, name FROM type ORDER BY t"
 PREDICATES = "SELECT p, name FROM predicate ORDER BY p"
+_NAME_KEYS = "SELECT value FROM meta WHERE key = 'name_keys'"
+
+
+def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
+    """The two arguments of `NameKeys`, as `bulk.write_graph` writes them."""
+    (text,) = reader.execute(_NAME_KEYS).fetchone() or ("[[], []]",)
+    names, properties = json.loads(text)
+    return [[(str(kind), str(key)) for kind, key in pairs] for pairs in (names, properties)]
+
 
 # --- search -----------------------------------------------------------------
 

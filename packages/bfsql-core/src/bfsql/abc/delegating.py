@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.name_keys import NameKeys
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
@@ -142,6 +143,10 @@ class ForwardingBackend(GraphDbInterface):
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether the inner backend yields only nodes that meet a condition."""
         return self._inner.filters_exactly(condition)
+
+    def name_keys(self) -> NameKeys:
+        """The keys of the inner backend that mean `name`."""
+        return self._inner.name_keys()
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; a subclass that changes the topology has to override this."""

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from bfsql.errors import EntitiesNotListed
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import evidence_items
+from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
 from bfsql.models.outline import Outline
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
@@ -234,6 +235,13 @@ class GraphDbInterface(ABC):
         Core then does not compare the property again.
         """
         return False
+
+    def name_keys(self) -> NameKeys:
+        """The keys by which the data call what is `name` in metadata, known without a request.
+
+        Core reads them as `name` wherever a call names a property of nodes.
+        """
+        return NO_NAME_KEYS
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers, for one call; None if the store has no such form.

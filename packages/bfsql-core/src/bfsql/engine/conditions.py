@@ -56,13 +56,14 @@ class RelationFilter(Protocol):
 
 
 async def names_of(db: GraphDbInterface) -> Names:
-    """The types and predicates that a graph lists.
+    """The types and predicates that a graph lists, and its keys that mean `name`.
 
     Raises:
         TimeoutError: The deadline passed.
     """
     async with call.time_limit():
-        return Names(*await asyncio.gather(db.entity_types(), db.predicates()))
+        lists = await asyncio.gather(db.entity_types(), db.predicates())
+    return Names(*lists, db.name_keys())
 
 
 class Conditions:
@@ -116,9 +117,8 @@ class Conditions:
         if not self._where:
             return
         names, columns = self._names, self._columns
-        more = Names(
-            names.types.union(_named(columns.type_names, types)),
-            names.predicates.union(_named(columns.predicate_names, predicates)),
+        more = names.union(
+            _named(columns.type_names, types), _named(columns.predicate_names, predicates)
         )
         if (more.types, more.predicates) != (names.types, names.predicates):
             self._names = more

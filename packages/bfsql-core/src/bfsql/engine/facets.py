@@ -182,8 +182,7 @@ class AnswerParts:
     def names(self, known: Names) -> Names:
         """Known names, and those of the types and predicates of the answer."""
         found = self.vocabulary
-        types, predicates = found.entity_types_found, found.predicates_found
-        return Names(known.types.union(types), known.predicates.union(predicates))
+        return known.union(found.entity_types_found, found.predicates_found)
 
     def nodes_of(self, of: ScopedProperty, *, ending: bool = False) -> IntArray:
         """Handles of the nodes that may have a property, each once.

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import LongArray, places_of
+from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.engine.select import Selection
@@ -31,6 +31,7 @@ from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import quoted
 from bfsql.models.facet import Value
 from bfsql.models.merge import fold
+from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
@@ -102,6 +103,10 @@ async def in_order(
         TimeoutError: The deadline passed while metadata was read.
     """
     by_id = places_of(nodes, await columns.ordered(nodes), columns.size)
+    if numbers is None and by.key in db.name_keys().types:
+        numbered = distinct_numbers(await call.within(columns.types(nodes))).tolist()
+        types = [columns.type_names[number] for number in numbered]
+        by = by._replace(key=NAME if db.name_keys().types_of(by.key, types) else by.key)
     if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]

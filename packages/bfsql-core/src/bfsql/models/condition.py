@@ -23,6 +23,7 @@ from bfsql.errors import ToolError, bad_value
 from bfsql.masking import shorten
 from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
+from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
 from bfsql.models.records import Metadata
 from bfsql.models.spelling import KnownNames
 
@@ -58,10 +59,29 @@ SIGNS: dict[Operator, tuple[int, ...]] = {
 
 
 class Names:
-    """The types and predicates that a scope may name."""
+    """The types and predicates that a scope may name, and the keys that mean `name`."""
 
-    def __init__(self, types: Iterable[str], predicates: Iterable[str]) -> None:
+    def __init__(
+        self, types: Iterable[str], predicates: Iterable[str], name_keys: NameKeys = NO_NAME_KEYS
+    ) -> None:
         self.types, self.predicates = frozenset(types), frozenset(predicates)
+        self._name_keys = name_keys
+
+    def union(self, types: Iterable[str], predicates: Iterable[str]) -> Names:
+        """These names and others."""
+        own = self.types, self.predicates
+        return Names(own[0].union(types), own[1].union(predicates), self._name_keys)
+
+    def key(self, key: str, scope: str | None, steps: int | None) -> tuple[str, str | None]:
+        """The key of a property as metadata has it, and its scope.
+
+        Without a path, a key that is the name of one type alone applies to that type.
+        """
+        if scope is not None and scope not in self.types:
+            return key, scope
+        named = self._name_keys.types_of(key, None if scope is None else (scope,))
+        only = next(iter(named)) if len(named) == 1 and steps is None else scope
+        return (NAME, only) if named else (key, scope)
 
     @cached_property
     def known_names(self) -> KnownNames:
@@ -204,10 +224,11 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
     one = property_condition(f"no {rest}" if absent else rest, "where", whole=text)
     if one.operator == "has" and scope is None and step is None:
         raise _wrong(text, "has no operator")
+    key, scope = names.key(one.key, scope, steps)
     of_nodes = scope is None or scope in names.types
     kind, predicate = (scope, None) if of_nodes else (None, scope)
-    what = (one.key, one.operator, one.values)
-    return Condition(*what, text, step, kind, predicate, written_scope, not of_nodes)
+    what = (key, one.operator, one.values)
+    return Condition(*what, text, step, kind, predicate, written_scope or scope, not of_nodes)
 
 
 def property_condition(text: str, argument: str, *, whole: str | None = None) -> PropertyCondition:
@@ -310,6 +331,7 @@ def scoped_property(
     key = _unquoted(rest)
     if not key:
         raise wrong("names no property")
+    key, scope = names.key(key, scope, steps)
     of_nodes = scope is None or scope in names.types
     return ScopedProperty(key, step, scope if of_nodes else None, None if of_nodes else scope)
 

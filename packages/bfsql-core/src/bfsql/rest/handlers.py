@@ -200,7 +200,8 @@ def _hit(found: Hit, facts: Sequence[str] | None) -> dict[str, Any]:
 async def entity(request: ApiRequest) -> Reply:
     """All that is known of an entity."""
     query: EntityQuery = request.parameters
-    db, keys = request.api.db, query.keys or None
+    db = request.api.db
+    keys = db.name_keys().metadata_keys(query.keys or ()) or None
     node = await request.api.node(request.path["id"])
     if keys is None:
         known = await within(db.metadata_for_node(node.id))
@@ -222,7 +223,8 @@ async def provenance(request: ApiRequest) -> Reply:
 async def entity_batch(request: ApiRequest) -> Reply:
     """Many entities at once; unknown ids are left out."""
     batch: EntityBatch = request.parameters
-    keys, db = batch.keys, request.api.db
+    db = request.api.db
+    keys = None if batch.keys is None else db.name_keys().metadata_keys(batch.keys)
     nodes = list(await within(db.get_nodes_batch(batch.ids))) if batch.ids else []
     known: Mapping[str, Metadata] = {}
     if batch.metadata and nodes:

@@ -12,7 +12,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
-from bfsql.answers.notes import counted, dangling, left_out
+from bfsql.answers.notes import SHOWN, counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.counting import directions_of, relations_of
@@ -25,7 +25,7 @@ from bfsql.schema_statistics import evenly_spaced
 from bfsql.tools.budget import Budget
 from bfsql.tools.descriptions import usage_notes
 from bfsql.tools.resolve import NameResolver
-from bfsql.tools.schema import GraphSchema, Schema
+from bfsql.tools.schema import GraphSchema, Schema, key_notes
 from bfsql.tools.schema_in_prompt import worked_calls
 
 COUNT_SECONDS = 5.0
@@ -55,7 +55,8 @@ async def whole_schema(
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
     calls = worked_calls(schema, outline, patterns=db.lists_entities())
-    usage = usage_notes(limits.answer_format, calls)
+    named = " ".join(key_notes(schema.name_keys, islice(schema.name_keys.types, SHOWN)))
+    usage = f"{usage_notes(limits.answer_format, calls)} {named}".rstrip()
 
     def document(share: int) -> dict[str, Any]:
         """The schema with a share of its lists up to `WHOLE`, and above that of its texts."""

@@ -122,7 +122,7 @@ class EndResolver:
             if latest is not None and latest.comprehensive and name not in latest.entity_types:
                 await self._check_types(f"{name}:*", "type")
         read, _ = await self.read(
-            lambda one: [one.pattern(f"*[{text}]") for text in conditions], "where"
+            lambda one: [one.pattern(f"*[{text}]", names) for text in conditions], "where"
         )
         parts = [one for one in read if one is not None]
         if len(parts) < len(read):
@@ -133,8 +133,9 @@ class EndResolver:
                 "where",
             )
         self._names.notes += notes
+        kinds = [part.types for part in parts if part.types is not None]
         pattern = Pattern(
-            frozenset(names) or None,
+            frozenset.intersection(*kinds) if kinds else frozenset(names) or None,
             tuple(one for part in parts for one in part.conditions),
             tuple(one for part in parts for one in part.relations),
         )

@@ -33,6 +33,7 @@ from bfsql.models import (
     StepComparison,
 )
 from bfsql.models.condition import SPELLINGS, property_condition, quoted_spans
+from bfsql.models.name_keys import NAME
 from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import GRAMMAR, ParsedStep, StepReader, step_error
@@ -152,8 +153,10 @@ class PatternReader:
 
     # --- patterns -------------------------------------------------------------------
 
-    def pattern(self, text: str) -> Pattern | None:
+    def pattern(self, text: str, types: Collection[str] = ()) -> Pattern | None:
         """The set of entities that a seed names; None if the text is not a pattern.
+
+        They are of `types`, if there are any and the text names none.
 
         Raises:
             ToolError: The text begins like a pattern and cannot be read as one.
@@ -165,8 +168,8 @@ class PatternReader:
         every = not brackets and re.fullmatch(r":\s*\*", rest)
         if (rest and not every) or not (names or brackets or every):
             return None
-        types = frozenset(self._type(name) for name in names) or None
-        return Pattern(types, *self._conditions(brackets, types))
+        own = frozenset(self._type(name) for name in names) or frozenset(types)
+        return self._pattern(own or None, brackets)
 
     def _dotted(self, text: str) -> Pattern | None:
         """The set of a seed like `Trial.phase=3`."""
@@ -174,17 +177,15 @@ class PatternReader:
             same = self._types.spellings(front)
             if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
                 one = property_condition(text[place + 1 :], self._argument, whole=text)
-                return Pattern(frozenset(same), (one,))
+                return self._with_names(Pattern(frozenset(same), (one,)))
         return None
 
     def _type(self, name: str) -> str:
         [spelled, *_] = self._types.spellings(name)
         return spelled
 
-    def _conditions(
-        self, brackets: Iterable[str], types: Collection[str] | None
-    ) -> tuple[tuple[PropertyCondition, ...], tuple[RelationCondition, ...]]:
-        """The conditions in the brackets of a pattern whose nodes have some types."""
+    def _pattern(self, types: frozenset[str] | None, brackets: Iterable[str]) -> Pattern:
+        """The pattern with these types and the conditions in its brackets."""
         properties: list[PropertyCondition] = []
         relations: list[RelationCondition] = []
         for content in brackets:
@@ -193,7 +194,16 @@ class PatternReader:
                 relations.append(relation.condition)
             else:
                 properties += self._properties(content)
-        return tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
+        each = tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
+        return self._with_names(Pattern(types, *each))
+
+    def _with_names(self, pattern: Pattern) -> Pattern:
+        """The pattern with `name` for keys that mean it, and only the types where they do."""
+        for one in pattern.conditions:
+            if types := self._vocabulary.schema.name_keys.types_of(one.key, pattern.types):
+                conditions = [replace(c, key=NAME) if c is one else c for c in pattern.conditions]
+                pattern = replace(pattern, types=types, conditions=tuple(conditions))
+        return pattern
 
     def _properties(self, content: str) -> list[PropertyCondition]:
         spans = quoted_spans(content)
@@ -401,7 +411,7 @@ class PatternReader:
     ) -> Pattern:
         """The nodes at one end of a step."""
         types = self._spelled(one, names, self._types, "type", at)
-        return Pattern(types, *self._conditions(brackets, types))
+        return self._pattern(types, brackets)
 
     def _directed(self, one: ParsedStep, step: Step, at: Collection[str] | None) -> Step:
         """A step without a direction in the only possible one.

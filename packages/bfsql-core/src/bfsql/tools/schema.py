@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
+from bfsql.answers.clean import excerpt
+from bfsql.answers.notes import listed
 from bfsql.answers.tables import entities
 from bfsql.errors import StoreDamaged
 from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
+from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
 
@@ -45,11 +48,18 @@ class Schema:
     predicates: tuple[str, ...]
     comprehensive: bool
     """Whether the two lists are complete."""
+    name_keys: NameKeys = NO_NAME_KEYS
 
     @property
     def empty(self) -> bool:
         """Whether both lists are empty."""
         return not self.entity_types and not self.predicates
+
+
+def key_notes(known: NameKeys, keys: Iterable[str]) -> list[str]:
+    """A sentence on each key that means the name of some types."""
+    own = ((key, listed(sorted(known.types[key]))) for key in keys if key in known.types)
+    return [f"{excerpt(key)} is the name of {types}." for key, types in own]
 
 
 class GraphSchema:
@@ -71,7 +81,7 @@ class GraphSchema:
         self._memory = memory
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
-        self._db = db
+        self._db, self._name_keys = db, db.name_keys()
         self._read_at, self._took = -float("inf"), 0.0
         self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
         self._counting: asyncio.Task[None] | None = None
@@ -86,7 +96,8 @@ class GraphSchema:
         types, predicates, complete = await asyncio.gather(
             self._db.entity_types(), self._db.predicates(), self._db.comprehensive()
         )
-        schema = Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
+        names = tuple(sorted(set(types))), tuple(sorted(set(predicates)))
+        schema = Schema(*names, complete, self._name_keys)
         if self.latest is None:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema

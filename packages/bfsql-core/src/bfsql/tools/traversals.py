@@ -48,7 +48,7 @@ from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.patterns import Where, may_be_pattern, may_relate
 from bfsql.tools.resolve import NameResolver
-from bfsql.tools.schema import GraphSchema
+from bfsql.tools.schema import GraphSchema, key_notes
 from bfsql.tools.steps import PathArguments, path_query, without_steps
 from bfsql.tools.validate import without_doubts
 
@@ -310,6 +310,10 @@ class Traversal:
                 self._notes += notes
         prepared |= (await self._where(arguments["where"]))._asdict()
         prepared["where"] = prepared.pop("properties")
+        if keys := prepared["fields"]:
+            known = self._db.name_keys()
+            self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
+            prepared["fields"] = known.metadata_keys(keys)
         if prepared["fields"] and prepared["topology_only"]:
             self._notes.append(
                 "fields: topology_only shows no metadata; leave it out to see fields."
