@@ -37,6 +37,7 @@ class Inexact(ForwardingBackend):
         {"seeds": ["T[score>0]"]},
         {"seeds": ["T[score>0]"], "limit": 0},
         {"seeds": ["*[score<9]"]},
+        {"seeds": ["T[score=2]"]},
         {"seeds": ["S:*"], "where": ["-rel-> T[score>0]"]},
         {"seeds": ["S[-rel-> T[score>0]]"]},
         {"seeds": ["S:*"], "where": ["-rel[weight>0]-> T"]},
@@ -134,3 +135,22 @@ async def test_a_word_that_is_no_ordered_property_of_the_type_stays_a_value(cond
         for seed, where in ((f"Box[{condition}]", []), ("Box:*", [f"Box.{condition}"])):
             answer = await graph.bfs_query([seed], where=where)
             assert [one["id"] for one in answer.content["nodes"]] == ids
+
+
+async def test_a_number_among_codes_that_are_text_is_looked_up_without_a_note():
+    nodes = [NodeRecord(one, "T", {"code": one}) for one in ("77", "A78")]
+    async with open_graph(MemoryBackend(nodes)) as graph:
+        for _ in range(2):
+            assert "notes" not in (await graph.bfs_query(["T[code=77]"])).content
+            await graph.counted()
+
+
+async def test_of_many_values_only_some_are_counted():
+    nodes = [NodeRecord(f"n{n}", "T", {"code": f"A{n}"}) for n in range(2_001)]
+    async with open_graph(MemoryBackend(nodes)) as graph:
+        [note] = [
+            str(one)
+            for one in (await graph.bfs_query(["T[code>0]"], limit=0)).content["notes"]
+            if "compared" in one
+        ]
+    assert note.startswith('Some values cannot be compared with "T[code>0]" and do not meet it')

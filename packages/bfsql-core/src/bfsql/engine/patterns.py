@@ -116,7 +116,7 @@ class PatternSearch:
     async def _unlike(self, types: frozenset[str] | None, one: PropertyCondition) -> int:
         """Number of values of some nodes that cannot be compared; negative if of a part of them."""
         having = Pattern(types, (PropertyCondition(one.key, "has"),))
-        handles, count, values = NO_NODES, 0, Values()
+        handles, count, values, is_text = NO_NODES, 0, Values(), True
         async with aclosing(self.batches(having)) as batches:
             async for batch, _ in batches:
                 handles = np.concatenate([handles, batch])
@@ -125,7 +125,11 @@ class PatternSearch:
         read = properties_of_nodes(self._db, self._columns, handles[:MANY_NODES], {one.key})
         async with aclosing(read) as parts:
             async for _, records in parts:
-                count += values.unlike(one, [record.get(one.key) for record in records])
+                read_values = [record.get(one.key) for record in records]
+                is_text = is_text and all(isinstance(known, str) for known in read_values)
+                count += values.unlike(one, read_values)
+        if is_text and one.operator == "=":  # such as a number among codes: no doubt
+            return 0
         return count if len(handles) <= MANY_NODES else -count
 
     async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:

@@ -78,6 +78,9 @@ class Property:
     def compares_with(self, condition: PropertyCondition) -> bool:
         """Whether all values, as far as they are known, can be compared with a condition."""
         comparable: set[Kind] = set()
+        kinds = self.single_kinds or {self.kind}
+        if condition.operator == "=" and kinds <= {"text", "date"}:
+            return True  # a number among codes that are text: there is no doubt
         for one in condition.literals:
             if one.number is not None:
                 comparable.add("number")
@@ -87,7 +90,7 @@ class Property:
                 comparable |= {"text", "date"}
             if one.text in ("true", "false"):
                 comparable.add("flag")
-        return comparable.issuperset(self.single_kinds or {self.kind})
+        return comparable.issuperset(kinds)
 
 
 @dataclass(frozen=True, slots=True)
