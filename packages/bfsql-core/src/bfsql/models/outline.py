@@ -71,7 +71,7 @@ class Property:
     """
     further_values: int = 0
     """Number of values besides these."""
-    single_kinds: frozenset[Kind] = field(default=frozenset(), compare=False)
+    single_kinds: frozenset[Kind] = field(default=frozenset(), compare=False, repr=False)
     """The kinds of the values and of the items of lists, an empty list being an object; empty if
     they are not known."""
 
