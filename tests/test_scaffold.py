@@ -18,7 +18,9 @@ from bfsql_test_support.environments import OFFLINE, Environment
 
 ROOT = Path(__file__).parent.parent
 NAME, DISTRIBUTION = "corner_shop", "bfsql-corner-shop"
-LISTS = ("nodes-list", "nodes-conditions", "nodes-metadata", "nodes-columns", "nodes-bytes")
+LISTS = tuple(
+    f"nodes-{one}" for one in ("list", "conditions", "metadata", "columns", "bytes", "unlike")
+)
 """The rules about lists of entities, which the scaffold does not have."""
 
 

@@ -76,3 +76,27 @@ class RoundBounds(MemoryBackend):
                 for owner, of in right.node_properties.items()
             },
         )
+
+
+class KindOfTheFirstValue(MemoryBackend):
+    """Takes the kind of a property from its first value, so that others seem to be of that kind."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        return replace(
+            right,
+            node_properties={
+                owner: [
+                    replace(one, kind="number", single_kinds=frozenset({"number"}))
+                    if isinstance(self._first(owner, one.name), int)
+                    else one
+                    for one in described
+                ]
+                for owner, described in right.node_properties.items()
+            },
+        )
+
+    def _first(self, owner: str, key: str) -> object:
+        ids = [entity_id for entity_id, name in self._types.items() if name == owner]
+        values = (self._node_metadata[one].get(key) for one in ids)
+        return next((one for one in values if one is not None), None)

@@ -1111,5 +1111,6 @@ GALLERY = [
     as_class("outline-names", outlines.OwnSpelling),
     as_class("outline-properties", outlines.RangeOfAllTypes),
     as_class("outline-properties", outlines.RoundBounds),
+    as_class("nodes-unlike", outlines.KindOfTheFirstValue),
 ]
 """The table."""

@@ -9,12 +9,14 @@ traversal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, excerpt, plain
 from bfsql.errors import listing
 from bfsql.models import COMPARE, DeadEnd, Omission, Outline, RelationCondition, ScopedRelation
+from bfsql.models.condition import quoted
 
 SHOWN = 5
 """Number of ids or names that a sentence lists."""
@@ -225,6 +227,7 @@ def relation_notes(
     idle: Collection[ScopedRelation],
     undecided: int,
     outline: Outline | None = None,
+    unlike: Mapping[str, int | None] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Notes on conditions on relations.
 
@@ -233,6 +236,8 @@ def relation_notes(
         idle: The conditions on types of which no node was reached.
         undecided: Number of nodes for which left-out edges could change the result.
         outline: The counts of the whole graph, if they are known.
+        unlike: By condition on a property in brackets: the number of values that cannot be
+            compared with it; None for an unknown number.
     """
     if undecided:
         yield (
@@ -257,6 +262,17 @@ def relation_notes(
     for scoped in sorted(idle, key=lambda one: one.text):
         of = listed(sorted(scoped.types or ()))
         yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."
+    for text, count in unlike.items():
+        yield not_compared(count, text)
+
+
+def not_compared(count: int | None, text: str) -> str:
+    """The note on values of another kind than a condition's; None for an unknown number."""
+    values = "Some values" if count is None else counted(count, "value")
+    return (
+        f"{values} cannot be compared with {quoted(text)} and {'does' if count == 1 else 'do'} not "
+        "meet it; numbers compare with numbers, ISO dates with dates, other text with text."
+    )
 
 
 def ways_on(end: DeadEnd) -> Iterator[str]:

@@ -17,6 +17,7 @@ from bfsql.answers.notes import (
     dangling,
     left_out,
     listed,
+    not_compared,
     ways_on,
     were,
 )
@@ -233,12 +234,7 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     if (text := next(texts, None)) is not None and number_in(text) is None:
         yield f"where: {one.excerpt}{_as_text(text)}"
     if facts.unlike:
-        yield (
-            f"where: {counted(facts.unlike, 'value')} cannot be compared with {one.excerpt} "
-            "and "
-            f"{'does' if facts.unlike == 1 else 'do'} not meet it; numbers compare with numbers, "
-            "ISO dates with dates, other text with text."
-        )
+        yield f"where: {not_compared(facts.unlike, one.text)}"
 
 
 def _order(facts: AnswerGaps) -> Iterator[str]:

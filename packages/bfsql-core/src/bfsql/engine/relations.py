@@ -85,6 +85,7 @@ class RelationReader:
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
             result = await self.follow(query, seeds, targets, decided)
             if len(result.shown):
+                await self.search.count_unlike(query.path.steps[-1].end)
                 return result
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)
@@ -158,6 +159,10 @@ class RelationReader:
         path = Path(one.steps)
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
         result = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
+        for tally in result.selection.facts.conditions:
+            text, unlike = tally.condition.property_text, self.search.unlike
+            if tally.unlike:  # nodes that are reached again are not told from others
+                unlike[text] = None if text in unlike else tally.unlike
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():

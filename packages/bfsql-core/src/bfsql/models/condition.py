@@ -139,7 +139,10 @@ class PropertyCondition:
 
     def compares_with(self, values: Sequence[Scalar]) -> bool:
         """Whether one of the values is of a kind that can be compared with the written ones."""
-        return self.operator not in SIGNS or self._one(values, (-1, 0, 1))
+        if self.operator not in SIGNS or self._one(values, (-1, 0, 1)):
+            return True
+        flags = any(literal.text in ("true", "false") for literal in self.literals)
+        return flags and any(isinstance(value, bool) for value in values)
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
         return any(compared(value, one) in signs for value in values for one in self.literals)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from bfsql.answers.clean import excerpt, plain
 from bfsql.answers.notes import listed
@@ -23,8 +23,10 @@ from bfsql.errors import ToolError, UnknownType, bad_value
 from bfsql.models import (
     MAX_STEPS,
     EdgeDirection,
+    Outline,
     Path,
     Pattern,
+    Property,
     PropertyCondition,
     Relation,
     RelationCondition,
@@ -32,7 +34,7 @@ from bfsql.models import (
     Step,
     StepComparison,
 )
-from bfsql.models.condition import SPELLINGS, property_condition, quoted_spans
+from bfsql.models.condition import SPELLINGS, Names, condition, property_condition, quoted_spans
 from bfsql.models.name_keys import NAME
 from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
@@ -43,6 +45,8 @@ from bfsql.tools.steps import wrong_step
 MOST_CONDITIONS = 200
 """Most conditions in the brackets of a call, as many as `where` may have."""
 NO_ENTITIES: Mapping[str, frozenset[str]] = {}
+PropertiesByOwner: TypeAlias = Mapping[str, Sequence[Property]]
+"""The properties of types or of predicates."""
 
 _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*+\.?\s*+(?=<?-)")
@@ -55,6 +59,8 @@ _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
+_PERHAPS_TWO = re.compile(r"[<>]=?\s*[^\W\d]")
+"""An operator of order before a word, which may be the name of a property."""
 _OUTSIDE = re.compile(
     r"(?:^|\s)(?:where\s+)?(?:\w+\.)?((\w+)\s*(?:[=~]|[!<>]=|<>|[<>](?!-))\s*[^\s<>=-].*?)"
     r"(?=\s+<?-|\s*$)",
@@ -73,7 +79,9 @@ def may_be_pattern(text: str) -> bool:
 
 
 def may_relate(text: str) -> bool:
-    """Whether a condition may be one on relations or steps, so that it takes a vocabulary."""
+    """Whether a condition takes a vocabulary: one on relations, steps or two properties may."""
+    if _PERHAPS_TWO.search(text):
+        return True
     negated = _NO.match(text)
     return _PERHAPS_RELATION.match(text, negated.end() if negated else 0) is not None
 
@@ -86,11 +94,13 @@ class Vocabulary:
         schema: Types and predicates of the graph.
         relations: The relations of predicates between types in the graph's outline, if known.
         whole: Whether there are no other relations.
+        outline: The outline of the graph, as far as it is known.
     """
 
     schema: Schema
     relations: Sequence[Relation] = ()
     whole: bool = False
+    outline: Outline = field(default_factory=Outline)
 
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""
@@ -177,6 +187,7 @@ class PatternReader:
             same = self._types.spellings(front)
             if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
                 one = property_condition(text[place + 1 :], self._argument, whole=text)
+                self._check_value(one, text, self._vocabulary.outline.node_properties, same)
                 return self._with_names(Pattern(frozenset(same), (one,)))
         return None
 
@@ -193,7 +204,8 @@ class PatternReader:
                 self._add_conditions(1)
                 relations.append(relation.condition)
             else:
-                properties += self._properties(content)
+                known = self._vocabulary.outline.node_properties
+                properties += self._properties(content, known, types)
         each = tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
         return self._with_names(Pattern(types, *each))
 
@@ -205,14 +217,40 @@ class PatternReader:
                 pattern = replace(pattern, types=types, conditions=tuple(conditions))
         return pattern
 
-    def _properties(self, content: str) -> list[PropertyCondition]:
+    def _properties(
+        self, content: str, known: PropertiesByOwner, owners: Collection[str] | None
+    ) -> list[PropertyCondition]:
         spans = quoted_spans(content)
         quoted = {place for span in spans for place in range(*span)}
         joints = [found for found in _JOINT.finditer(content) if found.start() not in quoted]
         ends = [0, *(place for found in joints for place in found.span()), len(content)]
         parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
         self._add_conditions(len(parts))
-        return [property_condition(part, self._argument) for part in parts]
+        conditions = [property_condition(part, self._argument) for part in parts]
+        for one, part in zip(conditions, parts, strict=True):
+            self._check_value(one, part, known, owners)
+        return conditions
+
+    def _check_value(
+        self,
+        one: PropertyCondition,
+        text: str,
+        known: PropertiesByOwner,
+        owners: Collection[str] | None,
+    ) -> None:
+        """Raise an error if a condition, of some owners or of all, compares two properties."""
+        if one.operator not in ("<", "<=", ">", ">=") or quoted_spans(text):
+            return
+        for owner in known if owners is None else owners:
+            ordered = {p.name for p in known.get(owner, ()) if p.kind in ("number", "date")}
+            for value in one.values:
+                if value != one.key and ordered.issuperset((one.key, value)):
+                    both = f"{plain(one.key)} and {plain(value)}"
+                    raise self._error(
+                        f"{excerpt(text)} compares two properties, {both}, which is not possible "
+                        f"yet. Ask for both with fields, or write the value in quotes, "
+                        f'"{plain(value)}", to compare with the text.'
+                    )
 
     def _add_conditions(self, count: int) -> None:
         """Count conditions in brackets.
@@ -310,8 +348,22 @@ class PatternReader:
             elif relation := self.relation(text):
                 found.relations.append(relation)
             else:
+                self._check_where(text)
                 found.properties.append(text)
         return found
+
+    def _check_where(self, text: str) -> None:
+        """Raise an error if a condition on properties compares two of them."""
+        schema, outline = self._vocabulary.schema, self._vocabulary.outline
+        try:
+            one = condition(text, Names(schema.entity_types, schema.predicates), MAX_STEPS)
+        except ToolError:  # its error needs the number of steps
+            return
+        owners = None if one.scope is None else (one.scope,)
+        if not one.of_edges:
+            self._check_value(one, text, outline.node_properties, owners)
+        if one.type is None:
+            self._check_value(one, text, outline.edge_properties, owners)
 
     def _error(self, sentence: str) -> ToolError:
         return bad_value(f"{self._argument}: {sentence}", self._argument)
@@ -398,7 +450,8 @@ class PatternReader:
             end = Pattern(ids=frozenset().union(*map(self._entities.__getitem__, one.entities)))
         else:
             end = self._end(one, one.types, one.brackets, at)
-        edges = [part for content in one.edge_brackets for part in self._properties(content)]
+        known = self._vocabulary.outline.edge_properties
+        edges = [c for text in one.edge_brackets for c in self._properties(text, known, predicates)]
         step = Step(predicates, one.direction, end, one.least, one.most, tuple(edges))
         return self._directed(one, step, at) if one.bare else step
 

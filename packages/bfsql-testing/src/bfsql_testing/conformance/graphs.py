@@ -295,6 +295,14 @@ def laboratory() -> list[GraphRecord]:
     return [*nodes, *runs, *(EdgeRecord(s, p, o, {"confidence": c}) for s, p, o, c in weighed)]
 
 
+def scored() -> list[GraphRecord]:
+    """Numbers, text that is a number, and text, as the values of one property."""
+    values = (1, 2.5, "3", "high", "low", "2020-02-29")
+    nodes = [NodeRecord(f"r:{n}", "Result", {"score": one}) for n, one in enumerate(values)]
+    edges = [EdgeRecord(f"q:{n}", "has", f"r:{n % 6}") for n in range(20)]
+    return [*nodes, *(NodeRecord(f"q:{n}", "Query") for n in range(20)), *edges]
+
+
 def tangled() -> list[GraphRecord]:
     """Cases that break numbered ids: text orders, ends without a node, every shape of edge."""
     return [*village(), *dangling(), *hostile()]

@@ -13,13 +13,22 @@ from bfsql import call
 from bfsql.abc import ForwardingBackend, GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import EntitiesNotListed
+from bfsql.graph import open_graph
 from bfsql.integers import IntegerGraph
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
 from bfsql_testing.conformance.columns import columns_of
-from bfsql_testing.conformance.comparison import same_either_way
-from bfsql_testing.conformance.graphs import HOSTILE, hub, laboratory, mixed, node_ids, tangled
+from bfsql_testing.conformance.comparison import Reference, same, same_either_way
+from bfsql_testing.conformance.graphs import (
+    HOSTILE,
+    hub,
+    laboratory,
+    mixed,
+    node_ids,
+    scored,
+    tangled,
+)
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
     Broken,
@@ -66,6 +75,19 @@ PATTERNS: tuple[dict[str, Any], ...] = (
     {"seeds": ["Trial:*"], "path": ["-studies->"], "measure": ["count 0", "max 0.year"]},
 )
 """Arguments of `bfs_query` over the laboratory graph in which patterns stand."""
+
+
+UNLIKE: tuple[dict[str, Any], ...] = (
+    {"seeds": ["Result:*"], "where": ["score>0"]},
+    {"seeds": ["Result[score>0]"]},
+    {"seeds": ["Result[score>0]"], "limit": 0},
+    {"seeds": ["Query:*"], "where": ["-has-> Result[score>0]"]},
+    {"seeds": ["Query[-has-> Result[score>0]]"]},
+    {"seeds": ["Query:*"], "path": ["-has-> Result[score>2]"]},
+    {"seeds": ["q:0"], "path": ["-has->"], "to": ["Result[score>0]"]},
+    {"seeds": ["q:0"], "along": ["-has-> Result[score>0]"]},
+)
+"""One condition in its spellings; some values of the property are no numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,3 +336,23 @@ async def nodes_bytes(trial: Trial) -> None:
         await listing(db, [])
         calls = [("bfs_query", arguments) for arguments in PATTERNS]
         await same_either_way(db, records, _WithoutPushdown(db), "compares", calls)
+
+
+@filling_rule(
+    "nodes-unlike",
+    "every spelling of a condition reports the values that it cannot compare, as the reference "
+    "does",
+    source=SAME_BYTES,
+)
+async def nodes_unlike(trial: Trial) -> None:
+    """`where`, brackets, `limit=0`, relation conditions, `to` and `along`; contents are counted."""
+    records = trial.storable(scored())
+    async with (
+        trial.filled(records) as db,
+        open_graph(db) as mine,
+        Reference(db, records) as wanted,
+    ):
+        await listing(db, [])
+        await mine.counted()
+        for arguments in UNLIKE:
+            await same(mine, wanted, "bfs_query", arguments)
