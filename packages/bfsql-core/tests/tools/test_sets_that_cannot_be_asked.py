@@ -42,7 +42,6 @@ async def graph():
             {"seeds": ["c"], "path": ["<-tests-", "--"], "where": ["2 != 0", "1 != 2", "0 != 1"]},
             "another step than the other comparisons",
         ),
-        ({"seeds": ["Trial:*", "c"], "limit": 0, "facets": [""]}, "not blank"),
     ],
 )
 async def test_an_error_names_what_would_be_right(graph, arguments, message):
