@@ -65,13 +65,15 @@ class Watchdog:
         if any("importlib._bootstrap" in one.filename for one in stack):
             return False
         places = (f"{'/'.join(Path(f.filename).parts[-2:])}:{f.lineno} {f.name}" for f in stack)
-        log.warning(
-            "The event loop has been occupied for %.1f s of processor time, in which no other call "
-            "was answered, by: %s",
-            seconds,
-            " < ".join(places),
+        self.warn(
+            f"The event loop has been occupied for {seconds:.1f} s of processor time, in which no "
+            f"other call was answered, by: {' < '.join(places)}"
         )
         return True
+
+    def warn(self, message: str) -> None:
+        """Log a message about the loop."""
+        log.warning("%s", message)
 
 
 @contextmanager
