@@ -10,8 +10,8 @@ import pytest
 
 from bfsql import open_graph
 
-MOST_MODULES = {"cold": 45, "warm": 41}
-MOST_CROSSINGS = {"cold": 276, "warm": 117}
+MOST_MODULES = {"cold": 46, "warm": 41}
+MOST_CROSSINGS = {"cold": 305, "warm": 123}
 MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 520, 165
 MOST_SEARCH_CALLS, MOST_SEARCH_CROSSINGS = 140, 45
 CO_STARS = ["-ACTED_IN->", "<-ACTED_IN-"]

@@ -5,6 +5,7 @@ A marker before a block says which; its path is relative to the page's folder.
     <!-- file: snippets/load.sh -->    the block is this file, verbatim
     <!-- file: snippets/a.py as b/c.py -->  the same, but the file is copied there instead of run
     <!-- output: snippets/load.sh -->  the block is its output; `...` stands for any text
+    <!-- terminal: snippets/ask.sh -->  the same of a second run, on a terminal of 80 columns
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one per line
     <!-- clone -->                     commands that install distributions of a clone, one per line
@@ -19,13 +20,20 @@ written to the folder.
 
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +57,8 @@ ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
 PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
 MARKED = re.compile(
-    r"^<!-- (?P<kind>file|output|run|nox|clone)(?:: (?P<path>\S+)(?: as (?P<place>\S+))?)? -->$"
+    r"^<!-- (?P<kind>file|output|terminal|run|nox|clone)"
+    r"(?:: (?P<path>\S+)(?: as (?P<place>\S+))?)? -->$"
     r"(?:\n+^```\w*\n(?P<block>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -142,6 +151,21 @@ class Reading:
         text = text.replace(*self.server.address)
         for entry in json.loads(text)["mcpServers"].values():
             await lists_six(self, entry)
+
+    def on_terminal(self, file: Path) -> str:
+        """What a script prints on a terminal without colours."""
+        main, end = pty.openpty()
+        own = self.environment | {"COLUMNS": "80", "TERM": "dumb"}
+        command = ["bash", "-euo", "pipefail", str(file)]
+        with subprocess.Popen(command, stdout=end, cwd=self.folder, env=own) as ran:
+            os.close(end)
+            printed = b""
+            with suppress(OSError):  # raised at the end of what a terminal shows
+                while chunk := os.read(main, 1 << 16):
+                    printed += chunk
+        os.close(main)
+        assert ran.returncode == 0, printed
+        return re.sub(" +$", "", printed.decode().replace("\r", ""), flags=re.MULTILINE)
 
     def output(self, *command: str) -> str:
         where: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 120}
@@ -291,9 +315,9 @@ async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
     async with AsyncExitStack() as stack:
         reading = Reading(tmp_path, stack, environment, await stack.enter_async_context(server))
         for kind, file, place, block in marked(page):
-            if kind == "output":
+            if kind in ("output", "terminal"):
                 told = ".*?".join(map(re.escape, (block or "").split("...")))
-                printed = reading.printed[file]
+                printed = reading.printed[file] if kind == "output" else reading.on_terminal(file)
                 assert re.fullmatch(told, printed, re.DOTALL), f"{file} printed {printed}"
             elif kind == "nox":
                 calls = [re.fullmatch(NOX, line) for line in (block or "").splitlines()]

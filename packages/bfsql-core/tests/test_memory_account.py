@@ -1,15 +1,25 @@
 """Memory of calls: what is counted, what a call and all calls may take, and what is given back."""
 
 import asyncio
+import re
 
 import pytest
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, call
+from bfsql.cache import CachedGraphDb
 from bfsql.errors import Busy, CallMemoryMet
-from bfsql.memory_account import MemoryAccount, available, default_of_a_call, default_of_all_calls
+from bfsql.memory_account import (
+    MemoryAccount,
+    available,
+    default_of_a_call,
+    default_of_all_calls,
+    size_of,
+    size_of_json,
+)
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.gallery import Eight
 
 pytestmark = pytest.mark.slow
 
@@ -140,3 +150,39 @@ def test_a_bound_of_all_calls_below_that_of_one_call_is_the_bound_of_both():
     graph = Graph(MemoryBackend(ladder()), "", limits, None)
     with graph.scope(None, None), pytest.raises(CallMemoryMet, match="1 MB"):
         call.hold(2 * MB)
+
+
+LARGEST = MB // 16
+"""Most characters of a value in a call that may take a megabyte."""
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "uncached"])
+@pytest.mark.parametrize("backend", [Eight, MemoryBackend])
+async def test_a_value_of_exactly_the_limit_is_shown_and_a_larger_one_is_named(cached, backend):
+    texts = {"fits": "x" * LARGEST, "large": "x" * (LARGEST + 1), "list": ["y" * LARGEST, "z"]}
+    db = backend([NodeRecord(i, "T", {"name": i, "note": texts[i]}) for i in texts])
+    limits = Limits(max_tokens=0, max_call_memory=MB)
+    graph = Graph(CachedGraphDb(db) if cached else db, "", limits, None)
+    for _ in range(2):
+        assert (await graph.describe_entity("fits")).content["note"] == texts["fits"]
+        for i in ("large", "list"):
+            known = (await graph.describe_entity(i)).content
+            assert known["name"] == i
+            assert "note" not in known
+            assert re.search(rf"note of {i} \(at least 62,5\d\d bytes\)", known["notes"][0])
+    assert graph.memory.held == 0
+
+
+async def test_conditions_read_values_in_parts_of_which_a_call_holds_one_at_a_time():
+    note = "x" * 60_000
+    nodes = [NodeRecord(f"n{i}", "T", {"note": f"{note}{i % 2}"}) for i in range(2)]
+    graph = Graph(CachedGraphDb(MemoryBackend(nodes)), "", Limits(max_call_memory=MB), None)
+    answer = await graph.bfs_query(["T[note ~ x1]"], topology_only=True)
+    assert [one["id"] for one in answer.content["nodes"]] == ["n1"]
+
+
+def test_sizes_of_values_are_those_of_their_texts_and_items():
+    assert size_of("x" * 1_000) == 1_000
+    assert size_of({"a": ["x" * 1_000, 1, None]}) == 1_000 + 5 * 8
+    assert size_of(memoryview(bytes(1_000))) == 1_000
+    assert size_of_json('{"a": [1, 2]}') == 13 + 3 * 8

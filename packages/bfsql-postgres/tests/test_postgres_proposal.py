@@ -420,8 +420,8 @@ async def test_lookups_use_the_indexes_of_keys(
         (topology.ring(layout, part), [ids]),
         (topology.small_ring(layout, 100, part), [ids, 2]),
         (topology.nodes(layout, part), [ids]),
-        (queries.node_metadata(layout).statement, [ids]),
-        (queries.edge_metadata(layout).statement, [ids[:1], ["items"], ids[1:]]),
+        (queries.node_metadata(layout).statement, [ids, 100]),
+        (queries.edge_metadata(layout).statement, [ids[:1], ["items"], ids[1:], 100]),
     ):
         plan = "\n".join(row[0] for row in await owner.fetch(f"EXPLAIN {statement}", *values))
         assert "Seq Scan" not in plan, plan

@@ -292,6 +292,12 @@ CASES = {
         "",
         ("name the file of each, --id-column [FILE=]TEXT",),
     ),
+    "lists of ids": Case(
+        {"c.csv": "ConceptID,Needs,Tax\n1,,M\n2,1,M\n3,1|2,M\n"},
+        "--id-column ConceptID",
+        "3 nodes, 0 edges",
+        ("the column Needs holds ids of nodes: --edge-column Needs makes edges of it",),
+    ),
     "flare": Case(FLARE, "", "4 nodes, 0 edges", ("--edge-column parent makes edges of it",)),
     "flare with edges": Case(
         FLARE,

@@ -405,7 +405,9 @@ def main(part: str = "") -> int:
             squares += row.is_square
             numbers = [f"{one:.3f}" for one in row.seconds], [f"{one:.2f}" for one in row.steps]
             end = " SQUARE" if row.is_square else ""
-            sys.stdout.write(f"{row.name} | {row.n:,} | {' '.join(numbers[0])} | {' '.join(numbers[1])}{end}\n")
+            sys.stdout.write(
+                f"{row.name} | {row.n:,} | {' '.join(numbers[0])} | {' '.join(numbers[1])}{end}\n"
+            )
     return squares > 0
 
 

@@ -13,15 +13,24 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql.lazy import former_names
-from bfsql.memory_account import CallMemory
-from bfsql.models.records import Omission, Triple
+from bfsql.memory_account import COPIES, CallMemory, size_of
+from bfsql.models.records import Metadata, Omission, Triple
 
 __all__ = [
     "Caller",
@@ -50,6 +59,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 MAX_NODES, MAX_EDGES = 200_000, 2_000_000
 """Most nodes and edges of a traversal over strings (`protocol.md` 10)."""
@@ -171,6 +181,8 @@ class Scope:
     """The account of its memory; None if it is not bounded."""
     usage: Usage = field(default_factory=Usage)
     """What it has used; a call to a backend that it shares counts towards it."""
+    is_shared: bool = False
+    """Whether it is a call of the cache, which counts the bytes of its values."""
     ended: bool = False
     """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)
@@ -211,7 +223,7 @@ class Scope:
         """Cancel the tasks that nothing is waiting for, and end the work in threads."""
         self.ended = True
         if self.memory is not None:
-            self.memory.release_to(0)
+            self.memory.end()
         for task in self._started:
             task.cancel()
         self._started.clear()  # a task holds its context, which holds this scope
@@ -259,12 +271,21 @@ def scope(
 def shared_scope() -> Scope:
     """The scope of a call to a backend that the current call begins and others may join.
 
-    It has the deadline, id, trace and usage of the current call, and omissions of its own.
+    It has the deadline, id, trace and usage of the current call; its omissions and its account of
+    memory, with the same bounds, are its own.
     """
     first = _current.get()
     if first is None:
         return Scope()
-    return Scope(first.deadline, request_id=first.request_id, trace=first.trace, usage=first.usage)
+    memory = None if first.memory is None else first.memory.of_part()
+    return Scope(
+        first.deadline,
+        request_id=first.request_id,
+        trace=first.trace,
+        usage=first.usage,
+        memory=memory,
+        is_shared=True,
+    )
 
 
 def current_request_id() -> str:
@@ -353,42 +374,117 @@ def hold(size: int) -> None:
         CallMemoryMet: The call would take more than it may.
         Busy: All calls together would take more than they may.
     """
+    own = memory()
+    if own is not None:
+        own.hold(size)
+
+
+def memory() -> CallMemory | None:
+    """The account of memory of the current call; None if it is not bounded."""
     under_way = _current.get()
-    if under_way is not None and under_way.memory is not None:
-        under_way.memory.hold(size)
+    return None if under_way is None else under_way.memory
+
+
+def hold_values(size: int) -> None:
+    """Count the bytes of values, with all copies that an answer makes of them; raises as `hold`."""
+    if size > 8 * 1024:  # fewer are not worth the time of counting, however often a call reads
+        hold(COPIES * size)
+
+
+def largest_value() -> int | None:
+    """Most bytes of a value that is read for the current call; None for any number.
+
+    A store leaves out a larger one, and reports that as an omission of `values`.
+    """
+    own = memory()
+    return None if own is None else own.largest_value
+
+
+def receive(
+    records: dict[K, Metadata], label: Callable[[K], str] = str, copies: int = COPIES
+) -> dict[K, Metadata]:
+    """Metadata as a call holds it: without values larger than it may read, and in its account.
+
+    Args:
+        records: The metadata of nodes or edges.
+        label: Returns the name of one of them, for the omission of a value.
+        copies: Bytes that the call takes for each byte.
+
+    Raises:
+        CallMemoryMet: The metadata would take more memory than the call may.
+        Busy: All calls together would take more than they may.
+    """
+    own = memory()
+    if own is None or own.largest_value is None or not records:
+        return records
+    most = own.largest_value
+    size = size_of([*records.values()], most)
+    if size > most:  # otherwise no single value is larger
+        records = {key: _fitting(label(key), one, most) for key, one in records.items()}
+        size = size_of([*records.values()])
+    own.hold(copies * size)
+    return records
+
+
+def _fitting(label: str, metadata: Metadata, most: int) -> Metadata:
+    if size_of(metadata, most) <= most:
+        return metadata
+    sizes = {key: size_of(value, most) for key, value in metadata.items()}
+    large = {key: size for key, size in sizes.items() if size > most}
+    omitted(*(Omission(label, "values", size, key) for key, size in large.items()))
+    return {key: value for key, value in metadata.items() if key not in large}
+
+
+async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """The items of a stream; what the call took for one is released when the next is requested."""
+    own = memory()
+    async with aclosing(stream) as items:
+        held = 0 if own is None else own.account.held
+        async for item in items:
+            taken = 0 if own is None else own.account.held - held
+            yield item
+            if own is not None:
+                own.release(taken)
+                held = own.account.held
+
+
+def held_values() -> int:
+    """The most records of 256 bytes that the current call holds values of, for `off_loop`."""
+    own = memory()
+    return 0 if own is None else own.account.held // (COPIES * 256)
 
 
 @contextmanager
 def holding(size: int) -> Iterator[None]:
-    """A context during which bytes are counted as the current call's; raises as `hold`."""
-    under_way = _current.get()
-    hold(size)
+    """A context in which the current call holds a number of bytes; raises as `hold`."""
+    own = memory()
+    if own is not None:
+        own.hold(size)
     try:
         yield
     finally:
-        if under_way is not None and under_way.memory is not None:
-            under_way.memory.release(size)
+        if own is not None:
+            own.release(size)
 
 
 @contextmanager
 def borrowed() -> Iterator[None]:
     """A context whose end releases what the current call took inside of it."""
-    under_way = _current.get()
-    memory = None if under_way is None else under_way.memory
-    if memory is None:
+    own = memory()
+    if own is None:
         yield
         return
-    held = memory.account.held
+    held = own.account.held
     try:
         yield
     finally:
-        memory.release_to(held)
+        own.release_to(held)
 
 
 def room(size: int, most: int) -> int:
     """How many things of a size in bytes the current call may still take, at most `most`."""
-    under_way = _current.get()
-    left = None if under_way is None or under_way.memory is None else under_way.memory.room()
+    own = memory()
+    left = None if own is None else own.room()
     return most if left is None else min(most, left // size)
 
 

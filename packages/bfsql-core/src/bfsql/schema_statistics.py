@@ -73,10 +73,12 @@ async def outline_by_batches(
     some = 10_000 if sampled else None
     nodes: dict[str, Metadata] = {}
     for chunk in chunks(evenly_spaced(known, some)):
-        nodes |= await db.metadata_for_nodes_batch(chunk)
+        with call.borrowed():
+            nodes |= await db.metadata_for_nodes_batch(chunk)
     described: dict[Triple, Metadata] = {}
     for part in chunks(evenly_spaced(whole, some)):
-        described |= await db.metadata_for_edges_batch(part)
+        with call.borrowed():
+            described |= await db.metadata_for_edges_batch(part)
     of_nodes, of_edges = _counts(types, known, whole)
     if sampled:
         of_nodes = Counter()

@@ -1,6 +1,9 @@
 """The demo's tables are consistent, and answer the question that the demo ends with."""
 
 import csv
+import json
+import subprocess
+import sys
 from collections import Counter
 
 import networkx as nx
@@ -207,3 +210,17 @@ def test_the_demo_replaces_no_graph_of_somebody_else(tmp_path, monkeypatch):
     assert "films.db contains a graph that was not created by the demo" in done.stderr
     assert "--path" in done.stderr
     assert (tmp_path / "films.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_the_demo_shows_tables_and_trees_and_on_request_json(tmp_path, options):
+    command = [sys.executable, "-m", "bfsql", "demo", "--path", str(tmp_path / "films.db")]
+    done = subprocess.run([*command, *options], capture_output=True, encoding="utf-8", check=True)
+    session, _, farewell = done.stdout.partition("Use it with your own assistant")
+    answers = [json.loads(line) for line in session.splitlines() if line[:1] in ("{", "[")]
+    assert len(answers) == (10 if options else 0)
+    assert ("Person -ACTED_IN-> Movie (508)\n" in session) == (not options)
+    assert ("\nSteven Spielberg       5   Person:StevenSpielberg" in session) == (not options)
+    assert ("├── -ACTED_IN-> Movie:Big1988 Movie" in session) == (not options)
+    assert "29 played in a film with both" in session
+    assert '"mcpServers"' in farewell

@@ -61,6 +61,14 @@ def test_the_files_of_known_programs_are_recognised(read, write_form, objects, r
     assert any(writer in note for note in found.account.notes)
 
 
+@pytest.mark.parametrize("name", ["memory.jsonl", "memory.json"])
+def test_several_objects_in_a_line_are_all_read(read, name):
+    first, *others = map(json.dumps, MEMORY)
+    found = read(name, f'{first} {others[0]}\t\n{"".join(others[1:])}\n{first}{{"type":\n')
+    assert (found.nodes, found.edges) == MEMORY_RECORDS
+    assert [line for line, _ in found.reasons] == [3]
+
+
 @pytest.mark.parametrize("number", [0, 150])
 def test_edges_are_found_wherever_they_are(read, number):
     entities = [{"type": "entity", "name": f"n{n}", "entityType": "thing"} for n in range(number)]

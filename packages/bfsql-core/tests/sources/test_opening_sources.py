@@ -27,6 +27,51 @@ def test_an_unknown_ending_lists_the_known_ones(write):
         open_source(write("graph.xyz", ""))
 
 
+TURTLE = "# people\n@prefix e: <http://e.org/> .\ne:a e:p e:b .\n"
+TRIPLE = "# people\n<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
+RDF_XML = """<?xml version="1.0"?><!-- a -->
+<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">
+<r:Description r:about="http://e.org/a"><e:p r:resource="http://e.org/b"/></r:Description></r:RDF>
+"""
+JSON_LD = '{"@context": {"e": "http://e.org/"}, "@id": "e:a", "e:p": {"@id": "e:b"}}'
+XML = '<{0} xmlns="http://{0}"><graph edgedefault="directed">{1}</graph></{0}>'
+GRAPHML = XML.format("graphml", '<node id="a"/><node id="b"/><edge source="a" target="b"/>')
+GEXF = XML.format(
+    "gexf",
+    '<nodes><node id="a"/><node id="b"/></nodes><edges><edge source="a" target="b"/></edges>',
+)
+CONTENTS = {
+    "turtle": TURTLE,
+    "ntriples": TRIPLE,
+    "nquads": TRIPLE.replace(" .", " <http://e.org/g> ."),
+    "rdfxml": RDF_XML,
+    "jsonld": JSON_LD,
+    "graphml": GRAPHML,
+    "gexf": GEXF,
+}
+
+
+@pytest.mark.parametrize(
+    "ending", ["rdf", "ttl", "nt", "nq", "graphml", "gexf", "xml", "csv", "data"]
+)
+@pytest.mark.parametrize(("format_", "content"), CONTENTS.items(), ids=CONTENTS)
+def test_plain_content_decides_whatever_the_name_says(read, ending, format_, content):
+    found = read(f"g.{ending}", content)
+    assert [(edge.subject[-1], edge.object[-1]) for edge in found.edges] == [("a", "b")]
+    assert found.reasons == []
+    is_known = f".{ending}" in FORMATS[found.account.format].suffixes or ending in {"xml", "data"}
+    noted = [note for note in found.account.notes if f"although its name ends in .{ending}" in note]
+    assert len(noted) == (not is_known)
+    assert is_known or found.account.format == format_
+
+
+@pytest.mark.parametrize("ending", ["graphml", "gexf", "rdf", "ttl", "csv", "jsonl"])
+def test_compressed_content_without_its_ending_says_what_to_rename(write, ending):
+    path = write("g.gz", GRAPHML).rename(write(f"g.{ending}", ""))
+    with pytest.raises(SourceError, match="compressed by gzip; rename it"):
+        list(open_source(path))
+
+
 def test_the_format_option_wins_over_the_ending(write):
     path = write("graph.txt", "from,to\na,b\n")
     assert len(list(open_source(str(path), SourceOptions(format="csv")))) == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import permutations
+from time import thread_time
 
+import pytest
 import rdflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -62,6 +64,35 @@ def test_restrictions_are_edges_of_the_class(read):
             "blank_node_predicates of the nodes lists them"
         ),
     ]
+
+
+PAGE = """{"@context": {"s": "http://schema.org/", "@vocab": "http://schema.org/"},
+"@type": ["Recipe", "Thing"],
+"name": "Bread", "author": {"@type": "Person", "name": "Ann", "knows": {"@type": "Person",
+"name": "Bob"}}, "nutrition": {"calories": "200"}, "step": {"@list": ["mix", "bake"]}}"""
+FRIENDS = """@prefix s: <http://schema.org/> .
+[] a s:Recipe ; s:name "Bread" ; s:author _:x ;
+  s:nutrition [ s:calories "200" ] ; s:step ( "mix" "bake" ) .
+_:x a <http://www.w3.org/2002/07/owl#NamedIndividual> , s:Person ; s:name "Ann" ; s:knows _:y .
+_:y s:name "Bob" ; a s:Person ; s:friend _:x . _:z s:name "Untyped" .
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("p.jsonld", PAGE), ("p.ttl", FRIENDS)])
+@pytest.mark.parametrize("base", [None, "http://e.org/p"])
+def test_typed_blank_nodes_of_no_other_node_are_nodes_with_ids_of_the_file(read, name, text, base):
+    start = f"{base or 'file:///' + name}#blank-"
+    found, again = read(name, text, base=base), read(name, text, base=base)
+    recipe, ann, bob = (start + one for one in ("Recipe-1", "Person-1", "Person-2"))
+    known = {"name": "Bread", "s:nutrition.s:calories": "200", "s:step": ["bake", "mix"]}
+    assert node(found, recipe)[1] | {"other_types": []} == known | {"other_types": []}
+    assert {node(found, one)[1]["name"] for one in (ann, bob)} == {"Ann", "Bob"}
+    assert {(recipe, "s:author", ann), (ann, "s:knows", bob)} <= set(found.triples)
+    assert found.types(recipe) <= {"s:Recipe", "s:Thing"} != set()
+    assert (found.nodes, found.edges) == (again.nodes, again.edges)
+    assert "3 typed blank nodes are nodes" in found.account.notes[0]
+    assert "-1; --base-iri names another beginning" in found.account.notes[0]
+    assert not any("relative IRIs" in note for note in found.account.notes)
 
 
 def test_blank_nodes_are_followed_one_level(read):
@@ -237,3 +268,17 @@ def test_restrictions_are_those_of_a_query(tmp_path_factory, axioms):
     found = {(one.subject, one.predicate, one.object) for one in edges}
     assert {triple for triple in found if triple[1] in {":p", ":q"}} == expected
     assert all(isinstance(one, NodeRecord | EdgeRecord) for one in open_source(path))
+
+
+def test_time_for_blank_nodes_grows_with_their_number(write):
+    def seconds(number: int) -> float:
+        chain = "".join(f"_:a{n} a e:P ; e:k _:a{n + 1} .\n" for n in range(number))
+        path = write("g.ttl", f"@prefix e: <http://e/> .\ne:x e:k _:a0 .\n{chain}")
+        took = []
+        for _ in range(3):
+            start = thread_time()
+            assert sum(1 for _ in open_source(path)) == 1
+            took.append(thread_time() - start)
+        return min(took)
+
+    assert seconds(8_000) < 2.6 * seconds(4_000)

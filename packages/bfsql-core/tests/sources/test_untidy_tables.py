@@ -241,7 +241,92 @@ def test_a_separator_within_quotes_does_not_count(read):
     assert read("n.csv", 'id;"name, first, last"\n1;Ann\n').nodes[0].id == "1"
 
 
+@pytest.mark.parametrize("name", ["cora.cites", "cora.csv", "cora.tsv"])
+@pytest.mark.parametrize("first", ["35  1033", "35\t1033", "35 1033 ", "35  1033\t"])
+def test_white_space_of_any_kind_is_one_separator(read, name, first):
+    pairs = [("35", "1033"), *((str(n), str(n % 7)) for n in range(1_000, 1_400))]
+    rest = [("\t", "  ", " \t")[n % 3].join(ends) for n, ends in enumerate(pairs[1:])]
+    found = read(name, "\n".join([first, *rest]) + "\n")
+    assert [(edge.subject, edge.object) for edge in found.edges] == pairs
+    assert (found.reasons, found.account.separator) == ([], " ")
+
+
+def test_a_table_of_tabs_keeps_its_empty_cells_and_blanks(read):
+    found = read("n.tsv", "id\tname\tsort\n1\tTom Hanks\tman\n2\t\ttwo words\n3\tTom Hanks\t\n")
+    assert found.nodes == [
+        NodeRecord("1", "", {"name": "Tom Hanks", "sort": "man"}),
+        NodeRecord("2", "", {"sort": "two words"}),
+        NodeRecord("3", "", {"name": "Tom Hanks"}),
+    ]
+
+
+def test_of_separators_that_the_header_has_equally_often_most_lines_decide(read):
+    found = read("n.csv", "id;city, country\n1;Oslo\n2;Rome\n")
+    assert [node.metadata for node in found.nodes] == [
+        {"city, country": "Oslo"},
+        {"city, country": "Rome"},
+    ]
+
+
 @pytest.mark.parametrize("name", ["a[1].csv", "a*.csv", "a?.csv", "{a,b}.csv", "ä ö.csv"])
 def test_names_with_wildcards_are_names(write, name):
     write("a1.csv", "id\nwrong\n")
     assert [node.id for node in open_source(write(name, "id\nright\n"))] == ["right"]
+
+
+@pytest.mark.parametrize(
+    ("content", "edges", "alone"),
+    [
+        ("a;b;c\nb;d\n", "ab ac bd", ""),
+        ("a,b\nc,d,e\nb,c\nf\n", "ab cd ce bc", "f"),
+        ("a\tb\tc\nb\td\nc\ta\td\te\n", "ab ac bd ca cd ce", ""),
+    ],
+)
+def test_an_adjacency_list_is_named_as_one_and_read(read, content, edges, alone):
+    found = read("graph.csv", content)
+    assert [edge.subject + edge.object for edge in found.edges] == edges.split()
+    assert [node.id for node in found.nodes] == [*alone]
+    assert found.reasons == []
+    assert found.account.notes[0].startswith("read as an adjacency list: each line is a node and")
+    assert read("graph.csv", content, no_header=True).refusals or "\t" in content
+
+
+@pytest.mark.parametrize(
+    ("content", "frame"),
+    [
+        (",a,b\na,0,1\nb,1,0\n", "index_col=0, header=0"),
+        ("n,a,b,c\na,0,0.5,\nb,1,0,1\nc,0,1,0\n", "index_col=0, header=0"),
+        ("0,1,0\n1,0,1\n0,1,0\n", "index_col=None, header=None"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"no_header": True}])
+def test_an_adjacency_matrix_is_named_as_one_and_makes_no_edges(read, content, frame, options):
+    with pytest.raises(SourceError, match="looks like an adjacency matrix.*" + frame):
+        read("matrix.csv", content, **options)
+    assert read(
+        "matrix.csv", content, columns=[*"wxyz"[: content.index("\n") // 2 + 1]], id_column="x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b,c\n1,2,3\n4,5,6\n", "--no-header makes it an edge from a to c with the predicate b"),
+        ("a,b\n1,2\n", "--no-header makes it an edge from a to b$"),
+        ("1,2,3,4\na,b,c,d\n", "Add --no-header, which makes it a row of 4 cells"),
+    ],
+)
+def test_the_advice_on_a_header_says_what_the_first_row_would_become(read, content, said):
+    with pytest.raises(SourceError, match=said):
+        read("letters.csv", content)
+
+
+CONCEPTS = "TaxonomyID,Concept,ConceptID,Needs,w\nM,Rings,1,,1\nM,Sets,2,1,2\nM,Fields,3,1|2,4\n"
+
+
+def test_columns_of_ids_and_of_references_are_proposed_from_the_rows(read):
+    proposed = "add --id-column c.csv=ConceptID --edge-column Needs, because ConceptID has another"
+    with pytest.raises(SourceError, match=proposed):
+        read("c.csv", CONCEPTS)
+    with pytest.raises(SourceError, match=r"add --id-column c\.csv=b, because b has another value"):
+        read("c.csv", "a,b,c\n0.5,x,1\n0.7,y,1\n")

@@ -6,7 +6,7 @@ Nothing is interpreted here: values are those of the API, as chapter 12 reads th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from bfsql.masking import shorten
 from bfsql.models.json_values import is_text
@@ -18,7 +18,7 @@ from bfsql_jsonld.settings import JsonLdSettings
 ESCAPED = "metadata."
 """Prefix of a metadata key that would otherwise be taken for a field of the protocol."""
 
-_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata", "nodes")
+_DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 class Fields:

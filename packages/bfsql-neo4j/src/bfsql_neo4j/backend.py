@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, Self
 from bfsql import call, workers
 from bfsql.abc import BatchGraphDb, chunks
 from bfsql.embedding import Embedder, open_embedder
+from bfsql.memory_account import COPIES
 from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import SUFFIX, stored_names
 from bfsql.models.json_values import distinct_texts, is_text
@@ -25,12 +27,13 @@ from bfsql.models.records import (
     Node,
     Omission,
     Triple,
+    edge_label,
 )
 from bfsql.settings import resolve
 from bfsql_neo4j import queries
 from bfsql_neo4j.conditions import node_filter
 from bfsql_neo4j.connection import Reader
-from bfsql_neo4j.cypher import Statement
+from bfsql_neo4j.cypher import Part, Statement
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.index_queries import EVIDENCE_INDEX
 from bfsql_neo4j.outline import outlined
@@ -245,7 +248,7 @@ class Neo4jBackend(BatchGraphDb):
         for chunk in _chunks(ids):
             asked = set(chunk)
             query = partial(queries.node_metadata, wanted=wanted)
-            rows = await self._with_properties(query, schema, chunk)
+            rows = await self._with_properties(query, schema, chunk, str)
             for row in rows:
                 if row[0] in asked and row[0] not in found:
                     found[row[0]] = self._node_metadata(schema, row)
@@ -272,7 +275,8 @@ class Neo4jBackend(BatchGraphDb):
             ]
             several: dict[int, list[dict[str, Any]]] = {}
             query = partial(queries.edge_metadata, wanted=wanted)
-            for at, properties in await self._with_properties(query, schema, asked):
+            label = lambda at, chunk=chunk: edge_label(chunk[at])
+            for at, properties in await self._with_properties(query, schema, asked, label):
                 several.setdefault(at, []).append(dict(properties))
             found |= {chunk[at]: edge_metadata(records) for at, records in several.items()}
         return found if keys is None else only(found, keys)
@@ -371,22 +375,56 @@ class Neo4jBackend(BatchGraphDb):
         return metadata
 
     async def _with_properties(
-        self, query: Callable[..., Statement], schema: GraphSchema, keys: Sequence[Any]
+        self,
+        query: Callable[..., Statement],
+        schema: GraphSchema,
+        keys: Sequence[Any],
+        label: Callable[[Any], str],
     ) -> list[list[Any]]:
         """Rows that end with properties; rows that the driver cannot read have times as text.
 
-        A row begins with its key, or with the first value of its key.
+        A row begins with its key, or with the first value of its key, of which `label` is the name.
+        Rows with large texts come once the call holds them, without those that are too large.
         """
-        text, parameters = query(schema, keys)
-        rows: list[list[Any]] = await self._reader.one(text, **parameters)
+        most = call.room(4 * COPIES * max(1, len(keys)), sys.maxsize)
+        part: Part = "small" if schema.dialect.procedures else "all"
+        rows = await self._part(query, schema, keys, part, most)
+        large = {row[0] for row in rows if row[-1] is None}
+        most = call.largest_value() or sys.maxsize
+        if large:
+            again = [key for key in keys if _first(key) in large]
+            total = 0
+            for first, *_, sizes in await self._part(query, schema, again, "sizes", most):
+                total += sum(size for _, size in sizes if size <= most)
+                call.omitted(
+                    *(Omission(label(first), "values", s, key) for key, s in sizes if s > most)
+                )
+            call.hold_values(total)
+            rows = [row for row in rows if row[0] not in large]
+            rows += await self._part(query, schema, again, "fitting", most)
         broken = {row[0] for row in rows if not all(map(is_readable, dict(row[-1]).values()))}
         if not broken:
             return rows
-        again = [key for key in keys if (key if isinstance(key, str) else key[0]) in broken]
-        text, parameters = query(schema, again, as_text=True)
+        again = [key for key in keys if _first(key) in broken]
         rows = [row for row in rows if row[0] not in broken]
-        rows += await self._reader.one(text, **parameters)
+        part = "fitting as text" if schema.dialect.procedures else "all as text"
+        return rows + await self._part(query, schema, again, part, most)
+
+    async def _part(
+        self,
+        query: Callable[..., Statement],
+        schema: GraphSchema,
+        keys: Sequence[Any],
+        part: Part,
+        most: int,
+    ) -> list[list[Any]]:
+        text, parameters = query(schema, keys, part=part)
+        rows: list[list[Any]] = await self._reader.one(text, most=most, **parameters)
         return rows
+
+
+def _first(key: Any) -> Any:
+    return key if isinstance(key, str) else key[0]
 
 
 async def _close(reader: Reader, embedder: Embedder | None) -> None:

@@ -10,7 +10,7 @@ and nodes without a label have their element id as their id.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import ELEMENT, candidates
@@ -181,21 +181,37 @@ def _value(schema: GraphSchema, variable: str, name: str) -> str:
     return f"($prefixes[{list(schema.templates).index(name)}] + {joined})"
 
 
-def properties_of(variable: str, keys: Collection[str] | None, *, as_text: bool) -> str:
+Part: TypeAlias = Literal["all", "all as text", "small", "sizes", "fitting", "fitting as text"]
+"""Which properties are shown: all, or those with at most `$most` characters, each also with times
+as text; all, or null if one has more (`small`); or the number of characters of each."""
+
+
+def properties_of(variable: str, keys: Collection[str] | None, part: Part = "all") -> str:
     """Properties as a map or as a list of key and value: all of them, or those in `$wanted`."""
-    if as_text:
-        return _texts(variable, f"keys({variable})" if keys is None else "$wanted")
+    names = f"keys({variable})" if keys is None else "$wanted"
+    size = f"size(toStringOrNull({variable}[key]))"
+    small = f"coalesce({size} <= $most, true)"
+    if part == "small":
+        large = f"any(key IN {names} WHERE {size} > $most)"
+        return f"CASE WHEN {large} THEN null ELSE {properties_of(variable, keys)} END"
+    if part == "sizes":
+        return f"[key IN {names} | [key, coalesce({size}, 0)]]"
+    if part == "fitting":
+        fits = f"{small} AND {variable}[key] IS NOT NULL"
+        return f"[key IN {names} WHERE {fits} | [key, {variable}[key]]]"
+    if part in ("all as text", "fitting as text"):
+        return _texts(variable, names, "" if part == "all as text" else f"{small} AND ")
     if keys is None:
         return f"properties({variable})"
     value = f"{variable}[key]"
     return f"[key IN $wanted WHERE {value} IS NOT NULL | [key, {value}]]"
 
 
-def _texts(variable: str, keys: str) -> str:
-    """Properties as a list of key and value, with times as text."""
+def _texts(variable: str, keys: str, test: str) -> str:
+    """Properties that meet a test, as a list of key and value, with times as text."""
     value = f"{variable}[key]"
     return (
-        f"[key IN {keys} WHERE {value} IS NOT NULL | [key, CASE "
+        f"[key IN {keys} WHERE {test}{value} IS NOT NULL | [key, CASE "
         f"WHEN valueType({value}) =~ '(DATE|LOCAL|ZONED).*' THEN toString({value}) "
         f"WHEN valueType({value}) =~ 'LIST<(DATE|LOCAL|ZONED).*' "
         f"THEN [item IN {value} | toString(item)] ELSE {value} END]]"

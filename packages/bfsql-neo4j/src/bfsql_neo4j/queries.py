@@ -15,6 +15,7 @@ from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeDirection
 from bfsql_neo4j.cypher import (
     NodeFilter,
+    Part,
     Statement,
     about,
     any_of,
@@ -74,7 +75,7 @@ def nodes_that_meet(
         f"UNWIND range(0, size(found) - 1, {PART}) AS start "
         f"WITH labels, met, found[start..start + {PART}] AS part "
         f"RETURN labels, [n IN part | {id_of(schema, 'n')}], CASE WHEN met IS NULL "
-        f"THEN [n IN part | {properties_of('n', wanted, as_text=False)}] END"
+        f"THEN [n IN part | {properties_of('n', wanted)}] END"
     )
     given = {"above": above} | _wanted_names(wanted) | schema.parameters
     return text, given | dict(test.parameters)
@@ -90,13 +91,13 @@ def node_metadata(
     ids: Collection[str],
     wanted: Collection[str] | None = None,
     *,
-    as_text: bool = False,
+    part: Part = "all",
 ) -> Statement:
     """`[id, labels, properties]` of the nodes that exist; with `wanted`, only these properties.
 
-    With `as_text`, times are text: the driver cannot read years beyond 1 to 9999.
+    Those with times as text are for times that the driver cannot read: years beyond 1 to 9999.
     """
-    shown = properties_of("n", wanted, as_text=as_text)
+    shown = properties_of("n", wanted, part)
     text, parameters = _each(schema, ids, "labels(n)", shown)
     return text, parameters | _wanted_names(wanted)
 
@@ -201,7 +202,7 @@ def edge_metadata(
     edges: Collection[Sequence[Any]],
     wanted: Collection[str] | None = None,
     *,
-    as_text: bool = False,
+    part: Part = "all",
 ) -> Statement:
     """`[position, properties]` for edges, lists of position, element, type, element."""
     element, given = schema.dialect.element, schema.dialect.element_id
@@ -211,7 +212,7 @@ def edge_metadata(
         f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
         f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
         "MATCH (a)-[r]->(b) WHERE type(r) = e[2] "
-        f"RETURN collect([e[0], {properties_of('r', wanted, as_text=as_text)}])"
+        f"RETURN collect([e[0], {properties_of('r', wanted, part)}])"
     )
     return text, {"edges": edges} | _wanted_names(wanted)
 

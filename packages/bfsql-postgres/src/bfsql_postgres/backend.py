@@ -78,7 +78,7 @@ class PostgresBackend(BatchGraphDb):
         self._nodes = lru_cache(200)(partial(topology.nodes, layout))
         self._has_types = topology.has_types(layout)
         self._metadata = PartReaders(pool, layout)
-        self._list = NodeList(pool, layout)
+        self._list = NodeList(pool, layout, self.metadata_for_nodes_batch)
         self._search = Search(pool, layout, embedder)
 
     @classmethod

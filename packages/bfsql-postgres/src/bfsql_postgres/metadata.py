@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from bfsql import call, workers
 from bfsql.abc import chunks
+from bfsql.memory_account import COPIES
 from bfsql.models.merge import (
     evidence_items,
     joined_synonyms,
@@ -18,7 +21,7 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.parts import only
-from bfsql.models.records import Metadata, NodeRecord, Triple
+from bfsql.models.records import Metadata, NodeRecord, Triple, edge_label
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Edges, Layout, Nodes
@@ -56,8 +59,8 @@ class MetadataReader:
         self, ids: Sequence[str], values: Sequence[Any], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by id; `values` are the ids as sent, `keys` the requested keys."""
-        rows, source = await self._fetched(self._nodes, [values], keys)
-        read = items_of(rows, source)
+        rows, source = await self._fetched(self._nodes, [values], keys, ids.__getitem__)
+        read = await workers.off_loop(call.held_values(), partial(items_of, rows, source))
         positions = [row[0] for row in rows]
         if len(set(positions)) == len(rows):
             known: dict[str, Metadata] = {
@@ -68,7 +71,7 @@ class MetadataReader:
             return only(await self.of_nodes(ids, values), keys)
         several: dict[int, list[tuple[int, str, Item]]] = defaultdict(list)
         for row, metadata in zip(rows, read, strict=True):
-            several[row[0]].append((row[2], row[1] or "", metadata))
+            several[row[0]].append((row[source.start - 1], row[1] or "", metadata))
         found: dict[str, Metadata] = {}
         for position, described in several.items():
             described.sort(key=lambda row: (row[0], row[1], repr(row[2])))
@@ -83,23 +86,48 @@ class MetadataReader:
         """Metadata by triple; `values` are subjects, predicates and objects as sent."""
         if keys is not None and "provenance" in keys:  # made of the whole content
             return only(await self.of_edges(edges, values), keys)
-        rows, source = await self._fetched(self._edges, values, keys)
-        merged = self._merged_edges([edges[row[0] - 1] for row in rows], rows, source)
+        label = lambda place: edge_label(edges[place])
+        rows, source = await self._fetched(self._edges, values, keys, label)
+        triples = [edges[row[0] - 1] for row in rows]
+        merge = partial(self._merged_edges, triples, rows, source)
+        merged = await workers.off_loop(call.held_values(), merge)
         return merged if keys is None else only(merged, keys)
 
     async def _fetched(
-        self, rows_of: RowsOf, values: Sequence[Any], keys: Collection[str] | None
+        self,
+        rows_of: RowsOf,
+        values: Sequence[Any],
+        keys: Collection[str] | None,
+        label: Callable[[int], str],
     ) -> tuple[Sequence[Any], queries.Rows]:
-        """The rows for some nodes or edges, possibly with values of other keys."""
+        """The rows for some nodes or edges, possibly with values of other keys.
+
+        Values that are larger than the share of a row in the room of the call come as sizes first:
+        they are fetched again once the call holds them, or left out.
+        """
         source, more = rows_of(None), list[list[str]]()
         if keys is not None:
             # A column and a key of JSON may each have the value, or a part of it.
             read = merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
             source = rows_of(source.own_keys.intersection(read))
             # Those of JSON are the last value of a statement that reads any.
-            if f"${len(values) + 1}::" in source.statement:
+            if f"${len(values) + 2}::" in source.statement:
                 more = [sorted(key for key in read if storable((key,), self._codec))]
-        rows = await self._pool.fetch(source.statement, *values, *more)
+        width, sizes = 1 + max(map(len, source.fields)), source.start - 2
+        most = call.room(COPIES * width * max(1, len(values[0])), sys.maxsize)
+        rows: list[Any] = await self._pool.fetch(source.statement, *values, most, *more)
+        large = {row[0]: row for row in rows if row[sizes] is not None}
+        if not large:
+            return rows, source
+        fits = call.largest_value() or sys.maxsize
+        if sum(_fitting_sizes(row, source, fits, label(at - 1)) for at, row in large.items()):
+            again = [[own[at - 1] for at in large] for own in values]
+            rows = [row for row in rows if row[0] not in large]
+            places = list(large)
+            rows += [
+                (places[row[0] - 1], *list(row)[1:])
+                for row in await self._pool.fetch(source.statement, *again, fits, *more)
+            ]
         return rows, source
 
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
@@ -110,9 +138,13 @@ class MetadataReader:
         if self._provenance is None:
             return {"total": 0, "items": []}
         named = sorted(f'%"{one}"%' for one in json_patterns(entity_id))
-        values = (value, entity_id, named, queries.EVIDENCE_KEYS)
+        most = (call.largest_value() or sys.maxsize) // 64  # there may be many passages
+        values = (value, entity_id, named, queries.EVIDENCE_KEYS, most)
         rows = await self._pool.fetch(self._provenance.statement, *values)
         triples: list[Triple] = [(subject, name, obj) for subject, name, obj, *_ in rows]
+        for triple, row in zip(triples, rows, strict=True):
+            if row[self._provenance.start - 2] is not None:
+                _fitting_sizes(row, self._provenance, most, edge_label(triple))
         touching = dict(zip(triples, (row[3] for row in rows), strict=True))
         merged = self._merged_edges(triples, rows, self._provenance)
         items = [
@@ -133,6 +165,16 @@ class MetadataReader:
             of_edges = row[source.start - 1] < self._edge_tables
             (own if of_edges else items)[triple].append(metadata)
         return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
+
+
+def _fitting_sizes(row: Sequence[Any], source: queries.Rows, most: int, label: str) -> int:
+    """Bytes of the values of a row with sizes that fit, which the call holds; omits the others."""
+    fields = source.fields[row[source.start - 1]]
+    sizes = [(one.key, size or 0) for one, size in zip(fields, row[source.start - 2], strict=True)]
+    call.omitted(*(call.Omission(label, "values", size, key) for key, size in sizes if size > most))
+    total = sum(size for _, size in sizes if size <= most)
+    call.hold_values(total)
+    return total
 
 
 Prefixes = tuple[str | None, ...]

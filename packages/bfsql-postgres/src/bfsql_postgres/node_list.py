@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from bfsql import workers
+from bfsql import call, workers
+from bfsql.abc import chunks
+from bfsql.errors import CallMemoryMet
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.parts import only
@@ -19,7 +29,7 @@ from bfsql_postgres.connection import BATCH, Pool
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown, Test
 from bfsql_postgres.schema import Column, Layout, Nodes
-from bfsql_postgres.sql import Parameters, comparable, live, storable, text, union
+from bfsql_postgres.sql import Parameters, comparable, largest, live, storable, text, union
 
 SMALL = BATCH // 10
 """Most rows of a list that is read in one round trip. A cursor takes three more (BEGIN, Bind,
@@ -31,11 +41,21 @@ alone, it may scan a table for rows that it expects to be frequent.
 """
 
 
-class NodeList:
-    """Lists the nodes of a graph."""
+MetadataOf = Callable[[Sequence[str], Collection[str]], Awaitable[Mapping[str, Metadata]]]
+"""Reads some keys of the metadata of nodes."""
 
-    def __init__(self, pool: Pool, layout: Layout) -> None:
-        self._pool, self._layout = pool, layout
+
+class NodeList:
+    """Lists the nodes of a graph.
+
+    Args:
+        pool: Connections to the database.
+        layout: The tables of the graph.
+        read: Reads values that are too large for a batch.
+    """
+
+    def __init__(self, pool: Pool, layout: Layout, read: MetadataOf) -> None:
+        self._pool, self._layout, self._read = pool, layout, read
         first, *others = layout.nodes
         is_one_row = not others and first.relation.is_unique(*first.id.names)
         self._single = is_one_row or layout.is_disjoint
@@ -61,14 +81,34 @@ class NodeList:
                 first = _FIRST.format(wanted.rows.statement, SMALL + 1)
                 rows = await self._pool.fetch(first, *values)
                 if len(rows) <= SMALL:
-                    yield wanted.nodes(rows)
+                    yield [*wanted.nodes(rows), *await self._large(wanted, rows)]
                     continue
                 del rows
             # Work on a piece of this size takes its turn in a thread.
             stream = self._pool.stream(wanted.rows.statement, *values, piece=workers.SMALL + 1)
             async with aclosing(stream) as batches:
                 async for batch in batches:
-                    yield await workers.off_loop(len(batch), partial(wanted.nodes, batch))
+                    nodes = await workers.off_loop(len(batch), partial(wanted.nodes, batch))
+                    yield [*nodes, *await self._large(wanted, batch)]
+
+    async def _large(self, wanted: _Selection, batch: Sequence[Any]) -> list[Node]:
+        """The nodes of rows with large values that meet the conditions, read a few at a time."""
+        large = [row for row in batch if row[2] == _LARGE] if wanted.rows.own_keys else []
+        found: list[Node] = []
+        waiting = list(chunks(large, 100))
+        keys = {one.key for one in wanted.judged}
+        while waiting:
+            rows = waiting.pop()
+            try:
+                with call.borrowed():
+                    known = await self._read([row[0] for row in rows], keys)
+                    met = partial(_meeting, rows, known, wanted.judged)
+                    found += await workers.off_loop(call.held_values(), met)
+            except CallMemoryMet:
+                if len(rows) == 1:
+                    raise
+                waiting += [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
+        return found
 
     def statements(
         self, types: Collection[str] | None, conditions: Sequence[PropertyCondition]
@@ -91,8 +131,11 @@ class NodeList:
         return found
 
 
-_UNDECIDED, _DECIDED = 0, -1
-"""Numbers of a row's table: that of rows with fields, and one of no table."""
+_UNDECIDED, _DECIDED, _LARGE = 0, -1, -2
+"""Numbers of a row's table: that of rows with fields, and those of no table: of rows without, and
+of rows that lack fields which are too large for a batch."""
+_MOST = "16384"
+"""Most bytes of a value in a batch."""
 
 
 class _Selection(NamedTuple):
@@ -127,6 +170,14 @@ class _Selection(NamedTuple):
         ]
 
 
+def _meeting(
+    rows: Sequence[Any], known: Mapping[str, Metadata], judged: Sequence[PropertyCondition]
+) -> list[Node]:
+    """The nodes of rows whose metadata meets all conditions, without it."""
+    met = (row for row in rows if all(one.holds(known.get(row[0], NO_METADATA)) for one in judged))
+    return nodes_of(list(met), repeat(NO_METADATA))
+
+
 def nodes_of(rows: Iterable[Any], metadata: Iterable[Metadata]) -> list[Node]:
     """The nodes of rows that begin with id and type."""
     parts = ((row[0], row[1] or UNTYPED, own) for row, own in zip(rows, metadata, strict=False))
@@ -155,7 +206,8 @@ def _of_one(
     is_exact = len(exact) == len(each)
     shown = {one.key for one in conditions} if len(tests) == len(each) and not is_exact else set()
     fields = table.values(shown.union(one.key for one in judged)) or ()
-    undecided = [str(_UNDECIDED), *(one.expression for one in fields)]
+    kind = f"CASE WHEN {largest(fields, _MOST)} > {_MOST} THEN {_LARGE} ELSE {_UNDECIDED} END"
+    undecided = [kind, *(one.bounded(_MOST) for one in fields)]
     decided = [str(_DECIDED), *(f"NULL::{one.type}" for one in fields)]
     certain = " AND ".join(exact)
     arms: list[tuple[list[str], str, Sequence[Test]]] = [(undecided, base, tests)]

@@ -169,10 +169,10 @@ class Pushdown:
                 value = f"({whole} -> {literal(key)})::text"
                 if unreadable:
                     value = f"CASE WHEN {unreadable} THEN NULL ELSE {value} END"
-                found.append(RowValue(key, value, "text", decode))
+                found.append(RowValue(key, value, "text", decode, column=whole))
             if unreadable:
                 rest = f"CASE WHEN {unreadable} THEN {whole}::text END"
-                found.append(RowValue("properties", rest, "text", role="lifted"))
+                found.append(RowValue("properties", rest, "text", role="lifted", column=whole))
         # The value of a column takes the place of one in JSON, which is before it.
         own = [(key, column) for key, column in self.nodes.metadata if key in keys]
         return (*found, *(fetched(self.alias, key, column) for key, column in own))

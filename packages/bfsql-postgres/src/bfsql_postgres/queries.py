@@ -28,6 +28,7 @@ from bfsql_postgres.sql import (
     comparable,
     fetched,
     fetched_vector,
+    largest,
     literal,
     live,
     named,
@@ -127,7 +128,11 @@ def shared_ids(layout: Layout) -> str:
 
 
 class Rows(NamedTuple):
-    """A statement whose rows contain the columns of several tables."""
+    """A statement whose rows contain the columns of several tables.
+
+    Values with more bytes than one of the statement's parameters are null, and the column before
+    the table's number has then the sizes of the table's values; otherwise it is null.
+    """
 
     statement: str
     fields: tuple[tuple[RowValue, ...], ...]
@@ -151,19 +156,22 @@ class ValueSelection(NamedTuple):
 
 
 def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
-    """Metadata of nodes, from one array of ids; with `keys`, only from the columns for these."""
-    wanted = None if keys is None else ValueSelection(keys, "$2")
+    """Metadata of nodes, from an array of ids and the most bytes of a value.
+
+    With `keys`, only from the columns for these.
+    """
+    wanted = None if keys is None else ValueSelection(keys, "$3")
     fields = tuple(_node_fields(nodes, layout.mentions, wanted) for nodes in layout.nodes)
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
     arms = []
     for number, nodes in enumerate(layout.nodes):
-        shown = ["a.position", text("n", nodes.type), str(number), *_padded(fields, number)]
+        shown = ["a.position", text("n", nodes.type), *_padded(fields, number, "$2::int8")]
         arms.append(
             f"SELECT {', '.join(shown)}\nFROM {requested} "
             f"JOIN {relation_name(nodes.relation)} AS n "
             f"ON {equals('n', nodes.id, 'a.id', layout)} WHERE {live('n', nodes)}"
         )
-    return Rows(union(arms), fields, 3)
+    return Rows(union(arms), fields, 4)
 
 
 def some_node_metadata(nodes: Nodes, number: int) -> Rows:
@@ -179,23 +187,23 @@ def some_node_metadata(nodes: Nodes, number: int) -> Rows:
 
 
 def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
-    """Metadata of edges with their passages, from subjects, predicates and objects.
+    """Metadata of edges with their passages, from subjects, predicates, objects and most bytes.
 
     With `keys`, only the columns for these are read, without passages. One statement fetches
     both, since sending three arrays twice takes longer than the rows' nulls.
-    A row: position from 1 on, number of its table (tables of evidence follow those of edges),
-    then the fields of all tables.
+    A row: position from 1 on, sizes, number of its table (tables of evidence follow those of
+    edges), then the fields of all tables.
     """
-    wanted = None if keys is None else ValueSelection(keys, "$4")
-    arms, fields = _edge_arms(layout, ["a.position"], wanted, evidence=wanted is None)
+    wanted = None if keys is None else ValueSelection(keys, "$5")
+    arms, fields = _edge_arms(layout, ["a.position"], "$4::int8", wanted, evidence=wanted is None)
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
-    return Rows(f"WITH {requested}\n{union(arms)}", fields, 2)
+    return Rows(f"WITH {requested}\n{union(arms)}", fields, 3)
 
 
 def _edge_arms(
-    layout: Layout, shown: list[str], wanted: ValueSelection | None, *, evidence: bool
+    layout: Layout, shown: list[str], most: str, wanted: ValueSelection | None, *, evidence: bool
 ) -> tuple[list[str], tuple[tuple[RowValue, ...], ...]]:
     """Selects of metadata for the triples in `a`, with its columns `shown`, and their fields."""
     fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
@@ -204,7 +212,7 @@ def _edge_arms(
         fields += tuple(map(_item_fields, layout.evidence))
         sources += [_passages(one, layout) for one in layout.evidence]
     arms = [
-        f"SELECT {', '.join([*shown, str(number), *_padded(fields, number)])}\nFROM {source}"
+        f"SELECT {', '.join([*shown, *_padded(fields, number, most)])}\nFROM {source}"
         for number, source in enumerate(sources)
     ]
     return arms, fields
@@ -236,10 +244,13 @@ def _same_row(evidence: Evidence, edges: Edges) -> str:
     return joined("x", Id((evidence.reference,)), "e", Id((edges.row,)))
 
 
-def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int) -> list[str]:
-    """The columns of a union: the fields of one table, and nulls for those of the others."""
-    return [
-        one.expression if place == number else f"NULL::{one.type}"
+def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int, most: str) -> list[str]:
+    """The columns of a union: sizes, number and fields of one table, nulls for those of others."""
+    own = fields[number]
+    sizes = ", ".join(one.size(most) if one.column else "0" for one in own)
+    if_large = f"CASE WHEN {largest(own, most)} > {most} THEN ARRAY[{sizes}]::int8[] END"
+    return [if_large, str(number)] + [
+        one.bounded(most) if place == number else f"NULL::{one.type}"
         for place, own in enumerate(fields)
         for one in own
     ]
@@ -301,7 +312,7 @@ def _lifted(
             f"FROM unnest({wanted.place}::text[]) AS w (key) WHERE {value} ? w.key"
         )
         value = f"(CASE jsonb_typeof({value}) WHEN 'object' THEN ({some}) ELSE {value} END)"
-    return [RowValue(key, f"{value}::text", "text", role="lifted")]
+    return [RowValue(key, f"{value}::text", "text", role="lifted", column=named(alias, column))]
 
 
 # --- provenance ----------------------------------------------------------------------
@@ -310,7 +321,8 @@ def _lifted(
 def provenance(layout: Layout) -> Rows | None:
     """The evidence that touches an entity, and items it supplied as a document.
 
-    Values: the id, the id as text, patterns of JSON text that names it, and keys of JSON to read.
+    Values: the id, the id as text, patterns of JSON text that names it, keys of JSON to read, and
+    the most bytes of a value.
     A row: subject, predicate, object, whether the edge touches the entity; then as in
     `edge_metadata`, with the keys on which evidence depends.
 
@@ -324,14 +336,14 @@ def provenance(layout: Layout) -> Rows | None:
     arms += [_supplied_inline(edges, layout) for edges in sources if _inline(edges)]
     shown = ["a.s::text", "a.p", "a.o::text", "a.touching"]
     wanted = ValueSelection(frozenset(EVIDENCE_KEYS), "$4")
-    rows, fields = _edge_arms(layout, shown, wanted, evidence=True)
+    rows, fields = _edge_arms(layout, shown, "$5::int8", wanted, evidence=True)
     # The server requires a type for every value, even if the graph does not use it.
     statement = (
         "WITH given AS (SELECT $2::text, $3::text[], $4::text[]), a AS MATERIALIZED (\n"
         "SELECT s, p, o, bool_or(touching) AS touching\n"
         f"FROM (\n{union(arms)}\n) AS found (s, p, o, touching) GROUP BY s, p, o\n)\n"
     )
-    return Rows(statement + union(rows), fields, 5)
+    return Rows(statement + union(rows), fields, 6)
 
 
 def _triple(edges: Edges, layout: Layout) -> str:

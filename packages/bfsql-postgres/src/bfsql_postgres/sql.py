@@ -179,6 +179,32 @@ class RowValue:
     convert: Callable[[Any], Any] | None = None
     """Converts the driver's value to metadata; None if both are the same."""
     role: Role = "own"
+    column: str = ""
+    """The column that may be of any size; empty if the value is small."""
+    is_text: bool = False
+    """Whether the value is the column's text, whose length the server knows without reading it."""
+
+    def size(self, most: str) -> str:
+        """Bytes of the value; 0 if it is far below `most`: compressed, it may have 32 times more.
+
+        The server would have to write JSON as text to know how long it is.
+        """
+        if self.is_text:
+            return f"octet_length({self.column})"
+        small = f"pg_column_size({self.column}) <= {most} / 32"
+        return f"(CASE WHEN {small} THEN 0 ELSE octet_length(({self.expression})::text) END)"
+
+    def bounded(self, most: str) -> str:
+        """The value; null if it has more bytes than `most`."""
+        if not self.column:
+            return self.expression
+        null = f"CASE WHEN {self.size(most)} > {most} THEN NULL"
+        return f"({null} ELSE {self.expression} END)"
+
+
+def largest(fields: Sequence[RowValue], most: str) -> str:
+    """Bytes of the largest value of a row."""
+    return f"greatest(0, {', '.join(one.size(most) for one in fields if one.column) or '0'})"
 
 
 def fetched(alias: str, key: str, column: Column) -> RowValue:
@@ -189,7 +215,9 @@ def fetched(alias: str, key: str, column: Column) -> RowValue:
     """
     value = named(alias, column)
     if column.type in _SENT_UNCHANGED or column.is_json:
-        return RowValue(key, value, type_name(column), decode if column.is_json else None)
+        large = value if column.is_text or column.is_json or column.type == "numeric" else ""
+        convert, is_text = decode if column.is_json else None, column.is_text
+        return RowValue(key, value, type_name(column), convert, column=large, is_text=is_text)
     if column.type == "float4":  # by its digits: the driver would return 0.10000000149 for 0.1
         return RowValue(key, f"{value}::text::float8", "float8")
     if column.type == "bytea":
@@ -199,7 +227,8 @@ def fetched(alias: str, key: str, column: Column) -> RowValue:
     if column.element is not None:
         return _array(key, column, value)
     shown = f"to_json({value}) #>> '{{}}'" if column.type in _TIMES else f"{value}::text"
-    return RowValue(key, shown, "text")
+    large = "" if column.type in _TIMES else value
+    return RowValue(key, shown, "text", column=large)
 
 
 def fetched_vector(alias: str, key: str, column: Column) -> RowValue:
@@ -228,13 +257,13 @@ def _length(value: str, column: Column) -> str:
 
 def _array(key: str, column: Column, value: str) -> RowValue:
     if column.is_text_array or column.element == "bool":
-        return RowValue(key, value, type_name(column))
+        return RowValue(key, value, type_name(column), column=value)
     as_json = f"array_to_json({value})::text"
     if column.is_number_array:
         size = f"to_json(format('[%s: %s numbers]', {literal(key)}, cardinality({value})))::text"
         is_long = f"array_ndims({value}) = 1 AND cardinality({value}) >= {LONG_ARRAY}"
         as_json = f"CASE WHEN {is_long} THEN {size} ELSE {as_json} END"
-    return RowValue(key, as_json, "text", decode)
+    return RowValue(key, as_json, "text", decode, column=value)
 
 
 def decode(text: str) -> Any:

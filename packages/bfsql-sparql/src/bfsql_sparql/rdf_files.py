@@ -17,7 +17,7 @@ from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf import prefixes_of
 from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import PLACE, TOO_LONG, base_of, quads
-from bfsql.sources.registry import FORMATS
+from bfsql.sources.registry import FORMATS, format_by_content
 from bfsql.sources.text import encoding_of, open_utf8
 from bfsql.sources.xml_text import XmlText
 from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel
@@ -118,7 +118,8 @@ def _format(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
     for format_ in _OXIGRAPH:
         if name.endswith(_ENDINGS[format_]):
-            return format_
+            found = format_by_content(path, format_)
+            return format_ if found not in _OXIGRAPH else str(found)
     known = ", ".join(" ".join(endings) for endings in _ENDINGS.values())
     raise SourceError(
         path,

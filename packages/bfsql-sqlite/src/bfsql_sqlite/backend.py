@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterable, Sequence
+from contextlib import aclosing, closing, suppress
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,22 @@ from bfsql.models import PropertyCondition
 from bfsql.models.json_values import decode, distinct_texts, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
-from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import (
+    NO_METADATA,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Triple,
+    edge_label,
+)
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
-from bfsql_sqlite.connection import Pool
+from bfsql_sqlite.connection import FEW, Pool, Result
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of, rows_of_nodes
 from bfsql_sqlite.outline import outlined
 from bfsql_sqlite.plugin import SOURCES
+from bfsql_sqlite.records import Records, part
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -163,14 +172,21 @@ class SqliteBackend(BatchGraphDb):
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """Metadata by id."""
-        return await self._pool.read(partial(_node_metadata, ids, keys), len(ids))
+        return await self._records(partial(_node_metadata, ids, keys), len(ids))
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         work = partial(_edge_metadata, edges, keys, self._schema)
-        return await self._pool.read(work, 3 * len(edges))
+        return await self._records(work, 3 * len(edges))
+
+    async def _records(self, work: Callable[..., Result], size: int) -> Result:
+        """Records that are read on the event loop, or in a thread if they are many or large."""
+        if size <= FEW:
+            with suppress(_LargeRecord):
+                return self._pool.at_once(partial(work, None))
+        return await self._pool.run(partial(work, Records()), size)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and items it supplied as a document."""
@@ -224,24 +240,37 @@ def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple
     ]
 
 
-def _decoded(text: str, keys: Collection[str] | None) -> Metadata:
-    """Metadata, or only some keys of it.
+class _LargeRecord(Exception):
+    """A record is too large for the event loop."""
 
-    Letting SQLite extract the keys is no faster than decoding the text.
-    """
-    whole = decode(text)
-    return whole if keys is None else {key: whole[key] for key in keys if key in whole}
+
+def _decoded(
+    label: Callable[[], str], text: str | int, keys: Collection[str] | None, records: Records | None
+) -> Metadata:
+    """Metadata of a record; without `records`, only of a small one."""
+    if records is not None:
+        return records.decoded(label, text, keys)
+    if isinstance(text, int):
+        raise _LargeRecord
+    return part(decode(text), keys)
 
 
 def _node_metadata(
-    ids: Sequence[str], keys: Collection[str] | None, reader: Reader
+    ids: Sequence[str], keys: Collection[str] | None, records: Records | None, reader: Reader
 ) -> dict[str, Metadata]:
-    rows = queries.rows_for(reader, queries.node_metadata, distinct_texts(ids))
-    return {entity_id: _decoded(text, keys) for entity_id, text in rows}
+    most = Records.small if records is None else records.most
+    with closing(
+        queries.rows_for(reader, queries.node_metadata, distinct_texts(ids), most)
+    ) as rows:
+        return {i: _decoded(partial(str, i), text, keys, records) for i, text in rows}
 
 
 def _edge_metadata(
-    edges: Collection[Triple], keys: Collection[str] | None, schema: Schema, reader: Reader
+    edges: Collection[Triple],
+    keys: Collection[str] | None,
+    schema: Schema,
+    records: Records | None,
+    reader: Reader,
 ) -> dict[Triple, Metadata]:
     ends = distinct_texts({end for subject, _, obj in edges for end in (subject, obj)})
     handles = dict(queries.rows_for(reader, queries.handles, ends))
@@ -252,22 +281,33 @@ def _edge_metadata(
         if s in handles and o in handles and p in predicates
     }
     numbers = schema.edges.numbers(reader, known)
-    texts = dict(queries.rows_for(reader, queries.edge_metadata, sorted(numbers.values())))
-    return {known[edge]: _decoded(texts.get(e, "{}"), keys) for edge, e in numbers.items()}
+    triples = {e: known[edge] for edge, e in numbers.items()}
+    most = Records.small if records is None else records.most
+    found: dict[Triple, Metadata] = {triple: {} for triple in triples.values()}
+    with closing(queries.rows_for(reader, queries.edge_metadata, sorted(triples), most)) as rows:
+        for e, text in rows:
+            triple = triples[e]
+            found[triple] = _decoded(partial(edge_label, triple), text, keys, records)
+    return found
 
 
 def _provenance(entity_id: str, limit: int, schema: Schema, reader: Reader) -> dict[str, Any]:
     if not is_text(entity_id):
         return {"total": 0, "items": []}
-    rows = reader.execute(queries.EVIDENCE, {"id": entity_id, "limit": limit}).fetchall()
+    records = Records()
+    values = {"id": entity_id, "limit": limit, "most": records.most}
+    rows = [
+        (*row, records.decoded(partial(str, entity_id), text))
+        for *row, text in reader.execute(queries.EVIDENCE, values)
+    ]
     ends = schema.edges.at(reader, [row[0] for row in rows])
     names = names_of(reader, {row[1] for row in rows}.union(o for _, o in ends))
     total, items = 0, []
-    for (_, s, touching, of_all, text), (p, o) in zip(rows, ends, strict=True):
+    for (_, s, touching, of_all, metadata), (p, o) in zip(rows, ends, strict=True):
         total = of_all
         items += [
             item
-            for item in evidence_items((names[s], schema.predicates[p], names[o]), decode(text))
+            for item in evidence_items((names[s], schema.predicates[p], names[o]), metadata)
             if touching or item["document_id"] == entity_id
         ]
     return {"total": total, "items": items[:limit]}

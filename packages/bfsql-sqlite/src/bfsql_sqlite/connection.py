@@ -18,6 +18,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -271,7 +272,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
             try:
-                reading = partial(self._work, work, stop)
+                reading = partial(copy_context().run, self._work, work, stop)
                 if size <= workers.SMALL:
                     return await loop.run_in_executor(self._threads, reading)
                 if workers.is_heavy(size):

@@ -220,7 +220,7 @@ def rows_of_nodes(
     Raises:
         Damaged: A type does not exist.
     """
-    rows = queries.rows_for(reader, queries.nodes, distinct_texts(ids))
+    rows = list(queries.rows_for(reader, queries.nodes, distinct_texts(ids)))
     if not all(map(range(len(schema.types)).__contains__, {t for _, _, t in rows})):
         raise Damaged("a node refers to a type that does not exist")
     return rows

@@ -24,7 +24,7 @@ class Damaged(sqlite3.DatabaseError):
 
 def rows_at(connection: sqlite3.Connection, what: str, keys: npt.NDArray[Any]) -> list[Any]:
     """Rows in the order of their keys, which ascend; `what` is columns and a table."""
-    return rows_for(connection, partial(_by_key, what), keys.tolist())
+    return list(rows_for(connection, partial(_by_key, what), keys.tolist()))
 
 
 @cache

@@ -12,16 +12,19 @@ import math
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from bfsql import call
 from bfsql.integers import BoolArray, IntArray
+from bfsql.models import NO_METADATA
 from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number_in
 from bfsql.models.condition import SIGNS, PropertyCondition
-from bfsql.models.json_values import decode
 from bfsql_sqlite import queries
 from bfsql_sqlite.packed_arrays import Damaged, file_size
 from bfsql_sqlite.property_tables import (
@@ -43,6 +46,7 @@ from bfsql_sqlite.property_tables import (
     moment_order,
     row_key,
 )
+from bfsql_sqlite.records import Records
 
 Reader = sqlite3.Connection
 
@@ -413,9 +417,17 @@ def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] 
 
 def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Reader) -> IntArray:
     """The nodes whose records meet all conditions."""
-    texts = dict(queries.rows_for(reader, queries.details, handles.tolist()))
-    met = [
-        all(one.holds(metadata) for one in conditions)
-        for metadata in (decode(texts.get(handle, "{}")) for handle in handles.tolist())
-    ]
-    return handles.compress(np.array(met, bool))
+    records = Records()
+    absent = all(one.holds(NO_METADATA) for one in conditions)
+    met = dict.fromkeys(handles.tolist(), absent)
+    with closing(queries.rows_for(reader, queries.details, list(met), records.most)) as rows:
+        for handle, text in rows:
+            with call.borrowed():
+                metadata = records.whole(text, partial(_id_of, handle, reader))
+                met[handle] = all(one.holds(metadata) for one in conditions)
+    return handles.compress(np.array([met[handle] for handle in handles.tolist()], bool))
+
+
+def _id_of(handle: int, reader: Reader) -> str:
+    [(_, entity_id)] = queries.rows_for(reader, queries.ids, [handle])
+    return str(entity_id)

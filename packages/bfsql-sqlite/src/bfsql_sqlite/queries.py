@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from typing import Any
 
@@ -22,8 +22,8 @@ _SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
 def rows_for(
     reader: sqlite3.Connection, query: Callable[[int], str], keys: Sequence[Any], *first: Any
-) -> list[Any]:
-    """The rows for all keys.
+) -> Generator[Any, None, None]:
+    """The rows for all keys, one at a time; close it if its reader may stop before the last.
 
     Args:
         reader: A connection to the file.
@@ -31,13 +31,11 @@ def rows_for(
         keys: The keys to look up, of which the last is repeated as padding.
         first: Values that each statement takes before the keys.
     """
-    rows: list[Any] = []
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
         size = _SIZES[bisect_left(_SIZES, len(chunk))]
         padding = [chunk[-1]] * (size - len(chunk))
-        rows += reader.execute(query(size), (*first, *chunk, *padding))
-    return rows
+        yield from reader.execute(query(size), (*first, *chunk, *padding))
 
 
 def _marks(size: int) -> str:
@@ -68,23 +66,29 @@ def ids(size: int) -> str:
 # --- metadata ---------------------------------------------------------------
 
 
+def _bounded(most: str = "?") -> str:
+    """Metadata, or the number of its bytes if it has more characters than `most`."""
+    size = "length(CAST(metadata AS BLOB))"
+    return f"CASE WHEN length(metadata) > {most} THEN {size} ELSE coalesce(metadata, '{{}}') END"
+
+
 @cache
 def node_metadata(size: int) -> str:
-    """Id and metadata of the nodes that exist."""
+    """Id and metadata of the nodes that exist, or its size."""
     return f"""
-        SELECT id, coalesce(metadata, '{{}}') FROM node LEFT JOIN detail USING (n)
+        SELECT id, {_bounded()} FROM node LEFT JOIN detail USING (n)
         WHERE id IN ({_marks(size)}) AND t IS NOT NULL
     """
 
 
 @cache
 def edge_metadata(size: int) -> str:
-    """Number and metadata of the edges that have any."""
-    return f"SELECT e, metadata FROM edge WHERE e IN ({_marks(size)})"
+    """Number and metadata of the edges that have any, or its size."""
+    return f"SELECT e, {_bounded()} FROM edge WHERE e IN ({_marks(size)})"
 
 
-EVIDENCE = """
-    SELECT e, s, touching, sum(items) OVER () AS total, metadata
+EVIDENCE = f"""
+    SELECT e, s, touching, sum(items) OVER () AS total, {_bounded(":most")}
     FROM evidence JOIN edge USING (e)
     WHERE evidence.n = (SELECT n FROM node WHERE id = :id) ORDER BY e LIMIT max(:limit, 1)
 """
@@ -95,8 +99,8 @@ the node, and those that it supplied as a document to other edges.
 
 @cache
 def details(size: int) -> str:
-    """Handle and metadata of the nodes that have any."""
-    return f"SELECT n, metadata FROM detail WHERE n IN ({_marks(size)})"
+    """Handle and metadata of the nodes that have any, or its size."""
+    return f"SELECT n, {_bounded()} FROM detail WHERE n IN ({_marks(size)})"
 
 
 # --- properties ---------------------------------------------------------------

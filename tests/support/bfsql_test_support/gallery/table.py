@@ -224,6 +224,16 @@ GALLERY = [
         ),
     ),
     wrong(
+        "CutsLongTexts",
+        "bytes-of-values",
+        "Returns the beginning of a long text, and nothing that says so.",
+        metadata_for_node=after(
+            lambda metadata, *_: {
+                k: v[:100_000] if isinstance(v, str) else v for k, v in metadata.items()
+            }
+        ),
+    ),
+    wrong(
         "MetadataIsJson",
         "return-types",
         "Returns metadata as the JSON text that is in its store.",

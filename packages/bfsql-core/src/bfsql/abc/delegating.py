@@ -22,10 +22,11 @@ from contextlib import aclosing
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, cast
 
+from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
-from bfsql.models.records import EntityStub, Metadata, Node, Triple
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph, NumberedRings
@@ -209,6 +210,68 @@ def _behind(db: GraphDbInterface) -> GraphDbInterface:
     return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
 
 
+def _through_account(
+    receive: Callable[[Any, Any], Any],
+) -> Callable[[Callable[..., Coroutine[Any, Any, _Value]]], Any]:
+    """A decorator of a method whose values come into the account of the current call.
+
+    What the backend itself holds while it reads is released then.
+
+    Args:
+        receive: Returns an answer as the call holds it, given the first argument of the method.
+    """
+
+    def decorated(method: Callable[..., Coroutine[Any, Any, _Value]]) -> Any:
+        @wraps(method, updated=())
+        async def through(self: Any, /, *args: Any, **named: Any) -> Any:
+            if call.memory() is None:
+                return await method(self, *args, **named)
+            with call.borrowed():
+                answer = await method(self, *args, **named)
+            return receive(next(iter((*args, *named.values()))), answer)
+
+        return through
+
+    return decorated
+
+
+def _label(key: str | Edge | Triple) -> str:
+    return key if isinstance(key, str) else edge_label(key)
+
+
+def _metadata(key: str | Edge, metadata: Metadata) -> Metadata:
+    return _by_key(None, {key: metadata})[key]
+
+
+def _by_key(_: Any, found: dict[Any, Metadata]) -> dict[Any, Metadata]:
+    scope = call.current()
+    return found if scope is None or scope.is_shared else call.receive(found, _label)
+
+
+def _nodes(_: Any, nodes: Iterable[Node]) -> list[Node]:
+    # They are many in a traversal, and all copies are made only of those that are shown.
+    nodes = list(nodes)
+    brought = {node.id: node.metadata for node in nodes if node.metadata}
+    known = call.receive(brought, copies=2) if brought else brought
+    if known is brought:
+        return nodes
+    return [node._replace(metadata=known.get(node.id, NO_METADATA)) for node in nodes]
+
+
+def _node(_: Any, node: Node) -> Node:
+    return _nodes(None, [node])[0] if node.metadata else node
+
+
+def _stubs(query: str, stubs: list[EntityStub]) -> list[EntityStub]:
+    names: Metadata = {stub.id: stub.name for stub in stubs}
+    shown = call.receive({query: names})[query]
+    return stubs if shown is names else [one._replace(name=shown.get(one.id)) for one in stubs]
+
+
+def _evidence(entity_id: str, evidence: dict[str, Any]) -> dict[str, Any]:
+    return dict(_metadata(entity_id, evidence))
+
+
 class SignatureAdapter(PassThroughBackend):
     """A backend of any signatures, with full ones.
 
@@ -238,6 +301,13 @@ class SignatureAdapter(PassThroughBackend):
         answer: Any = method(*args, **named)
         return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
 
+    get_node = _through_account(_node)(PassThroughBackend.get_node)
+    get_nodes_batch = _through_account(_nodes)(PassThroughBackend.get_nodes_batch)
+    metadata_for_node = _through_account(_metadata)(PassThroughBackend.metadata_for_node)
+    metadata_for_edge = _through_account(_metadata)(PassThroughBackend.metadata_for_edge)
+    provenance_for_node = _through_account(_evidence)(PassThroughBackend.provenance_for_node)
+
+    @_through_account(_stubs)
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
@@ -275,6 +345,7 @@ class SignatureAdapter(PassThroughBackend):
             async for rows in batches:
                 yield part_of(rows, ids, **part) if whole else rows
 
+    @_through_account(_by_key)
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> Mapping[str, Metadata]:
@@ -283,6 +354,7 @@ class SignatureAdapter(PassThroughBackend):
         found = await super().metadata_for_nodes_batch(ids, **supported)
         return found if keys is None else only(found, keys)
 
+    @_through_account(_by_key)
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> Mapping[Triple, Metadata]:
@@ -290,6 +362,16 @@ class SignatureAdapter(PassThroughBackend):
         supported = self._supported("metadata_for_edges_batch", keys=keys)
         found = await super().metadata_for_edges_batch(edges, **supported)
         return found if keys is None else only(found, keys)
+
+    def nodes_stream(self, **part: Any) -> AsyncGenerator[Sequence[Node]]:
+        """The entities of some types, whose metadata the call holds for one batch at a time."""
+
+        async def received() -> AsyncGenerator[Sequence[Node]]:
+            async with aclosing(self._inner.nodes_stream(**part)) as batches:
+                async for nodes in batches:
+                    yield _nodes(None, nodes)
+
+        return call.transient(received())
 
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""

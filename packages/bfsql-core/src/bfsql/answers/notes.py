@@ -126,6 +126,8 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     """Notes on what the backend left out, in an order independent of the cache."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
     left_out = list(left_out)
+    if not left_out:
+        return
     searches = [one for one in left_out if one.direction == "search"]
     for why in sorted({one.reason for one in searches if one.reason}):
         yield (
@@ -138,6 +140,8 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             "just now: what it describes in other words is missing. Give a name, or try again "
             "later."
         )
+    if values := [one for one in left_out if one.direction == "values"]:
+        yield _large_values(values)
     yield from _never_shown([one for one in left_out if one.lasting])
     for what in sorted(
         {(one.id, one.reason or "") for one in left_out if one.direction == "nodes"}
@@ -160,6 +164,20 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     more = list(dict.fromkeys(one.id for one in every[SHOWN:]))
     if more:
         yield f"Edges of {counted(len(more), 'further node')} are missing too: {listed(more)}."
+
+
+def _large_values(left_out: Sequence[Omission]) -> str:
+    ordered = sorted(left_out, key=lambda o: (o.id, o.reason or "", o.at_least or 0))
+    values = [
+        f"{clean_text(one.reason or 'all metadata')} of {plain(one.id)}"
+        f" (at least {one.at_least or 0:,} bytes)"
+        for one in ordered
+    ]
+    return (
+        "Left out, because a call of this server may not read so much of one record "
+        f"(max_call_memory): {listing(values, SHOWN)}. For conditions, sorting and facets these "
+        "values are absent."
+    )
 
 
 def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:

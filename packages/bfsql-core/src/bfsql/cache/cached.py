@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import wraps
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
@@ -20,6 +21,7 @@ from bfsql.cache.store import (
     CacheBudget,
     HeldAnswers,
     lengths,
+    node_pages,
     own_node,
     pages,
     restored,
@@ -38,6 +40,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.parts import only
+from bfsql.models.records import edge_label
 from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", str, Triple)
@@ -90,15 +93,19 @@ class CachedGraphDb(NormalizedBackend):
         self._policy, self._bounds = policy, {"max_nodes": max_nodes, "max_edges": max_edges}
         self._rings = self._no_rings()
         self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
-        self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy)
+        self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy, weigh=node_pages)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         nodes, edges = "metadata_for_nodes_batch", "metadata_for_edges_batch"
         self._by_key = frozenset(
             batch for batch in (nodes, edges) if accepts(backend, batch, "keys")
         )
         self._node_metadata: CachedParts[str] = CachedParts(nodes, policy, **detail)
-        self._edge_metadata: CachedParts[Triple] = CachedParts(edges, policy, **detail)
-        self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
+        self._edge_metadata: CachedParts[Triple] = CachedParts(
+            edges, policy, **detail, id_of=edge_label
+        )
+        self._provenance: CachedMethod[Any] = CachedMethod(
+            "provenance_for_node", policy, **detail, id_of=itemgetter(0)
+        )
         # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)

@@ -19,11 +19,10 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call, workers
-from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
+from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache, sizes
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Omission
 from bfsql.observer import NO_OBSERVERS, Observers
@@ -100,7 +99,11 @@ class SharedCall(Generic[T]):
 
     async def _run(self, ask: Callable[[call.Scope], Awaitable[T]]) -> T:
         with call.entered(self._scope) as scope:
-            return await ask(scope)
+            try:
+                return await ask(scope)
+            finally:
+                if scope.memory is not None:
+                    scope.memory.end()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._on_end(self)
@@ -231,6 +234,8 @@ class CachedMethod(Generic[K]):
         if missing:
             fetched = await self._start(missing, fetch, method).join()
             _report(fetched.omissions, missing)
+            if self._give is not None:
+                call.hold_values(sizes(fetched.cached.values()))
             answers = answers | fetched.values if answers else fetched.values
         for shared_call, shared in joinable.items():
             answers = answers | await self._join(shared_call, shared, fetch, method)
@@ -332,7 +337,7 @@ class CachedMethod(Generic[K]):
         async def ask(scope: call.Scope) -> _Fetched[K]:
             name = method or self._method or str(missing[0])
             values = await self._observers.store_call(name, fetch(missing))
-            cached = values if self._keep is None else self._keep(values)
+            values, cached = self._received(values)
             omissions = _by_key(scope.omissions, missing, self._id_of)
             fetched = _Fetched(values, cached, omissions, requested)
             if not any(omission.passing for omission in scope.omissions):
@@ -343,6 +348,18 @@ class CachedMethod(Generic[K]):
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = requested
         return shared_call
+
+    def _received(self, values: dict[K, Any]) -> tuple[dict[K, Any], dict[K, Any]]:
+        """Answers without values that are too large for a call, and as they are cached."""
+        if self._keep is None:
+            return values, values
+        cached, own = self._keep(values), call.memory()
+        size = sizes(cached.values())
+        if own is not None and own.largest_value is not None and size > own.largest_value:
+            values = call.receive(values, self._id_of)
+            return values, self._keep(values)
+        call.hold_values(size)
+        return values, cached
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl
@@ -372,9 +389,10 @@ class CachedParts(Generic[K]):
 
     def __init__(self, method: str, policy: CachePolicy, **options: Any) -> None:
         self.method = method
-        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options)
+        id_of = options.pop("id_of", lambda key: key)
+        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options, id_of=id_of)
         self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
-            method, policy, **options, id_of=itemgetter(0)
+            method, policy, **options, id_of=lambda part: id_of(part[0])
         )
 
     async def part(

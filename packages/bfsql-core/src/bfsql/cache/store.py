@@ -17,6 +17,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from bfsql import call
+from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, Metadata, Node, Omission
 
 K = TypeVar("K", bound=Hashable)
@@ -172,9 +174,20 @@ def lengths(answers: Collection[Sequence[Any]]) -> int:
     return sum(1 + len(answer) for answer in answers)
 
 
+def sizes(snapshots: Iterable[Any]) -> int:
+    """Bytes of the values in snapshots."""
+    return sum(map(len, snapshots))
+
+
 def pages(snapshots: Collection[Any]) -> int:
-    """The number of records in metadata: one per snapshot, plus one per KiB of it."""
-    return sum(1 + len(s) // 1024 if isinstance(s, bytes) else 1 for s in snapshots)
+    """The number of records in metadata: one per snapshot, plus one per 256 bytes after a KiB."""
+    sizes = map(len, snapshots)
+    return len(snapshots) + sum((size - 1024) // 256 for size in sizes if size > 1024)
+
+
+def node_pages(nodes: Collection[Node]) -> int:
+    """The number of records in nodes: one for each, plus those of what metadata they have."""
+    return len(nodes) + sum(size_of(node.metadata) // 256 for node in nodes if node.metadata)
 
 
 # --- copies that no caller can change -----------------------------------------
@@ -186,6 +199,9 @@ class _Original:
 
     value: Any
 
+    def __len__(self) -> int:
+        return size_of(self.value)
+
 
 def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
     """Snapshots of the metadata in its current state, by key."""
@@ -193,7 +209,8 @@ def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
 
 
 def restored(snapshots: Mapping[K, Any]) -> dict[K, Any]:
-    """Metadata by key from its snapshots, in new mappings."""
+    """Metadata by key from its snapshots, in new mappings, which the current call holds."""
+    call.hold_values(sizes(snapshots.values()))
     loads = pickle.loads  # our own pickles, from `snapshots`
     return {
         key: loads(value) if type(value) is bytes else _copied(value.value)

@@ -29,12 +29,11 @@ def show(
     answer: Answer,
     arguments: Mapping[str, Any],
     console: Console | None = None,
-    *,
-    every_line: bool = False,
+    **lines: Any,
 ) -> None:
     """Print the answer of a tool to a call, on standard output if no console is given.
 
-    With `every_line`, more lines are printed than fit on a screen.
+    `lines` are the arguments of `print_lines` that limit their number.
     """
     to = console or Console(highlight=False)
     content = answer.content
@@ -50,7 +49,7 @@ def show(
         case _:
             subgraph = _Subgraph(content, arguments)
             parts, end = subgraph.parts(), subgraph.counts()
-    print_lines(to, parts, every_line=every_line)
+    print_lines(to, parts, **lines)
     if end:
         to.print(plain(end, "bold"))
     for note in answer.notes:

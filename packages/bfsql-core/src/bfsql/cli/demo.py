@@ -26,6 +26,7 @@ from bfsql.cli.clients import own_command
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bfsql.answers import Answer
     from bfsql.plugins import BackendPlugin
     from bfsql.settings import BackendSettings
 
@@ -39,8 +40,6 @@ NODE_TABLES = ("genres.csv", "movies.csv", "people.csv")
 EDGE_TABLES = ("roles.csv",)
 """Columns: subject, predicate, object, role."""
 
-Answer = Any
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -50,38 +49,38 @@ class Step:
     """Why a model makes the call."""
     tool: str
     arguments: dict[str, Any]
-    digest: Callable[[Answer], str]
+    digest: Callable[[Any], str]
     """Summarizes the answer for a person."""
 
 
 HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
 
 
-def _types(answer: Answer) -> str:
+def _types(answer: Any) -> str:
     return f"{', '.join(answer['entity_types'])}; {', '.join(answer['predicates'])}"
 
 
-def _hits(answer: Answer) -> str:
+def _hits(answer: Any) -> str:
     return ", ".join(f"{hit.get('name')} = {hit['id']}" for hit in answer[:3])
 
 
-def _counts(answer: Answer) -> str:
+def _counts(answer: Any) -> str:
     return f"{answer['node_count']} nodes and {answer['edge_count']} edges in the whole answer"
 
 
-def _names(answer: Answer, entity_type: str) -> str:
+def _names(answer: Any, entity_type: str) -> str:
     names = sorted(_named(answer, entity_type))
     return f"{len(names)}: {', '.join(names)}"
 
 
-def _named(answer: Answer, entity_type: str) -> Iterator[str]:
+def _named(answer: Any, entity_type: str) -> Iterator[str]:
     for node in answer["nodes"]:
         if node["entity_type"] == entity_type and node["id"] not in (HANKS, RYAN):
             metadata = node.get("metadata", {})
             yield str(metadata.get("name", node["id"]))
 
 
-def _together(answer: Answer) -> str:
+def _together(answer: Any) -> str:
     """Summarizes who has an edge to a film of both, and who is near both through other films."""
     played = {edge["subject"] for edge in answer["edges"] if edge["predicate"] == "ACTED_IN"}
     names = {n["id"]: n["metadata"]["name"] for n in answer["nodes"] if "metadata" in n}
@@ -93,7 +92,7 @@ def _together(answer: Answer) -> str:
     )
 
 
-def _often(answer: Answer) -> str:
+def _often(answer: Any) -> str:
     return ", ".join(
         f"{node['metadata']['name']} {node['paths']}" for node in answer["nodes"] if "paths" in node
     )
@@ -184,7 +183,8 @@ def films_paths() -> Iterator[tuple[Path, ...]]:
     show_default=True,
     help="Where to put the films graph.",
 )
-def demo(path: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the answers as a model reads them.")
+def demo(path: Path, *, as_json: bool) -> None:
     """Load a graph of films and show a sample session with it."""
     from rich.console import Console
 
@@ -195,7 +195,7 @@ def demo(path: Path) -> None:
         "Below, a real MCP client calls [bold]bfsql serve[/bold] over stdio: the calls of a "
         "model, and their answers.\n"
     )
-    asyncio.run(_session(console, path))
+    asyncio.run(_session(console, path, as_json=as_json))
     _farewell(console, path)
 
 
@@ -242,10 +242,12 @@ async def _holds(plugin: BackendPlugin, settings: BackendSettings, records: list
         await backend.close()
 
 
-async def _session(console: Console, path: Path) -> None:
+async def _session(console: Console, path: Path, *, as_json: bool) -> None:
     """The answers in a real client's session with a server over stdio."""
     from mcp import Client, StdioServerParameters
     from mcp_types import TextContent
+
+    from bfsql.answers import Answer
 
     program, *arguments = _serve(path)
     arguments += ["--graph-description", DESCRIPTION]
@@ -257,21 +259,33 @@ async def _session(console: Console, path: Path) -> None:
         ]
         console.print("[dim]Before its first call, the model has read in bfs_query's description:")
         for line in description.splitlines()[1:]:
-            console.print(f"  {line}", style="dim", markup=False)
+            known = {"": [line]} if as_json or line[0] != "{" else json.loads(line)
+            for text in (text for texts in known.values() for text in texts):
+                console.print(f"  {text}", style="dim", markup=False, soft_wrap=as_json)
         for number, step in enumerate(STEPS, start=1):
-            first = (await client.call_tool(step.tool, step.arguments)).content[0]
-            _show(console, number, step, first.text if isinstance(first, TextContent) else "")
+            blocks = (await client.call_tool(step.tool, step.arguments)).content
+            text, *notes = [block.text for block in blocks if isinstance(block, TextContent)]
+            content = json.loads(text)
+            content = content if isinstance(content, dict) else {"result": content}
+            answer = Answer(text, content, tuple(content.get("notes", notes)))
+            _show(console, number, step, answer, as_json=as_json)
 
 
-def _show(console: Console, number: int, step: Step, text: str, most: int = 420) -> None:
+def _show(console: Console, number: int, step: Step, answer: Answer, *, as_json: bool) -> None:
+    """Print a call and its answer: the first lines that a person sees, or what a model reads."""
+    from bfsql.cli.answer import show
+
     console.print()
     console.rule(f"[bold]{number}. {step.thought}", align="left", style="cyan")
     arguments = ", ".join(f"{k}={json.dumps(v)}" for k, v in step.arguments.items())
     console.print(f"asked  {step.tool}({arguments})", style="cyan", markup=False)
-    size = len(text.encode())
-    more = f" ... ({size:,} bytes)" if len(text) > most else ""
-    console.print(f"got    {text[:most]}{more}", style="dim", markup=False)
-    console.print(f"means  {step.digest(json.loads(text))}", style="green", markup=False)
+    if as_json:
+        console.print(answer.text, markup=False, soft_wrap=True)
+    else:
+        console.print()
+        show(step.tool, answer, step.arguments, console, most=10)
+        console.print()
+    console.print(f"means  {step.digest(json.loads(answer.text))}", style="green", markup=False)
 
 
 def _farewell(console: Console, path: Path) -> None:

@@ -26,15 +26,20 @@ _NUMBER = re.compile(r"-?[\d,.]+")
 
 
 def print_lines(
-    console: Console, parts: Iterable[RenderableType], *, every_line: bool = False
+    console: Console,
+    parts: Iterable[RenderableType],
+    *,
+    every_line: bool = False,
+    most: int = _MOST_LINES,
 ) -> None:
-    """Print the first lines of an answer, and how to see the others."""
+    """Print the first lines of an answer, and how to see the others if `most` is the default."""
     lines = console.render_lines(Group(*parts), pad=False)
-    most = len(lines) if every_line or len(lines) == _MOST_LINES + 1 else _MOST_LINES
+    how = ": --all shows them." if most == _MOST_LINES else ""
+    most = len(lines) if every_line or len(lines) == most + 1 else most
     console.print(SegmentLines(lines[:most], new_lines=True), end="")
     if len(lines) > most:
         more = counted(len(lines) - most, "more line")
-        console.print(plain(f"... {more}: --all shows them.", "dim"))
+        console.print(plain(f"... {more}{how}", "dim"))
 
 
 def cell(value: Any) -> str:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers
-from bfsql.engine.properties import Tally, Values, properties_of_edges, properties_of_nodes
+from bfsql.engine.properties import Tally, Values, properties_of
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import (
     BfsQuery,
@@ -166,7 +166,7 @@ class Conditions:
         active = [c for c in self._conditions if not c.of_edges and at_step(c.step, c.type)]
         places = np.flatnonzero(kept if least > 1 else kept & _about(active, types, names))
         keys = {c.key for c in active} | ({MENTIONS} if least > 1 else set())
-        read = properties_of_nodes(self._db, self._columns, handles[places], keys)
+        read = properties_of(self._db, self._columns, handles[places], keys)
         meet = partial(self._meet, active, names, least=least)
         kept = await _filtered(kept, places, types, read, meet, 1 + len(active))
         for one in self._relations:
@@ -186,7 +186,7 @@ class Conditions:
         active = [c for c in self._conditions if self._about_edges(c, step)]
         places = np.flatnonzero(_about(active, ring.predicates, names))
         keys = {c.key for c in active} - self._stripped
-        read = properties_of_edges(self._db, self._columns, at(ring, places), keys)
+        read = properties_of(self._db, self._columns, at(ring, places), keys)
         meet = partial(self._meet, active, names, hidden=self._stripped)
         return await _filtered(kept, places, ring.predicates, read, meet, len(active))
 

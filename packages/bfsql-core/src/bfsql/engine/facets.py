@@ -23,7 +23,7 @@ from bfsql.engine.conditions import Query, names_of
 from bfsql.engine.pages import order_of_edges
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.prune import Walks
-from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.engine.select import Selection
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import bad_value
@@ -325,16 +325,18 @@ async def _summaries(
     counts = [(one, ValueCounts()) for one in facets]
 
     def add(metadata: Sequence[Metadata]) -> int:
-        """Count the properties of some nodes or edges; return the number of new values."""
-        before = sum(values.size for _, values in counts)
+        """Count the properties of some nodes or edges; return the bytes of new values."""
+        before, long = sum(values.size for _, values in counts), 0
         for one, values in counts:
-            values.add([known.get(one.of.key) for known in metadata])
-        return sum(values.size for _, values in counts) - before
+            part = [known.get(one.of.key) for known in metadata]
+            values.add(part)
+            long += value_bytes(part) - VALUE_BYTES * len(part)
+        return VALUE_BYTES * (sum(values.size for _, values in counts) - before) + long
 
     keys = {one.of.key for one in facets}
     async with aclosing(properties_of(db, parts.columns, parts.scope(scope), keys)) as batches:
         async for _, metadata in batches:
-            call.hold(VALUE_BYTES * await off_loop(len(metadata), partial(add, metadata)))
+            call.hold(await off_loop(len(metadata), partial(add, metadata)))
     return {
         one.label: await off_loop(values.size, partial(values.summary, one.most))
         for one, values in counts

@@ -25,8 +25,8 @@ from bfsql.engine.conditions import names_of
 from bfsql.engine.facets import AnswerParts, known_properties, order_of_text, refuse_stripped
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.path.distinct import Pairs, Span, Stops
-from bfsql.engine.properties import properties_of
-from bfsql.engine.thresholds import MOST_PAIRS, VALUE_BYTES
+from bfsql.engine.properties import properties_of, value_bytes
+from bfsql.engine.thresholds import MOST_PAIRS
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
@@ -173,7 +173,7 @@ async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Va
     async with aclosing(properties_of(db, parts.columns, things, {key})) as batches:
         async for part, metadata in batches:
             values = [known.get(key) for known in metadata]
-            call.hold(VALUE_BYTES * len(values))
+            call.hold(value_bytes(values))
             await off_loop(len(values), partial(add, part, values))
     places = np.array(had, np.intp)
     stops = at(things, places) if isinstance(things, Ring) else things[places]

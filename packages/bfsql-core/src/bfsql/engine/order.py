@@ -22,9 +22,8 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.path.answer import PathResult
-from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of_nodes
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.engine.select import Selection
-from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
@@ -111,10 +110,11 @@ async def in_order(
     if numbers is not None:
         values += [fold(one) if isinstance(one, str) else one for one in numbers]
     else:
-        async with aclosing(properties_of_nodes(db, columns, nodes, {by.key})) as parts:
+        async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
             async for _, metadata in parts:
-                call.hold(VALUE_BYTES * len(metadata))
-                values += await off_loop(len(metadata), partial(_values, metadata, by))
+                part = await off_loop(len(metadata), partial(_values, metadata, by))
+                call.hold(value_bytes(part))
+                values += part
 
     def ordered() -> Order:
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)

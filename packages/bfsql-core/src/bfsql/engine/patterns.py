@@ -14,7 +14,7 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.conditions import RelationFilter
-from bfsql.engine.properties import Values, properties_of_nodes
+from bfsql.engine.properties import Values, properties_of
 from bfsql.engine.thresholds import NODE_BYTES
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import SetTooLarge
@@ -123,7 +123,7 @@ class PatternSearch:
         if batch.metadata and _ID not in values:
             records = [batch.metadata.get(one, {}) for one in ids]
         else:
-            read = properties_of_nodes(self._db, self._columns, batch.handles, values.keys())
+            read = properties_of(self._db, self._columns, batch.handles, values.keys())
             async with aclosing(read) as parts:
                 async for _, some in parts:
                     records += some

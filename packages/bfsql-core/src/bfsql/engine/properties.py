@@ -17,8 +17,9 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import distinct_numbers
-from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART
+from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART, VALUE_BYTES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
+from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
@@ -29,23 +30,10 @@ _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
 
-async def properties_of_nodes(
+async def _of_nodes(
     db: GraphDbInterface, columns: IntegerGraph, handles: IntArray, keys: Collection[str]
 ) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
-    """Some keys of the metadata of nodes: brought with the nodes, or read in a batch for each part.
-
-    Args:
-        db: The graph.
-        columns: The graph in integers, for this call.
-        handles: The nodes.
-        keys: The keys.
-
-    Yields:
-        The places of the nodes of a part, and the metadata of each.
-
-    Raises:
-        TimeoutError: The deadline passed.
-    """
+    """Metadata of nodes: brought with the nodes, or read in a batch for each part."""
     wanted = set(keys)
     for part in _parts(len(handles)):
         call.check()
@@ -83,10 +71,10 @@ async def _from_columns(
     return await off_loop(len(handles), records)
 
 
-async def properties_of_edges(
+async def _of_edges(
     db: GraphDbInterface, columns: IntegerGraph, ring: Ring, keys: Collection[str]
 ) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
-    """Some keys of the metadata of edges, as in `properties_of_nodes`; no keys, no reads."""
+    """Metadata of edges; no keys, no reads."""
     for part in _parts(len(ring.subjects)):
         call.check()
         if not keys:
@@ -100,9 +88,34 @@ async def properties_of_edges(
 def properties_of(
     db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
 ) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
-    """Some keys of the metadata of nodes or of edges, in parts."""
-    read = properties_of_edges if isinstance(things, Ring) else properties_of_nodes
-    return read(db, columns, things, keys)  # type: ignore[arg-type]
+    """Some keys of the metadata of nodes or of edges, in parts.
+
+    Args:
+        db: The graph.
+        columns: The graph in integers, for this call.
+        things: The nodes or the edges.
+        keys: The keys.
+
+    Yields:
+        The places of the nodes or edges of a part, and the metadata of each, whose bytes the call
+        holds until the next part.
+
+    Raises:
+        TimeoutError: The deadline passed.
+        CallMemoryMet: The values of a part would take more memory than the call may.
+    """
+    read = _of_edges if isinstance(things, Ring) else _of_nodes
+    return call.transient(read(db, columns, things, keys))  # type: ignore[arg-type]
+
+
+def value_bytes(values: Sequence[Any]) -> int:
+    """Bytes that values take which are sorted, counted or measured, and so outlive their part."""
+    long = (
+        size_of(value)
+        for value in values
+        if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES)
+    )
+    return VALUE_BYTES * len(values) + sum(long)
 
 
 LOOKED_AT = 100

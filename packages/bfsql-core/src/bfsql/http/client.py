@@ -325,10 +325,11 @@ async def _read(
     try:
         async for chunk in response.aiter_bytes():
             body += chunk
-            if len(body) > most:
-                if is_error:
-                    break
-                raise ReplyTooLarge(request, most)
+            with call.holding(4 * len(body)):  # as it came, joined, and parsed into records
+                if len(body) > most:
+                    if is_error:
+                        break
+                    raise ReplyTooLarge(request, most)
     except (httpx2.TransportError, httpx2.DecodingError):
         if not is_error:
             raise

@@ -16,7 +16,7 @@ from typing import Any
 
 from bfsql.errors import SourceError
 from bfsql.models.load import LoadReport, SourceAccount
-from bfsql.sources.fields import is_label
+from bfsql.sources.fields import is_label, texts
 from bfsql.sources.files import guarded
 from bfsql.sources.formats import option_of
 from bfsql.sources.headers import EdgeColumns, NodeColumns, listed
@@ -91,11 +91,12 @@ def _references(
     for column in account.columns:
         if column.meaning != "metadata":
             continue
-        texts = sample.get(column.name, set())
-        is_plain = all(map(str.isdecimal, texts)) and not column.name.casefold().endswith(
+        cells = sample.get(column.name, set())
+        is_plain = all(map(str.isdecimal, cells)) and not column.name.casefold().endswith(
             _REFERENCES
         )
-        if column.name in id_columns or (len(texts) > 1 and texts <= ids and not is_plain):
+        are_ids = all(cell in ids or ids.issuperset(texts(cell, "")) for cell in cells)
+        if column.name in id_columns or (len(cells) > 1 and are_ids and not is_plain):
             account.note(
                 f"the column {column.name} holds ids of nodes: "
                 f"{option_of('edge_column', column.name)} makes edges of it"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import SourceError
@@ -19,6 +19,7 @@ from bfsql.loading import statements as sql
 from bfsql.loading.intake import EXAMPLES, sample_step
 from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.derived import TypedEnds
+from bfsql.sources.fields import texts
 from bfsql.sources.files import guarded
 from bfsql.sources.formats import option_of
 from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
@@ -107,7 +108,8 @@ class NodeTables:
     Attributes:
         samples: Values of the first rows from columns besides the id that can be ids, by the name
             of the table.
-        possible_ids: All of these values. If they are ids of nodes, they may be ends of edges.
+        possible_ids: All of these values, and the parts of lists. If they are ids of nodes, they
+            may be ends of edges.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -120,8 +122,9 @@ class NodeTables:
         self.samples: dict[str, dict[str, set[str]]] = {
             name: _sample(table, columns) for name, table, columns in self._tables
         }
-        texts = (texts for sample in self.samples.values() for texts in sample.values())
-        self.possible_ids: frozenset[str] = frozenset().union(*texts)
+        cells = [cell for one in self.samples.values() for cells in one.values() for cell in cells]
+        parts = (part for cell in cells for part in texts(cell, ""))
+        self.possible_ids = frozenset(chain(cells, parts))
 
     def wrong_columns(self, report: LoadReport, accounts: Iterable[SourceAccount]) -> list[str]:
         """Sentences on the tables whose ids were probably read from another column.

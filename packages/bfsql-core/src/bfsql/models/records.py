@@ -78,12 +78,12 @@ class EdgeWithMetadata:
 EdgeDirection: TypeAlias = Literal["out", "in"]
 """Edges that leave the requested nodes, or that enter them."""
 
-Direction = Literal["out", "in", "both", "search", "metadata", "nodes"]
+Direction = Literal["out", "in", "both", "search", "metadata", "nodes", "values"]
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Data of the store missing from an answer: edges of a node, search hits, or metadata.
+    """Data of the store missing from an answer: edges of a node, search hits, values of metadata.
 
     Only `bfsql.answers` turns it into a sentence (`protocol.md` 11).
     """
@@ -95,9 +95,11 @@ class Omission:
     only in names, because it could not be compared by meaning, or, if there is a reason, for a
     search that was incomplete. `metadata` for a record whose redaction failed on the server behind
     this one. `nodes` for entities that `nodes_stream` did not return; `id` is then a type, or `*`.
+    `values` for a value that is larger than a call may read: `id` is its node, or its edge as
+    `edge_label` writes it, `at_least` its size in bytes, and `reason` its key; None for all values.
     """
     at_least: int | None = None
-    """Minimum number of missing edges, or None if that is unknown."""
+    """Minimum number of missing edges or bytes, or None if that is unknown."""
     reason: str | None = None
     """The reason, in a few words for the model: `the endpoint's row limit`."""
     lasting: bool = False
@@ -107,6 +109,11 @@ class Omission:
     def passing(self) -> bool:
         """Whether a later request may return the data, so that no cache holds the answer."""
         return self.direction in {"search", "metadata"}
+
+
+def edge_label(edge: Triple) -> str:
+    """An edge as an omission names it."""
+    return f"{edge[0]} -{edge[1]}-> {edge[2]}"
 
 
 # --- what sources give and loaders take ---------------------------------------

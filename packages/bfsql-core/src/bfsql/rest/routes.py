@@ -38,10 +38,10 @@ class Omission(StrictModel):
 
     id: str = Field(description="The entity, the text searched for, or the record.")
     direction: Direction = Field(
-        description="Edges that leave, enter or both; hits of a search; or the metadata of a "
-        "record that could not be redacted."
+        description="Edges that leave, enter or both; hits of a search; the metadata of a "
+        "record that could not be redacted; or a value that is too large, whose key is the reason."
     )
-    at_least: int = optional("The minimum number of missing edges.")
+    at_least: int = optional("The minimum number of missing edges, or the bytes of the value.")
     reason: str = optional()
     lasting: Literal[True] = optional("Whether no request can show it.")
 

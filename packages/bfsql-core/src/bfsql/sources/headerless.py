@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bfsql.errors import SourceError
 from bfsql.sources.fields import value_of
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import listed, names_columns
+from bfsql.sources.headers import listed, named_columns, names_columns
 
 RECURRENCE = 1_000
 """Number of rows among which the cells of the first one are looked for."""
@@ -67,6 +67,55 @@ def first_row(
         names = _names(first, rows, options)
         return FirstRow(_numbered(names), _note(names))
     return FirstRow()
+
+
+def check_first(
+    path: Path, first: Sequence[str], rows: Sequence[Sequence[str]], options: SourceOptions
+) -> None:
+    """Check that a table begins with a row that is not empty, and is not an adjacency matrix.
+
+    Args:
+        path: The file, for the error message.
+        first: The first row.
+        rows: The first rows after it.
+        options: Those that name columns; with one of them a matrix is a table.
+
+    Raises:
+        SourceError: It is one of these.
+    """
+    if not any(first):
+        reason = "the first line of a table has to name its columns, but here it is empty"
+        raise SourceError(path, reason)
+    labels, body = [row[0] for row in rows], {cell for row in rows for cell in row[1:]}
+    is_square = {len(row) for row in (first, *rows)} == {len(rows) + 1}
+    header: int | None = None
+    if not (is_square and len(first) > 2 and {*first, *labels, *body} == {"0", "1"}):
+        header = 0
+        is_square = len(labels) > 1 and labels == first[1:][: len(labels)]
+        is_square = is_square and all(map(_is_number, body - {""}))
+    if is_square and not (options.columns or named_columns(options)):
+        frame = f"pandas.read_csv(FILE, index_col={header}, header={header})"
+        raise SourceError(
+            path,
+            "looks like an adjacency matrix, which is not read: in Python, "
+            f"networkx.write_graphml(networkx.from_pandas_adjacency({frame}, "
+            "networkx.DiGraph), 'graph.graphml'); if it is a table, name its columns, as in "
+            "--id-column 1",
+        )
+
+
+def becomes_of(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """What the first row of a table becomes if it is data, as a noun.
+
+    Args:
+        first: The first row.
+        rows: Rows after it.
+    """
+    cells = dict(zip(_names(first, rows, SourceOptions()), first, strict=True))
+    if "subject" not in cells:
+        return f"a row of {len(first):,} cell{'s' * (len(first) > 1)}"
+    predicate = f" with the predicate {cells['predicate']}" if "predicate" in cells else ""
+    return f"an edge from {cells['subject']} to {cells['object']}{predicate}"
 
 
 def looks_like_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

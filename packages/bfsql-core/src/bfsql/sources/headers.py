@@ -239,6 +239,7 @@ def columns_of(
     *,
     groups: bool = False,
     mixed: bool = False,
+    proposal: Callable[[], str] = str,
 ) -> Columns:
     """The kind of a table with these columns, determined by the options or else by usual names.
 
@@ -252,6 +253,7 @@ def columns_of(
         options: The names that the caller specifies.
         groups: Whether ids are written `group:id` if the header names their group.
         mixed: Whether rows without both ends are nodes if the table has a column of ids.
+        proposal: Returns the advice on columns without usual names; empty without any.
 
     Raises:
         SourceError: A required column is missing; the message lists the existing columns.
@@ -287,7 +289,7 @@ def columns_of(
         raise _missing(path, have, asked)
     columns = _node_columns(header, options, prefix)
     if columns is None:
-        raise _missing(path, have, {"id_column": options.id_column})
+        raise _missing(path, have, {"id_column": options.id_column}, proposal)
     return columns
 
 
@@ -430,7 +432,12 @@ def listed(columns: Sequence[str]) -> str:
     return (", ".join(columns[:_LISTED]) or "none") + more
 
 
-def _missing(path: Path, have: Sequence[str], options: Mapping[str, str | None]) -> SourceError:
+def _missing(
+    path: Path,
+    have: Sequence[str],
+    options: Mapping[str, str | None],
+    proposal: Callable[[], str] = str,
+) -> SourceError:
     gone = [
         f"{column!r} ({option})"
         for option, column in options.items()
@@ -441,11 +448,14 @@ def _missing(path: Path, have: Sequence[str], options: Mapping[str, str | None])
         return SourceError(path, f"there is no column {said}; the columns are: {listed(have)}")
     option = next((column for column in have if column.casefold().endswith("id")), "")
     option = option and " " + shlex.quote(f"{path.name}={option}")
+    advice = proposal() or (
+        f"Name the right ones with --id-column{option}, or with --subject-column and "
+        "--object-column"
+    )
     return SourceError(
         path,
         "no column is recognized as ids: a table of nodes has one such as id, a table of edges "
-        f"two such as subject and object. The columns are: {listed(have)}. Name the right ones "
-        f"with --id-column{option}, or with --subject-column and --object-column",
+        f"two such as subject and object. The columns are: {listed(have)}. {advice}",
     )
 
 

@@ -16,12 +16,14 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def is_lines(text: str) -> bool:
-    """Whether a text begins with two lines that are objects."""
-    first, _, rest = text.lstrip().partition("\n")
+    """Whether a text begins with an object in a line, and another object after it."""
+    text = text.lstrip()
     try:
-        return isinstance(from_json(first), dict) and rest.lstrip().startswith("{")
-    except ValueError:
+        first, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
         return False
+    is_line = isinstance(first, dict) and "\n" not in text[:end]
+    return is_line and text[end:].lstrip().startswith("{")
 
 
 def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Unusable]]:
@@ -33,37 +35,46 @@ def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObje
             except ValueError as error:
                 if not line.strip():
                     continue
-                try:
-                    found = _second_try(line, error, encoding)
-                except Unusable as reason:
-                    yield number, reason
-                    continue
-            if isinstance(found, dict):
-                yield number, found
+                for value in _values(line, error, encoding):
+                    yield number, _object(value)
             else:
-                yield number, Unusable(f"contains {_kind(found)}, not a JSON object")
+                yield number, found if isinstance(found, dict) else _object(found)
 
 
-def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
-    # The fast parser rejects an escaped lone surrogate. Whether the surrogate matters depends on
-    # the field that contains it.
+def _object(value: Any) -> JsonObject | Unusable:
+    if isinstance(value, dict | Unusable):
+        return value
+    return Unusable(f"contains {_kind(value)}, not a JSON object")
+
+
+def _values(line: bytes, error: ValueError, encoding: str) -> list[Any]:
+    """The values of a line that the fast parser rejects, or the reason why it has none.
+
+    There may be several. An escaped lone surrogate matters only in some fields of an object.
+    """
     if len(line) > LONGEST_LINE:
-        raise Unusable(
-            f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has one object per line"
-        ) from error
+        reason = f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has one object per line"
+        return [Unusable(reason)]
     try:
-        line.decode()
+        text = line.decode().strip()
     except UnicodeDecodeError:
-        raise Unusable(not_text(line, encoding)) from None
-    if b"\\ud" in line.lower():
-        try:
-            return json.loads(line, object_pairs_hook=RepairedObject)
-        except (ValueError, RecursionError):
-            pass
+        return [Unusable(not_text(line, encoding))]
+    hook = RepairedObject if b"\\ud" in line.lower() else None
+    decoder, found, at = json.JSONDecoder(object_pairs_hook=hook), list[Any](), 0
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+            while text[at : at + 1].isspace():
+                at += 1
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return found
     reason = (
         str(error).removesuffix(" at line 1 column 0").replace(" at line 1 column", " at column")
     )
-    raise Unusable(f"is not JSON: {reason}") from error
+    return [Unusable(f"is not JSON: {reason}")]
 
 
 def _kind(value: Any) -> str:

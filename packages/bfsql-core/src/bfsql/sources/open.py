@@ -21,7 +21,7 @@ from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
 from bfsql.sources.rdf_choices import Choices, RdfStream, choose_together
-from bfsql.sources.registry import format_of, graph_files, known_formats
+from bfsql.sources.registry import format_of, graph_files, known_formats, note_on_name
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
@@ -191,6 +191,8 @@ def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_In
                 format_ = format_of(file, options.format)
                 with faults_of(file):
                     before = stamp(file) if file.is_file() else None
+                if options.format is None:
+                    notes = (*notes, *note_on_name(file, format_))
                 yield _Input(file, str(file), format_, before, None, path, notes)
         notes = ()
 

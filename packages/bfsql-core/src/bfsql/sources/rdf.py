@@ -236,6 +236,7 @@ class _Records:
     def of_blank_nodes(self, blank: BlankNodes) -> GraphStream:
         """What is known from statements with blank nodes; notes say what they were."""
         blank.complete()
+        yield from self._of_named(blank)
         unread, edges, values = Counter[str](), 0, 0
         for found in blank.findings():
             id_, metadata = self._short(found.subject), dict[str, Any]()
@@ -269,6 +270,24 @@ class _Records:
                 unread.update(annotation.unread)
                 yield NodeRecord(id_, self._default_type, self._unread(annotation.unread))
         self._note_blank_nodes(unread + blank.unread, edges, values)
+
+    def _of_named(self, blank: BlankNodes) -> GraphStream:
+        """The statements of typed blank nodes that become nodes."""
+        if iris := blank.named(self._base):
+            self._is_relative = True  # the note on these says it
+            nodes = (
+                "1 typed blank node is a node"
+                if len(iris) == 1
+                else (f"{len(iris):,} typed blank nodes are nodes")
+            )
+            self._account.note(
+                f"{nodes}, with ids made of the file, the type and a number, for instance "
+                f"{self._short(iris[0])}; --base-iri names another beginning"
+            )
+        for statement in blank.plain():
+            self.add(*statement)
+            yield from self.ready
+            self.ready.clear()
 
     def _unread(self, predicates: Iterable[str]) -> dict[str, Any]:
         return {BLANK_NODE_PREDICATES: sorted({*map(self._short, predicates)})}

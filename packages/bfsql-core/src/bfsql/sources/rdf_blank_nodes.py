@@ -13,11 +13,16 @@ class is an edge or a value of it:
 | `s p (a b ...)`, a list | `s p a`, `s p b`, and so on, without their order |
 | `s p [q v; ...]`, any other | the value `v` of `p` and `q`, unless it is blank |
 
+A typed blank node that no node with an IRI leads to is a node itself, and what it leads to in one
+step is read as above. Its IRI is made of the file's, its type and its place among those of the
+type. Types of RDF, RDFS and OWL, such as `owl:Restriction`, do not count.
+
 The statements wait in a temporary file until all have been read, since they may come in any order.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -57,13 +62,26 @@ CREATE TABLE statement (
 _INSERT = """
 INSERT INTO statement (blank, s, p, kind, o, language, datatype) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-_OF_IRIS = "SELECT s, p, o FROM statement WHERE blank = 0 ORDER BY s, n"
+_OF_IRIS = "SELECT s, p, o FROM statement WHERE blank = 0 AND kind = 1 ORDER BY s, n"
 _OF_BLANK = (
     "SELECT p, kind, o, language, datatype FROM statement WHERE blank = 1 AND s = ? ORDER BY n"
 )
 _ROOTS = """
 SELECT DISTINCT s FROM statement WHERE blank
 AND s NOT IN (SELECT o FROM statement WHERE kind = 1) ORDER BY n
+"""
+_TYPED = """
+WITH RECURSIVE part (s) AS (
+    SELECT o FROM statement WHERE kind = 1 AND NOT blank
+    UNION SELECT statement.o FROM part CROSS JOIN statement
+    WHERE statement.blank = 1 AND statement.s = part.s AND kind = 1
+)
+SELECT s, o FROM statement WHERE blank AND kind = 0 AND p = ? AND s NOT IN part ORDER BY n
+"""
+_NAME_SUBJECT = "UPDATE statement SET blank = 0, s = ? WHERE blank = 1 AND s = ?"
+_NAME_OBJECT = "UPDATE statement SET kind = 0, o = ? WHERE kind = 1 AND o = ?"
+_PLAIN = """
+SELECT s, p, kind, o, language, datatype FROM statement WHERE NOT blank AND kind != 1 ORDER BY n
 """
 
 
@@ -125,6 +143,29 @@ class BlankNodes:
         self._flush()
         self._connection.execute("CREATE INDEX statement_s ON statement (blank, s)")
         self._connection.execute("CREATE INDEX statement_o ON statement (kind, o)")
+
+    def named(self, base: str) -> list[str]:
+        """Make typed blank nodes that are part of no other node nodes; return their IRIs.
+
+        Args:
+            base: The IRI of the file.
+        """
+        numbers, found = Counter[str](), dict[str, str]()
+        for name, type_ in self._connection.execute(_TYPED, (_TYPE,)):
+            if name not in found and not type_.startswith((_RDF, _RDFS, _OWL)):
+                local = re.split("[/#:]", type_)[-1]
+                numbers[local] += 1
+                found[name] = f"{base}#blank-{local}-{numbers[local]}"
+        for statement in (_NAME_SUBJECT, _NAME_OBJECT):
+            self._connection.executemany(statement, ((iri, name) for name, iri in found.items()))
+        return [*found.values()]
+
+    def plain(self) -> Iterator[tuple[str, str, str | Literal]]:
+        """The statements of the nodes that `named` has made, without blank nodes."""
+        for subject, predicate, *columns in self._connection.execute(_PLAIN):
+            object_ = _object(*columns)
+            assert not isinstance(object_, BlankNode)
+            yield subject, predicate, object_
 
     def close(self) -> None:
         """Remove the file."""

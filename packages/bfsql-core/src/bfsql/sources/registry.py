@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
+from bfsql.sources.contents import format_of_content
 from bfsql.sources.files import faults_of
 from bfsql.sources.formats import PACKED, Format, SourceOptions
 from bfsql.sources.gexf import Gexf
@@ -39,6 +41,8 @@ def _read_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
 
 
 _BLANK = "blank nodes in blank nodes"
+_SUPERSETS = {"ntriples": {"turtle", "trig", "nquads"}, "nquads": {"trig"}, "turtle": {"trig"}}
+"""Formats whose readers also read another one."""
 
 FORMATS: dict[str, Format] = {
     "kgraph": Format(
@@ -264,15 +268,19 @@ def _format_of_folder(path: Path, named: str | None, known: Mapping[str, Format]
     raise SourceError(path, "this folder has no format of its own; name the files in it")
 
 
-def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
+def _suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
+    return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
+
+
+def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
+    suffix = _suffix(path)
     sharing = [name for name, one in known.items() if suffix in one.suffixes]
     owner = sharing[0] if sharing else None
-    if len(sharing) != 1 and suffix not in CONVERSIONS:
-        owner = _recognised(path, sharing or known, known) or owner
+    if len(sharing) > 1:
+        owner = _recognised(path, sharing, known) or owner
+    elif suffix not in CONVERSIONS and (owner is None or owner in FORMATS):
+        owner = format_by_content(path, owner) or _recognised(path, known, known)
     if owner is None and suffix in CONVERSIONS:
         raise SourceError(path, f"{suffix} files cannot be read: {CONVERSIONS[suffix]}")
     if owner is None:
@@ -285,6 +293,24 @@ def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
             f"are: {endings}{_broken()}",
         )
     return owner
+
+
+def format_by_content(path: Path, owner: str | None) -> str | None:
+    """The format of a file by its content, if that is plain; or else the owner of its ending."""
+    found = None
+    with suppress(SourceError), faults_of(path):  # the reader reports the fault
+        found = format_of_content(beginning(path)) if path.is_file() else None
+    is_json = found == "jsonld" and owner in {"json", "jsonl"}
+    return owner if found is None or is_json or owner in _SUPERSETS.get(found, ()) else found
+
+
+def note_on_name(path: Path, name: str) -> tuple[str, ...]:
+    """A sentence on a file whose ending is that of another format, or nothing."""
+    summaries = {suffix: one.summary for one in FORMATS.values() for suffix in one.suffixes}
+    suffix = _suffix(path)
+    if suffix not in summaries or name not in FORMATS or suffix in FORMATS[name].suffixes:
+        return ()
+    return (f"its content is {FORMATS[name].summary}, although its name ends in {suffix}",)
 
 
 def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -> str | None:

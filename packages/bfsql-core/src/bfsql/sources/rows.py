@@ -28,7 +28,7 @@ _LONGEST = 1 << 24
 """Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
 _SEPARATORS = ",;\t|"
 SEPARATORS = {"tab": "\t", "blank": " "}
-"""Names of separators that are hard to write; a blank stands for any number of them."""
+"""Names of separators that are hard to write; a blank stands for any number of blanks and tabs."""
 _SNIFFED = 100
 """Number of lines by which a dialect is determined."""
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
@@ -36,6 +36,8 @@ _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 _OPEN = "unexpected end of data"
 """The csv module's message for a quote that is open at the end of the last line."""
 _QUOTED = re.compile(r'"[^"]*"')
+_WHITE_SPACE = re.compile(r'("[^"]*")|[ \t]+([\r\n]|\Z)?')
+"""A quoted text, the end of a line after white space, or white space, which becomes one blank."""
 
 
 class Dialect(NamedTuple):
@@ -53,14 +55,15 @@ def dialect_of(
 ) -> Dialect:
     """The dialect, by the first lines.
 
-    The separator is the one that occurs most in the first line, outside of quotes; blanks, if it
-    has none of them and the lines have the same number of words. Comments before the first line
-    are skipped, except for a last one that has as many cells as the first line: the header.
+    The separator is the one that occurs most in the first line, outside of quotes; of several, the
+    one that more lines have. It is white space if the first line has none of them, or a line has no
+    tab, and all lines have the same number of words. Comments before the first line are skipped,
+    except for a last one that has as many cells as the first line: the header.
 
     Args:
         path: The file.
         encoding: Its encoding.
-        tabs: Whether cells are known to be separated by tabs, if there are any.
+        tabs: Whether tabs separate the cells, if there are any.
         separator: The separator that the caller names: a character, or one of `SEPARATORS`.
 
     Raises:
@@ -74,10 +77,17 @@ def dialect_of(
     skip = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     rows = [line for line in lines[skip:-1] if line.strip()] or lines[skip:]
     head = _QUOTED.sub("", rows[0])
-    found = "\t" if tabs else max(_SEPARATORS, key=head.count)
+    held = {one: sum(one in row for row in rows) for one in _SEPARATORS}
+    found = (
+        "\t"
+        if tabs and held["\t"]
+        else max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
+    )
     if separator is not None:
         found = _character(path, separator)
-    elif found not in head and _words(rows) > 1:
+    elif (found not in head.strip() or (found == "\t" and held[found] < len(rows))) and _words(
+        rows
+    ) > 1:
         found = " "
     if skip and found != " " and lines[skip - 1][0] == "#":
         skip -= _QUOTED.sub("", lines[skip - 1]).count(found) == head.count(found) > 0
@@ -171,6 +181,10 @@ class _Rows:
                 ended = not block
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)
+                if self._dialect.separator == " " and any(x in whole for x in ("\t", " \n", " \r")):
+                    whole = _WHITE_SPACE.sub(
+                        lambda m: m[m.lastindex] if m.lastindex else " ", whole
+                    )
                 self._lines += io.StringIO(whole, newline="")
                 self._dirty |= not is_text(whole)
                 yield from self._rows(ended=ended)

@@ -15,9 +15,17 @@ from typing import Any, NamedTuple, TypeAlias
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
-from bfsql.sources.fields import Unusable, records, value_of
-from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headerless import EDGE_LISTS, RECURRENCE, first_row, looks_like_data
+from bfsql.sources.adjacency_lists import is_adjacency_list, open_adjacency_list
+from bfsql.sources.fields import Unusable, records, texts, value_of
+from bfsql.sources.formats import SourceOptions, option_of
+from bfsql.sources.headerless import (
+    EDGE_LISTS,
+    RECURRENCE,
+    becomes_of,
+    check_first,
+    first_row,
+    looks_like_data,
+)
 from bfsql.sources.headers import (
     Columns,
     EdgeColumns,
@@ -59,6 +67,8 @@ class Head(NamedTuple):
     """The path of the file with the header."""
     is_suspect: bool = False
     """Whether the row that was taken as the header looks like data."""
+    is_adjacency_list: bool = False
+    """Whether it has no columns, because each line is a node and its neighbours."""
 
     @property
     def groups(self) -> set[str]:
@@ -87,6 +97,8 @@ def open_table(
         SourceError: The table lacks a required column.
     """
     account.encoding = head.encoding
+    if head.is_adjacency_list:
+        return open_adjacency_list(path, head.encoding, head.dialect, options, account)
     if not head.columns:
         return iter(())
     if account.format == "jsonl":
@@ -103,8 +115,7 @@ def open_table(
         account.note(f"its columns are those of {head.path.name}")
     elif head.alone:
         account.note("it contains only a header, which applies to the tables after it")
-    if groups and head.groups:
-        account.note("its ids are written as group:id, because there are several groups")
+    _note_groups(account, head, groups=groups)
     account.separator = head.dialect.separator
     have = head.columns
     if isinstance(columns, EdgeColumns) and options.predicate_column is None:
@@ -119,20 +130,61 @@ def open_table(
     return Table(path, head, have, columns, account)
 
 
+def _note_groups(account: SourceAccount, head: Head, *, groups: bool) -> None:
+    if groups and head.groups:
+        account.note("its ids are written as group:id, because there are several groups")
+
+
 def _columns_of(path: Path, head: Head, options: SourceOptions, *, groups: bool) -> Columns:
     """As `columns_of`; if the header may be data, the error says so."""
     try:
-        return columns_of(path, head.columns, options, groups=groups, mixed=True)
+        return columns_of(
+            path,
+            head.columns,
+            options,
+            groups=groups,
+            mixed=True,
+            proposal=lambda: _proposal(path, head.columns, head.sample),
+        )
     except SourceError as error:
-        reason = f"{error.reason}; if the first row is data, add --no-header"
+        rows = [[row.get(column, "") for column in head.columns] for row in head.sample]
+        becomes = becomes_of(head.columns, rows)
+        reason = f"{error.reason}. If the first row is data, --no-header makes it {becomes}"
         if head.is_suspect:
             reason = (
                 f"its first row looks like data, not like the names of its {len(head.columns)} "
-                f"columns: {listed(head.columns)}. Add --no-header, and give columns by their "
-                "numbers, for instance --id-column 1, or --subject-column 1 --object-column 2; or "
-                "name all of them: --columns subject,predicate,object,since"
+                f"columns: {listed(head.columns)}. Add --no-header, which makes it {becomes}, and "
+                "give columns by their numbers, for instance --id-column 1, or --subject-column 1 "
+                "--object-column 2; or name all of them: --columns subject,predicate,object,since"
             )
         raise SourceError(path, reason) from error
+
+
+def _proposal(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """The options for the column that can be ids in these rows, and for columns of such ids."""
+    unique = [
+        column
+        for column in columns
+        if len({row.get(column) for row in rows} - {None}) == len(rows) > 1
+        and not any(isinstance(value_of(row[column]), float) for row in rows)
+    ]
+    id_ = next((column for column in unique if column.casefold().endswith("id")), "")
+    if not (id_ := id_ or next(iter(unique), "")):
+        return ""
+    ids, references = {row[id_] for row in rows}, list[str]()
+    for column in columns:
+        cells = [row[column] for row in rows if row.get(column, row[id_]) != row[id_]]
+        parts = {part for cell in cells for part in texts(cell, column)}
+        is_number = all(map(str.isdecimal, cells))  # may be an id by chance
+        if column != id_ and not is_number and 2 * len(parts & ids) >= len(parts) > 0:
+            references.append(column)
+    named = [option_of("id_column", f"{path.name}={id_}")]
+    named += [option_of("edge_column", column) for column in references]
+    holds = f", and {listed(references)} has such values" if references else ""
+    return (
+        f"For a table of nodes add {' '.join(named)}, because {id_} has another value in each of "
+        f"the first rows{holds}; for a table of edges name --subject-column and --object-column"
+    )
 
 
 def _has_nodes(columns: EdgeColumns, head: Head) -> bool:
@@ -155,8 +207,7 @@ def _of_objects(
 ) -> ObjectTable:
     """The table in a JSONL file."""
     made = object_records(path, head.sample, options, account, groups=groups)
-    if groups and head.groups:
-        account.note("its ids are written as group:id, because there are several groups")
+    _note_groups(account, head, groups=groups)
     if not made.is_mixed:
         _tell(account, head, made.columns)
     items = lambda: objects(path, head.encoding)
@@ -186,10 +237,7 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     names, *rows = _first_rows(path, encoding, dialect, _SAMPLE) or [[]]
     if len(rows) == _SAMPLE and len(names) in EDGE_LISTS:
         rows = _first_rows(path, encoding, dialect, RECURRENCE)[1:]
-    if not any(names):
-        raise SourceError(
-            path, "the first line of a table has to name its columns, but here it is empty"
-        )
+    check_first(path, names, rows, options)
     notes: tuple[str, ...] = ()
     if any(name != name.strip() for name in names[1:]):
         dialect = dialect._replace(trim=True)
@@ -198,6 +246,8 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
         notes = (f"blanks around cells are removed, because those of {column} begin with one",)
     if dialect.trim:
         names, *rows = [[cell.strip() for cell in cells] for cells in (names, *rows)]
+    if is_adjacency_list([names, *rows], options):
+        return Head([], encoding, [], dialect, is_adjacency_list=True)
     row = first_row(path, names, rows, options)
     if row.note:
         notes = (*notes, row.note)

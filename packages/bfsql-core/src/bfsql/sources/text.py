@@ -169,10 +169,15 @@ def _codec(path: Path, named: str) -> str:
     return "utf-8" if name == "utf-8-sig" else name
 
 
-def _check(path: Path, head: bytes) -> None:
+def check_not_binary(path: Path, head: bytes) -> None:
+    """Raise a `SourceError` if the first bytes of a file are those of a common binary format."""
     for magic, what in _NO_TEXT.items():
         if head.startswith(magic):
             raise SourceError(path, f"this is not text, but {what}")
+
+
+def _check(path: Path, head: bytes) -> None:
+    check_not_binary(path, head)
     first, second = head[::2].count(0), head[1::2].count(0)
     # In Western text in UTF-16 every other byte is zero.
     if max(first, second) * 4 > len(head) and min(first, second) * 4 < max(first, second):

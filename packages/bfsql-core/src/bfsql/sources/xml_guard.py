@@ -26,6 +26,7 @@ from xml.parsers import expat
 from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
 from bfsql.sources.files import ChunkStream, open_bytes
+from bfsql.sources.text import check_not_binary
 
 DEEPEST = 1_000
 """Most levels of nested elements, and of RDF-star terms."""
@@ -98,6 +99,8 @@ def open_xml(path: Path, *, doctype: bool = True) -> io.BufferedReader:
         path: The file.
         doctype: Whether the format may have a document type declaration.
     """
+    with open_bytes(path) as stream:
+        check_not_binary(path, stream.read(16))
     return guarded_stream(open_bytes(path), XmlGuard(path, doctype=doctype))
 
 

@@ -220,17 +220,18 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     if await _keeps(budget, whole):
         return whole
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
+    size = nodes + edges + call.held_values()
 
     def trim(result: Result) -> Draft | None:
         return _longest(
             budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n))
         ) or _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
 
-    fitted = await off_loop(nodes + edges, lambda: trim(result))
+    fitted = await off_loop(size, lambda: trim(result))
     if fitted is None and result.facets:
         pages.facets = with_fewer_values(result.facets, LEAST_VALUES)
         fewer = replace(result, facets=pages.facets)
-        fitted = await off_loop(nodes + edges, lambda: trim(fewer))
+        fitted = await off_loop(size, lambda: trim(fewer))
     return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
 
 
@@ -259,6 +260,8 @@ async def _keeps(budget: Budget, draft: Draft) -> bool:
     """Whether an answer fits a budget; a large answer is written in a thread."""
     page = draft.result.page
     size = len(page.ids) + len(page.triples)
+    if page.node_metadata or page.edge_metadata:
+        size += call.held_values()
     return await off_loop(size, lambda: budget.keeps(draft))
 
 

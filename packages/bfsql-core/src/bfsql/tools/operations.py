@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bfsql import answers, call
@@ -51,6 +52,7 @@ from bfsql.tools.resolve import NameResolver, of_patterns
 from bfsql.tools.schema import GraphSchema
 from bfsql.tools.traversals import EntityPage, Traversal
 from bfsql.tools.validate import checked, without_doubts
+from bfsql.workers import off_loop
 
 log = logging.getLogger("bfsql")
 
@@ -92,7 +94,6 @@ class Operations:
         observers: Observers = NO_OBSERVERS,
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else normalized(db)
-        self.graph_schema = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
@@ -102,6 +103,9 @@ class Operations:
         of_all_calls = limits.max_memory or default_of_all_calls()
         self.memory = MemoryAccount(of_all_calls)
         self._call_memory = min(limits.max_call_memory or default_of_a_call(), of_all_calls)
+        # An outline shows which properties there are: it reads no long values of many nodes.
+        outline = partial(self.memory.of_call, self._call_memory, share=4_000)
+        self.graph_schema = GraphSchema(self.db, outline)
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
 
     async def run(
@@ -255,11 +259,14 @@ class Operations:
                 notes=[*notes, *(left if cut else ()), *_cut_values(metadata, known, record)],
             )
 
-        count = budget.longest(len(items), lambda n: answers.encode(document(n)))
-        known = without_large_values(
-            metadata, record, lambda part: answers.encode(document(count, part))
-        )
-        return answers.document_answer(document(count, known), names.notes)
+        def description() -> Answer:
+            count = budget.longest(len(items), lambda n: answers.encode(document(n)))
+            known = without_large_values(
+                metadata, record, lambda part: answers.encode(document(count, part))
+            )
+            return answers.document_answer(document(count, known), names.notes)
+
+        return await off_loop(call.held_values(), description)
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the requested order."""
@@ -271,10 +278,7 @@ class Operations:
             else {}
         )
         own = [{**n.metadata, **metadata.get(n.id, {})} for n in nodes]
-        records = [
-            answers.entity_document(n.id, n.entity_type, known)
-            for n, known in zip(nodes, own, strict=True)
-        ]
+        records: list[dict[str, Any]] = []
         budget, record = Budget.of(self._limits), Budget.for_records(self._limits)
 
         def answer(count: int, notes: Sequence[Note] = names.notes) -> Answer:
@@ -285,15 +289,21 @@ class Operations:
             )
             return _list_answer(records[:count], [*notes, left] if cut else notes)
 
-        count = budget.longest(len(records), lambda n: _text(answer(n)))
-        if count or not records:
-            return answer(count)
-
         def first(known: Metadata) -> Answer:
             records[0] = answers.entity_document(nodes[0].id, nodes[0].entity_type, known)
             return answer(1, [*names.notes, *_cut_values(own[0], known, record)])
 
-        return first(without_large_values(own[0], record, lambda known: _text(first(known))))
+        def descriptions() -> Answer:
+            records.extend(
+                answers.entity_document(n.id, n.entity_type, known)
+                for n, known in zip(nodes, own, strict=True)
+            )
+            count = budget.longest(len(records), lambda n: _text(answer(n)))
+            if count or not records:
+                return answer(count)
+            return first(without_large_values(own[0], record, lambda known: _text(first(known))))
+
+        return await off_loop(call.held_values(), descriptions)
 
 
 def _text(answer: Answer) -> bytes:

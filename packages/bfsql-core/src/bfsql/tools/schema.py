@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.tables import entities
 from bfsql.errors import StoreDamaged
+from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
@@ -56,6 +57,7 @@ class GraphSchema:
 
     Args:
         db: The graph, without what the hooks redact.
+        memory: Returns an account for reading an outline.
 
     Attributes:
         latest: The lists as last read; None before the first reading.
@@ -63,7 +65,10 @@ class GraphSchema:
             store cannot count it.
     """
 
-    def __init__(self, db: NormalizedBackend) -> None:
+    def __init__(
+        self, db: NormalizedBackend, memory: Callable[[], CallMemory | None] = lambda: None
+    ) -> None:
+        self._memory = memory
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
         self._db = db
@@ -207,7 +212,7 @@ class GraphSchema:
 
     async def _count(self) -> None:
         try:
-            with call.scope(seconds=OUTLINE_SECONDS):
+            with call.scope(seconds=OUTLINE_SECONDS, memory=self._memory()):
                 self.known_outline = known = await call.within(self._db.outline())
             self._damage = None
             if known is None or known.node_counts or known.relations:  # may be loading if empty

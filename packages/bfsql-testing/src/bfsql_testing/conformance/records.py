@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers.clean import clean, clean_metadata
+from bfsql.cache import CachedGraphDb
+from bfsql.errors import ToolError
+from bfsql.graph import Graph
 from bfsql.models import Edge, EdgeRecord, Metadata, NodeRecord
+from bfsql.tools import Limits
 from bfsql_testing.conformance.graphs import evidence, hostile, node_ids, parallel, values
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
@@ -346,3 +350,42 @@ async def predicates_match(trial: Trial) -> None:
         if await _comprehensive(trial, db):
             for edge in await some_edges(trial, db):
                 expect(edge[1] in listed, f"{edge} has a predicate that predicates does not list.")
+
+
+# --- large values ---------------------------------------------------------------------
+
+_TEXT = "a large text. " * 15_000
+"""Two nodes with it fit a call that may take 6 MB; eight do not, nor do four in one value."""
+
+
+@filling_rule(
+    "bytes-of-values",
+    "large values are shown whole, or a note or an error says that they are not",
+    source="decision 0031: bytes of values are in the account of a call, before they are decoded",
+)
+async def bytes_of_values(trial: Trial) -> None:
+    """Eight nodes with a text of 210 kB and one of 840 kB, in calls that may take 6 MB."""
+    ids = [f"large:{n}" for n in range(8)]
+    nodes = [NodeRecord(i, "Large", {"name": i, "abstract": _TEXT}) for i in ids]
+    huge = NodeRecord("huge", "Large", {"name": "huge", "abstract": 4 * _TEXT})
+    ends = [EdgeRecord("huge", "mentions", i) for i in ids]
+    async with trial.filled([*nodes, huge, *ends]) as db:
+        limits = Limits(max_tokens=0, max_call_memory=6_000_000)
+        graph = Graph(CachedGraphDb(db), "", limits, None)
+        for count in (1, 2):
+            for record in (await graph.describe_entities(ids[:count])).content["result"]:
+                expect(
+                    record.get("abstract") == _TEXT,
+                    f"The text of {record['id']}, which a call can hold, is not shown as stored.",
+                )
+        for what in (ids, ["huge"]):
+            try:
+                answer = await graph.describe_entities(what)
+            except ToolError as error:
+                expect(error.kind == "too_large", f"Large values end a call with: {error}")
+            else:
+                expect(
+                    "(max_call_memory)" in "".join(answer.blocks),
+                    f"The texts of {what} take more memory than the call may, and no note or error "
+                    "says so.",
+                )

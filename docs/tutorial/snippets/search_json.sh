@@ -1,0 +1,1 @@
+bfsql search-entities "meg ryann" --path films.db --json
