@@ -50,7 +50,7 @@ def note(message: str) -> None:
 
 def messages() -> str:
     """The messages since the last call."""
-    if not FILE.exists():
+    if not FILE.is_file():
         return ""
     text = FILE.read_text("utf-8")
     FILE.unlink()

@@ -50,7 +50,7 @@ class Watchdog:
             now = time.clock_gettime(self._clock)
             # This thread waits for one call of C that keeps the interpreter's lock.
             one_call = now - before >= self.seconds
-            if self._turned and (one_call or now - before >= self.seconds / 8):
+            if self._turned and (one_call or now - began >= self.seconds / 8):
                 began, logged, self._turned = (before if one_call else now), False, False
                 self._loop.call_soon_threadsafe(self._turn)
             if not (self._turned or logged) and now - began >= self.seconds:
