@@ -278,7 +278,7 @@ def _certificates_are_read_once() -> Iterator[None]:
 
 @pytest.fixture
 async def _watched_loop() -> AsyncIterator[None]:
-    watchdog = occupied_loops.TestWatchdog()
+    watchdog = occupied_loops.WatchdogOfTest()
     yield
     watchdog.stop()
 

@@ -17,10 +17,9 @@ FILE = Path(os.environ.get("FILE_OF_OCCUPIED_LOOPS", os.devnull))
 """Each line is a message of a watchdog; conftest.py names the file for all processes of a run."""
 
 
-class TestWatchdog(Watchdog):
+class WatchdogOfTest(Watchdog):
     """Watches the loop of a test while it runs."""
 
-    __test__ = False
     seconds = SECONDS
 
     def _log(self, seconds: float) -> bool:
