@@ -7,13 +7,15 @@ import gc
 import json
 import os
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,8 +37,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if find_spec("bfsql_test_support") is None:
     pytest.exit("The helpers of the tests are not installed: pip install -e tests/support", 4)
 pytest.register_assert_rewrite("bfsql_test_support", "bfsql_testing.loader_suite")
+os.environ["FILE_OF_OCCUPIED_LOOPS"] = f"{gettempdir()}/occupied-loops-{os.getpid()}"
 pytest_plugins = ["bfsql_test_support.servers.fixtures"]
-from bfsql_test_support.depth import THOROUGH  # noqa: E402 - checked above
+from bfsql_test_support import occupied_loops  # noqa: E402 - checked above
+from bfsql_test_support.depth import THOROUGH  # noqa: E402
 from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402
 
 interrupt_on_signals()
@@ -270,6 +274,23 @@ def _certificates_are_read_once() -> Iterator[None]:
         shared = cache(create_ssl_context)
         patch.setattr("httpx2._transports.default.create_ssl_context", shared)
         yield
+
+
+@pytest.fixture
+async def _watched_loop() -> AsyncIterator[None]:
+    watchdog = occupied_loops.WatchdogOfTest()
+    yield
+    watchdog.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_loop_is_occupied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Code that occupies an event loop for a second fails the test: in it, or in its servers."""
+    if request.node.get_closest_marker("asyncio") and hasattr(time, "pthread_getcpuclockid"):
+        request.getfixturevalue("_watched_loop")
+    yield
+    messages = occupied_loops.messages()
+    assert not messages or request.node.get_closest_marker("occupies_loop"), messages
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,14 @@ import pytest
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, ServedSuite, trying
 from bfsql_test_support.suites.gremlin import HOSTILE_NAMES, WITHOUT_QUOTES, GremlinSuite
+from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_testing import never
 from bfsql_testing.conformance import RULES, OptOut
 
 
 # test_gremlin_connection.py pings a server that is gone; "store-returns" stops this one.
 @trying(*RULES.keys() - (ASKED_TOGETHER - {"fresh-answers"}) - {"ping-asks"})
-class TestTinkerGraph(GremlinSuite, ServedSuite):
+class TestTinkerGraph(GremlinSuite, ServedSuite, AnyNumber):
     @pytest.fixture(autouse=True)
     def _on_the_server(self, tinkergraph: GremlinServer) -> None:
         self.server = tinkergraph

@@ -13,6 +13,7 @@ from bfsql_neo4j.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, WatchedSuite, trying
+from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
@@ -31,7 +32,7 @@ TESTED_OTHERWISE = {
 
 
 @trying(*RULES.keys() - TESTED_OTHERWISE)
-class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
+class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite, AnyNumber):
     keeps = KEPT
     examples = 30 if THOROUGH else 3  # for each, the server plans every statement anew
     held: ClassVar[bytes | None] = None

@@ -12,6 +12,7 @@ from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.pgbouncer import PgBouncer
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, WatchedSuite, trying
+from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
@@ -93,7 +94,7 @@ class OnPostgres(LoadedTogether, WatchedSuite):
             await outside.run(allow.format("true"))
 
 
-class TestBundleEvidence(OnPostgres):
+class TestBundleEvidence(OnPostgres, AnyNumber):
     """With pgvector and pg_trgm; evidence by key."""
 
 

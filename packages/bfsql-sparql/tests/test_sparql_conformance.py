@@ -20,6 +20,7 @@ from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.servers.unavailable import Unavailable
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, WatchedSuite, trying
+from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES, Trial
@@ -131,7 +132,7 @@ SEARCHED = frozenset(
 
 # The same engine has the others on files: texts of queries and conditions depend on it alone.
 @trying(*RULES.keys() - ASKED_TOGETHER - SEARCHED - {"query-text", "nodes-conditions"})
-class TestOxigraph(OnAServer):
+class TestOxigraph(OnAServer, AnyNumber):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
     optouts = OPEN_TO_ALL

@@ -253,7 +253,7 @@ def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path: Path)
     file.touch()
     script = """
 import resource, sys
-from bfsql.__main__ import main
+from bfsql.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 sys.argv[0] = "bfsql"
 main()
@@ -281,7 +281,7 @@ def test_a_disk_that_is_full_when_duckdb_spills_is_reported_and_leaves_the_old_f
     file.touch()
     script = """
 import resource, sys
-from bfsql.__main__ import main
+from bfsql.cli import main
 from bfsql_sqlite import bulk
 
 number = bulk.BulkGraph.number

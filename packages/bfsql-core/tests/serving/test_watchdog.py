@@ -7,10 +7,14 @@ import time
 import pytest
 
 from bfsql.serving.watchdog import Watchdog, watched_loop
+from bfsql_test_support import occupied_loops
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(time, "pthread_getcpuclockid"), reason="this system measures no other thread"
-)
+pytestmark = [
+    pytest.mark.occupies_loop,
+    pytest.mark.skipif(
+        not hasattr(time, "pthread_getcpuclockid"), reason="this system measures no other thread"
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +62,17 @@ async def test_what_gives_others_their_turn_is_not_logged(caplog: pytest.LogCapt
         await asyncio.to_thread(occupy, 0.2)
         time.sleep(0.3)  # noqa: ASYNC251 - occupies the loop, but not the processor
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_what_occupies_a_loop_of_a_test_or_a_server_fails_the_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    occupy(2 * occupied_loops.SECONDS)  # the fixture of all tests watches this loop
+    await asyncio.sleep(0)
+    assert " occupy < " in occupied_loops.messages()
+    monkeypatch.setattr(occupied_loops, "SECONDS", 0.1)
+    monkeypatch.setattr(Watchdog, "warn", Watchdog.warn)  # restored at the end
+    occupied_loops.watch_served_loops()
+    with watched_loop():
+        occupy(0.4)
+    assert " occupy < " in occupied_loops.messages()

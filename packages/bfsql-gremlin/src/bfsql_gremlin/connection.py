@@ -12,7 +12,7 @@ import base64
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
 import aiohttp
@@ -46,20 +46,21 @@ class Unreachable(Exception):
     """A server cannot be reached, hangs, or answers as one that is stopping."""
 
 
-class Oversized(Exception):
-    """A message has more bytes than are read."""
-
-
 class Unread(StoreError):
     """An answer contains a value that the server cannot send, or the driver not read."""
 
 
 class Connection:
-    """One WebSocket, which carries one request at a time."""
+    """One WebSocket, which carries one request at a time.
 
-    def __init__(self, socket: ClientWebSocketResponse, replica: int) -> None:
-        self.socket = socket
-        self.replica = replica
+    Args:
+        socket: The open WebSocket.
+        replica: Number of its server.
+        where: The servers in words, for errors.
+    """
+
+    def __init__(self, socket: ClientWebSocketResponse, replica: int, where: str) -> None:
+        self.socket, self.replica, self._where = socket, replica, where
         self.used = False
         """Whether it has carried a request before."""
 
@@ -81,7 +82,7 @@ class Connection:
 
         Raises:
             Unreachable: The connection is closed, or the server hangs.
-            Oversized: The message is larger than allowed.
+            Unread: The message is larger than allowed.
             TimeoutError: The time is up.
         """
         clock, pinged = asyncio.get_running_loop().time, False
@@ -105,7 +106,11 @@ class Connection:
                 data: bytes | str = message.data
                 return data
             if getattr(message.data, "code", None) == WSCloseCode.MESSAGE_TOO_BIG:
-                raise Oversized(one_line(str(message.data)))
+                raise Unread(
+                    f"{self._where} sent a message that is too large: "
+                    f"{one_line(str(message.data))}. Raise --max-message-bytes, or shorten what "
+                    "the graph stores in properties."
+                )
             if message.type is WSMsgType.PING:
                 await self.socket.pong(message.data)
             elif message.type is not WSMsgType.PONG:
@@ -124,14 +129,6 @@ def _why_closed(socket: ClientWebSocketResponse, message: aiohttp.WSMessage) -> 
         return one_line(str(message.data)) or "the connection broke"
     why = f" ({one_line(str(message.extra))})" if message.extra else ""
     return f"it closed the connection with code {socket.close_code}{why}"
-
-
-class _Request(NamedTuple):
-    processor: str
-    op: str
-    args: dict[str, Any]
-    collected: bool = True
-    """Whether the caller collects all parts of the answer."""
 
 
 class Client:
@@ -202,7 +199,7 @@ class Client:
         """All results of a Groovy script; raises as `stream`, as its server may refuse scripts."""
         args = {"gremlin": text, "bindings": bindings, "language": "gremlin-groovy"}
         rows: list[Any] = []
-        async with aclosing(self._answer(_Request("", "eval", args))) as parts:
+        async with aclosing(self._answer(RequestMessage("", "eval", args))) as parts:
             async for part in parts:
                 rows += part
         return rows
@@ -227,8 +224,8 @@ class Client:
             StoreError: The servers refuse the traversal, or their answer cannot be read.
         """
         args = {"gremlin": traversal.bytecode}
-        request = _Request("traversal", "bytecode", args, collected)
-        async with aclosing(self._answer(request, again=again)) as parts:
+        request = RequestMessage("traversal", "bytecode", args)
+        async with aclosing(self._answer(request, again=again, collected=collected)) as parts:
             async for part in parts:
                 count = self._count(part)
                 with call.holding(8 * (count - len(part))):
@@ -246,14 +243,16 @@ class Client:
             )
         return count
 
-    async def _answer(self, request: _Request, *, again: bool = True) -> AsyncGenerator[list[Any]]:
+    async def _answer(
+        self, request: RequestMessage, *, again: bool = True, collected: bool = True
+    ) -> AsyncGenerator[list[Any]]:
         ends = asyncio.get_running_loop().time() + call.seconds_left(self.settings.query_timeout)
         failures: list[Exception] = []
         while True:
             if self._closed:
                 raise StoreUnavailable(f"{place(self.settings)} is closed; open it again.")
             try:
-                async with aclosing(self._sent(request, ends)) as parts:
+                async with aclosing(self._sent(request, ends, collected=collected)) as parts:
                     async for part in parts:
                         yield part
             except (Unreachable, _Refused) as error:
@@ -266,7 +265,9 @@ class Client:
             else:
                 return
 
-    async def _sent(self, request: _Request, ends: float) -> AsyncGenerator[list[Any]]:
+    async def _sent(
+        self, request: RequestMessage, ends: float, *, collected: bool
+    ) -> AsyncGenerator[list[Any]]:
         """The parts of an answer, from the present replica, which is changed if it fails."""
         client = call.current_usage().client
         await self._wait_for_turn(client, ends)
@@ -276,7 +277,8 @@ class Client:
                 connection = self._idle.pop() if self._idle else await self._connect(ends)
                 reused, connection.used = connection.used, True
                 try:
-                    async for part in self._exchange(connection, request, ends):
+                    parts = self._exchange(connection, request, ends, collected=collected)
+                    async for part in parts:
                         reused = False
                         yield part
                 except Unreachable:
@@ -300,46 +302,36 @@ class Client:
             self._places.leave(client)
 
     async def _exchange(
-        self, connection: Connection, request: _Request, ends: float
+        self, connection: Connection, request: RequestMessage, ends: float, *, collected: bool
     ) -> AsyncGenerator[list[Any]]:
         """Send a request, and yield the parts of its answer."""
         left = ends - asyncio.get_running_loop().time()
         request_id = str(uuid4())
         agent = f"bfsql {call.current_request_id()}".rstrip()
-        source = self.settings.traversal_source
         args = request.args | {
-            "aliases": {"g": source},
+            "aliases": {"g": self.settings.traversal_source},
             "evaluationTimeout": max(1, int(left * 1000)),
             "batchSize": ROWS,
             "userAgent": agent,
         }
         self.requests += 1
-        sent = RequestMessage(request.processor, request.op, args)
-        await connection.send(self._serializer.serialize_message(request_id, sent))
+        sent = self._serializer.serialize_message(request_id, request._replace(args=args))
+        await connection.send(sent)
         with ExitStack() as whole:
             code = _PARTIAL
             while code in (_PARTIAL, _AUTHENTICATE):
                 with ExitStack() as part:
-                    message = await self._message(connection, ends)
+                    message = await connection.receive(ends)
                     # Reading takes up to eleven times the bytes of a message; its objects then take
                     # two to six times as many, in the worst case ten.
                     with call.holding(12 * len(message)):
                         code, data = self._read(message, request_id)
                     counted = call.holding(6 * len(message))
-                    (whole if request.collected else part).enter_context(counted)
+                    (whole if collected else part).enter_context(counted)
                     if code == _AUTHENTICATE:
                         await connection.send(self._login(request_id))
                     elif data:
                         yield data
-
-    async def _message(self, connection: Connection, ends: float) -> bytes | str:
-        try:
-            return await connection.receive(ends)
-        except Oversized as error:
-            raise Unread(
-                f"{place(self.settings)} sent a message that is too large: {error}. Raise "
-                "--max-message-bytes, or shorten what the graph stores in properties."
-            ) from error
 
     def _read(self, message: bytes | str, request_id: str) -> tuple[int, Any]:
         """The status of a part of an answer, and its results."""
@@ -424,7 +416,7 @@ class Client:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._change_replica(replica)
             raise Unreachable(one_line(str(error)) or type(error).__name__) from error
-        return Connection(socket, replica)
+        return Connection(socket, replica, place(settings))
 
     async def _signature(self, uri: str) -> dict[str, str]:
         if self.settings.aws_region is None:

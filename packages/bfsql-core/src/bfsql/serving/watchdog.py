@@ -50,7 +50,7 @@ class Watchdog:
             now = time.clock_gettime(self._clock)
             # This thread waits for one call of C that keeps the interpreter's lock.
             one_call = now - before >= self.seconds
-            if self._turned and (one_call or now - before >= self.seconds / 8):
+            if self._turned and (one_call or now - began >= self.seconds / 8):
                 began, logged, self._turned = (before if one_call else now), False, False
                 self._loop.call_soon_threadsafe(self._turn)
             if not (self._turned or logged) and now - began >= self.seconds:
@@ -65,13 +65,15 @@ class Watchdog:
         if any("importlib._bootstrap" in one.filename for one in stack):
             return False
         places = (f"{'/'.join(Path(f.filename).parts[-2:])}:{f.lineno} {f.name}" for f in stack)
-        log.warning(
-            "The event loop has been occupied for %.1f s of processor time, in which no other call "
-            "was answered, by: %s",
-            seconds,
-            " < ".join(places),
+        self.warn(
+            f"The event loop has been occupied for {seconds:.1f} s of processor time, in which no "
+            f"other call was answered, by: {' < '.join(places)}"
         )
         return True
+
+    def warn(self, message: str) -> None:
+        """Log a message about the loop."""
+        log.warning("%s", message)
 
 
 @contextmanager
