@@ -58,7 +58,7 @@ LEAST = 0.05
 """Seconds of processor time at n."""
 ENOUGH = 1
 """Seconds of one run above which a case that exceeds the bound is measured no further."""
-SHARE = 11
+SHARE = 29
 """Everyday runs measure one of so many cases of texts; it divides no number of units or ends."""
 CALLERS, AUTHORS = 1 << 14, 1 << 17
 """Most characters of a text of a caller, and sizes up to which texts of authors are tried: one
