@@ -14,6 +14,7 @@ import asyncio
 import gc
 import json
 import logging
+import math
 import signal
 import sys
 import tempfile
@@ -34,6 +35,7 @@ from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.comparison import Literal, moment_in, number_of, unordered_text
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.models.spelling import KnownNames
+from bfsql.rest.handlers import _position
 from bfsql.server import messages
 from bfsql.serving import logs
 from bfsql.sources import open_source
@@ -42,6 +44,12 @@ from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern, may_
 from bfsql.tools.schema import Schema
 from bfsql.tools.steps import _sorted_step
 from bfsql.tools.validate import checked
+from bfsql_gremlin import values as gremlin
+from bfsql_gremlin.serialization import serializer
+from bfsql_jsonld import documents, entities, replies, search
+from bfsql_neo4j.search import _word
+from bfsql_sparql import dataset, failures
+from bfsql_sqlite import search_text
 from bfsql_test_support.depth import THOROUGH
 
 BOUND = 2.6
@@ -50,7 +58,7 @@ LEAST = 0.05
 """Seconds of processor time at n."""
 ENOUGH = 1
 """Seconds of one run above which a case that exceeds the bound is measured no further."""
-SHARE = 11
+SHARE = 29
 """Everyday runs measure one of so many cases of texts; it divides no number of units or ends."""
 CALLERS, AUTHORS = 1 << 14, 1 << 17
 """Most characters of a text of a caller, and sizes up to which texts of authors are tried: one
@@ -98,28 +106,31 @@ def measured(case: Case) -> Row:
         n *= 2 if first > LEAST / 8 else 4
     if first < LEAST:
         return Row(case.name, n, [first])
-    for runs in (5,) if THOROUGH else (1, 2, 5):
+    for runs in (5,) if THOROUGH else (1, 5):
         seconds = [min(_seconds(case, n) for _ in range(runs))]
         for size in (2 * n, 4 * n):
             seconds.append(min(_seconds(case, size) for _ in range(runs)))
             if seconds[-1] <= BOUND * seconds[-2] or seconds[-1] > ENOUGH:
                 break
         row = Row(case.name, n, seconds)
-        if not row.is_square or max(seconds) > ENOUGH:
+        if not row.is_square:
             break
     return row
 
 
 def _seconds(case: Case, n: int) -> float:
+    """The processor time of one run; infinite if it was ended after twice `ENOUGH`."""
     given = case.build(n)
     gc.collect()
     gc.disable()
-    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * ENOUGH)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * ENOUGH, ENOUGH)
     begin = time.process_time()
     try:
         case.run(given)
-    except (BfsqlError, ValueError, LookupError, _TooLong):
+    except (BfsqlError, messages.BadMessage, ValueError, LookupError):
         pass
+    except _TooLong:
+        return math.inf
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         gc.enable()
@@ -189,6 +200,10 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "nearest name": lambda text: (MANY.nearest(text), did_you_mean(text, MANY.names)),
     "arguments": lambda text: checked("bfs_query", {"seeds": text, text: text}),
     "excerpt": clean.excerpt,
+    "cursor": _position,
+    "URL to search": lambda text: (search._ID.fullmatch(text), entities._URI.fullmatch(text)),
+    "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),
+    "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text), replies._AGE.search(text)),
     "name to search": lambda text: matching.NameQuery(text).match("id", "A name", [text + "x"]),
 }  # fmt: skip
 OF_AUTHORS: dict[str, Callable[[str], object]] = {
@@ -201,6 +216,8 @@ OF_AUTHORS: dict[str, Callable[[str], object]] = {
     "encode": lambda text: (clean.encode({text: text}), json_values.encode({text: text})),
     "value": lambda text: (number_of(text), moment_in(text), Literal.of(text)),
     "values without order": lambda text: unordered_text({text: 1, text + "1": 2}),
+    "folded name": lambda text: search_text.words(search_text.fold(text)),
+    "page of an error": lambda text: failures._error_line(b"<" + text.encode("utf-8", "replace"), ()),
     "secrets": hide_secrets,
     "secrets in a setting": secrets_in,
     "name of a secret": is_secret_name,
@@ -318,6 +335,70 @@ VALUES: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
 }  # fmt: skip
 
 
+# --- answers of stores ---------------------------------------------------------------------
+
+
+def _solutions(n: int) -> bytes:
+    rows = [
+        {
+            "a": {"type": "uri", "value": f"u{k}"},
+            "b": {"type": "literal", "value": f"v{k}", "datatype": f"d{k}"},
+        }
+        for k in range(n)
+    ]
+    return json.dumps({"head": {"vars": ["a", "b"]}, "results": {"bindings": rows}}).encode()
+
+
+def _variables(n: int) -> bytes:
+    row = {f"v{k}": {"type": "bnode", "value": "b"} for k in range(n)}
+    return json.dumps({"head": {"vars": list(row)}, "results": {"bindings": [row]}}).encode()
+
+
+def _graphson(value: Any) -> str:
+    return json.dumps(
+        {
+            "requestId": "1",
+            "status": {"code": 200, "message": "", "attributes": {}},
+            "result": {"data": value, "meta": {}},
+        }
+    )
+
+
+def _document(document: Any) -> Any:
+    nodes = documents._flattened(document, "http://e/d", None, {})[1]
+    records = [
+        NodeRecord(node["@id"], "", {key: str(one)})
+        for node in nodes
+        for key, values in node.items()
+        for one in values
+    ]
+    return documents.DocumentGraph.of(records, ())
+
+
+GRAPHSON = serializer("graphson")
+SUBJECT = {"@id": "http://e/s"}
+REPLIES: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
+    "solutions of SPARQL": (_solutions, lambda body: (dataset.rows(body), dataset.links(body))),
+    "variables of SPARQL": (_variables, lambda body: (dataset.rows(body), dataset.links(body))),
+    "rows of GraphSON": (lambda n: _graphson({"@type": "g:List", "@value": [{"@type": "g:Map", "@value": [f"k{k}", {"@type": "g:Int32", "@value": k}]} for k in range(n)]}), GRAPHSON.deserialize_message),
+    "keys of GraphSON": (lambda n: _graphson({"@type": "g:Map", "@value": [one for k in range(n) for one in (f"k{k}", "v")]}), GRAPHSON.deserialize_message),
+    "set of GraphSON": (lambda n: _graphson({"@type": "g:Set", "@value": [f"v{k}" for k in range(n)]}), GRAPHSON.deserialize_message),
+    "set of Gremlin": (lambda n: {f"v{k}" for k in range(n)}, gremlin.from_driver),
+    "properties of Gremlin": (lambda n: [[f"k{k % 99}", k, {"m": k}] for k in range(n)], gremlin.properties_of),
+    "vertices of one id": (lambda n: [(f"T{k}", {f"k{k}": k, "name": str(k)}) for k in range(n)], lambda vertices: gremlin.node_metadata(vertices, (), ())),
+    "edges of one triple": (lambda n: [{f"k{k % 99}": k, "text": str(k)} for k in range(n)], gremlin.edge_metadata),
+    "values of JSON-LD": (lambda n: {**SUBJECT, "http://e/p": [f"v{k}" for k in range(n)]}, _document),
+    "links of JSON-LD": (lambda n: {**SUBJECT, "http://e/p": [{"@id": f"http://e/{k}"} for k in range(n)]}, _document),
+    "types of JSON-LD": (lambda n: {**SUBJECT, "@type": [f"http://e/{k}" for k in range(n)]}, _document),
+    "nodes without ids of JSON-LD": (lambda n: {**SUBJECT, "http://e/p": [{"http://e/q": k} for k in range(n)]}, _document),
+    "one node of JSON-LD": (lambda n: [{**SUBJECT, "http://e/p": k, "@type": f"http://e/{k}"} for k in range(n)], _document),
+    "graph of JSON-LD": (lambda n: {**SUBJECT, "@graph": [{"@id": f"http://e/{k}", "http://e/p": k} for k in range(n)]}, _document),
+    "reverse of JSON-LD": (lambda n: {**SUBJECT, "@reverse": {"http://e/p": [{"@id": f"http://e/{k}"} for k in range(n)]}}, _document),
+    "terms of JSON-LD": (lambda n: {"@context": {f"t{k}": f"http://e/{k}" for k in range(n)}, **SUBJECT, **{f"t{k}": k for k in range(n)}}, _document),
+    "languages of JSON-LD": (lambda n: {"@context": {"l": {"@id": "http://e/l", "@container": "@language"}}, **SUBJECT, "l": {f"en-a{k}": str(k) for k in range(n)}}, _document),
+}  # fmt: skip
+
+
 # --- files -----------------------------------------------------------------------------
 
 _FOLDER = Path(tempfile.mkdtemp())
@@ -389,6 +470,7 @@ def cases() -> Iterator[Case]:
     """All cases."""
     yield from (Case(f"call: {name}", *both, 1 << 14) for name, both in CALLS.items())
     yield from (Case(f"values: {name}", *both) for name, both in VALUES.items())
+    yield from (Case(f"reply: {name}", *both, 1 << 15) for name, both in REPLIES.items())
     for name, (file, content) in FILES.items():
         yield Case(f"file {file}: {name}", partial(_file, file, content), _read, 1 << 20)
     yield from islice(texts(), None, None, 1 if THOROUGH else SHARE)

@@ -121,10 +121,16 @@ def secrets_in(text: str) -> list[str]:
     A library that cannot read a URL may quote a part of the password without any context that
     identifies it.
     """
-    shown = hide_secrets(text).split(HIDDEN)
-    pattern = "(.+)".join(re.escape(part) for part in shown)
-    found = re.fullmatch(pattern, text, re.DOTALL)
-    secrets = found.groups() if found else ()
+    *before, rest = hide_secrets(text).split(HIDDEN)
+    secrets, end = [], len(text) - len(rest)
+    for place in range(len(before) - 1, -1, -1):
+        # the last place that leaves a character to hide; the first piece begins the text
+        begin = text.rfind(before[place], 0, max(end - 1, 0)) if place else 0
+        secret = text[begin + len(before[place]) : end]
+        if begin < 0 or not secret:
+            return []
+        secrets.append(secret)
+        end = begin
     parts = [part for secret in secrets for part in (secret, *_DELIMITERS.split(secret))]
     return [part for part in parts if len(part) >= _SHORTEST]
 

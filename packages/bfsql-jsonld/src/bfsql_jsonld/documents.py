@@ -31,6 +31,7 @@ from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
 from bfsql.sources.rdf_choices import ENGLISH, Name, by_preference
 from bfsql_jsonld.ngsi_ld import Record, entity_records
+from bfsql_jsonld.node_map import nodes_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api
 
@@ -162,10 +163,9 @@ class DocumentReader:
 
     def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
         """Records of all nodes; lists whose order is significant go into `ordered`."""
-        nodes = list(_with_graphs(flat))
-        blank = {node["@id"]: node for node in nodes if node["@id"].startswith("_:")}
-        for node in nodes:
-            if node["@id"] not in blank and len(node) > 1:
+        blank = {node["@id"]: node for node in flat if node["@id"].startswith("_:")}
+        for node in flat:
+            if node["@id"] not in blank:
                 yield from self._of_node(node, blank, ordered)
 
     def _of_node(
@@ -236,7 +236,7 @@ class DocumentReader:
 def _flattened(
     document: Any, url: str, outer: str | None, contexts: Mapping[str, tuple[str, Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """The document expanded, and flattened.
+    """The document expanded, and its nodes.
 
     Raises:
         _ContextMissing: The document needs a context that is not in `contexts`.
@@ -259,7 +259,7 @@ def _flattened(
         expanded = jsonld.expand(
             document, {**options, "contextResolver": ContextResolver({}, load)}
         )
-        return expanded, jsonld.flatten(expanded, None, {"base": url, "documentLoader": load})
+        return expanded, nodes_of(expanded)
     except jsonld.JsonLdError as error:
         if missing:
             raise _ContextMissing(missing[-1]) from None
@@ -275,13 +275,6 @@ def _reason(error: BaseException) -> str:
     while isinstance(inner, jsonld.JsonLdError):
         error, inner = inner, inner.cause
     return str(error.args[0] if error.args else error).rstrip(".")
-
-
-def _with_graphs(flat: list[Any]) -> Iterator[Mapping[str, Any]]:
-    """Node objects of all graphs; the graph of a statement does not matter."""
-    for node in flat:
-        yield {key: value for key, value in node.items() if key != "@graph"}
-        yield from _with_graphs(node.get("@graph", []))
 
 
 def _statements(node: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:

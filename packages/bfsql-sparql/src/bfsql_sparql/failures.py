@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 _NEAR = 0.8
 """Share of the time limit after which a failure is attributed to the limit."""
-_HTML = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
+_HTML = tuple(
+    (re.compile(f"(?is).*{end}"), re.compile(f"(?is){begin}.*?{end}"))
+    for begin, end in (
+        *((rf"<{tag}\b", f"</{tag}>") for tag in ("head", "script", "style")),
+        ("<", ">"),
+    )
+)
+"""Everything up to the last end of an element or tag, and one: each that begins there also ends
+there, so that none is looked for to the end of the text in vain."""
 _ECHO = "SPARQL-QUERY:"
 """Blazegraph repeats the query before the error itself."""
 _BUSY = (408, 425, 429, 502, 503, 504, *range(520, 600))
@@ -261,7 +269,9 @@ def _message(text: str) -> str:
             if isinstance(document.get(name), str):
                 return str(document[name])
     if text.lstrip()[:1] == "<":
-        return _HTML.sub("\n", text)
+        for whole, one in _HTML:
+            if front := whole.match(text):
+                text = one.sub("\n", front[0]) + text[front.end() :]
     return text
 
 

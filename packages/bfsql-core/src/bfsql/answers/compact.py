@@ -89,7 +89,6 @@ _NODE = ("id", "entity_type", "metadata")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
 _ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
 _COMMON = re.compile(r"[^\s\",;]([^\",;\n]*[^\s\",;])?")
-_RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 _SHORT = {
     "seed_count": "seeds",
     "max_hops": "hops",
@@ -347,9 +346,12 @@ def _named(relations: Sequence[str]) -> dict[str, list[str]]:
     """The types and predicates that some relations name."""
     ends, predicates = set(), set()
     for relation in relations:
-        if found := _RELATION.fullmatch(relation):
-            ends |= {found[1], found[3]}
-            predicates.add(found[2])
+        edge = relation.rpartition(" (")[0]  # whose names are not empty: `-` in `a --> b`
+        front, _, object_ = edge[:-1].rpartition("-> ")
+        subject, _, predicate = front[:-1].rpartition(" -")
+        if subject and "\n" not in relation:
+            ends |= {subject, object_ + edge[-1]}
+            predicates.add(predicate + front[-1])
     return {"entity_types": sorted(ends), "predicates": sorted(predicates)}
 
 

@@ -172,7 +172,10 @@ class Prefixes:
         for prefix, namespace in self._bound.items():
             self._by_namespace.setdefault(namespace, prefix)
         longest = sorted(filter(None, self._by_namespace), key=len, reverse=True)
-        self._namespace = re.compile("|".join(map(re.escape, longest)))
+        # A pattern tries each namespace, so it is faster only where these are few.
+        few = longest if len(longest) < 2 * len(WELL_KNOWN) else ()
+        self._namespace = re.compile("|".join(map(re.escape, few)))
+        self._lengths = () if few else tuple(dict.fromkeys(map(len, longest)))
         self.short = lru_cache(maxsize=1 << 15)(self._short)
 
     def full(self, id_: str) -> str | None:
@@ -189,10 +192,13 @@ class Prefixes:
         if _PLAIN.fullmatch(iri) is None:
             return f"<{iri}>"
         found = self._namespace.match(iri)
-        if found:
-            local = iri[found.end() :]
-            if local and not local.startswith("//"):
-                return f"{self._by_namespace[found[0]]}:{local}"
+        starts = (iri[:length] for length in self._lengths)
+        known = self._by_namespace
+        namespace = found[0] if found else ""
+        namespace = namespace or next((one for one in starts if one in known), "")
+        local = iri[len(namespace) :]
+        if namespace and local and not local.startswith("//"):
+            return f"{known[namespace]}:{local}"
         scheme, _, rest = iri.partition(":")
         if scheme in self._bound and not rest.startswith("//"):
             return f"<{iri}>"
