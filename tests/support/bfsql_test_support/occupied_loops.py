@@ -1,4 +1,4 @@
-"""An event loop occupied for a second fails a test: its own loop, or that of a server it started.
+"""An occupied event loop fails a test: its own after two seconds, a server's after one.
 
 Both are noted in a file of the session. A server that starts from nothing, as `python -m bfsql`,
 only logs it, as it does for users.
@@ -13,6 +13,8 @@ from bfsql.serving.watchdog import Watchdog
 
 SECONDS = 1.0
 """Twice the usual: the tests share processors, and measure their coverage."""
+SECONDS_OF_TESTS = 2.0
+"""For the loop of a test, on which generators, oracles and the kit's comparisons run, too."""
 FILE = Path(os.environ.get("FILE_OF_OCCUPIED_LOOPS", os.devnull))
 """Each line is a message of a watchdog; conftest.py names the file for all processes of a run."""
 
@@ -20,7 +22,7 @@ FILE = Path(os.environ.get("FILE_OF_OCCUPIED_LOOPS", os.devnull))
 class WatchdogOfTest(Watchdog):
     """Watches the loop of a test while it runs."""
 
-    seconds = SECONDS
+    seconds = SECONDS_OF_TESTS
 
     def _log(self, seconds: float) -> bool:
         return self._loop.is_running() and super()._log(seconds)  # pytest and hypothesis work, too

@@ -341,7 +341,6 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a negated condition": ({**SET, "where": ["not phase=3"]}, "where", "!= is the opposite of ="),
     "no value": ({**SET, "where": ["phase=3|"]}, "where", 'empty text is written ""'),
     "no property": ({**SET, "where": ["~a"]}, "where", "names no property"),
-    "a blank facet": ({**SET, "facets": [" "]}, "facets", "a string that is not blank"),
     "a measure of no step": ({**SET, **STEPS, "measure": "avg year"}, "measure", "names no step"),
     "an unknown step of a measure": (
         {**SET, **STEPS, "measure": "count 9"},

@@ -51,7 +51,9 @@ async def test_what_occupies_the_loop_is_logged_once_with_its_stack(
     assert lines
     if work is occupy:
         assert len(lines) == 1
-    assert all(f" {work.__name__} < " in line and "test_watchdog.py" in line for line in lines)
+        assert " occupy < " in lines[0]
+    # One call is logged when it has returned, perhaps at the next line.
+    assert all("test_watchdog.py" in line for line in lines)
 
 
 async def test_what_gives_others_their_turn_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -67,7 +69,7 @@ async def test_what_gives_others_their_turn_is_not_logged(caplog: pytest.LogCapt
 async def test_what_occupies_a_loop_of_a_test_or_a_server_fails_the_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    occupy(2 * occupied_loops.SECONDS)  # the fixture of all tests watches this loop
+    occupy(2 * occupied_loops.SECONDS_OF_TESTS)  # the fixture of all tests watches this loop
     await asyncio.sleep(0)
     assert " occupy < " in occupied_loops.messages()
     monkeypatch.setattr(occupied_loops, "SECONDS", 0.1)

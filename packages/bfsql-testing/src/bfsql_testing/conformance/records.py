@@ -349,7 +349,7 @@ _TEXT = "a large text. " * 15_000
 @filling_rule(
     "bytes-of-values",
     "large values are shown whole, or a note or an error says that they are not",
-    source="decision 0031: bytes of values are in the account of a call, before they are decoded",
+    source="the backend contract: bytes of values are in the account of a call (decision 0031)",
 )
 async def bytes_of_values(trial: Trial) -> None:
     """Eight nodes with a text of 210 kB and one of 840 kB, in calls that may take 6 MB."""
