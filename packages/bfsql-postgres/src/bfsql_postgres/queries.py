@@ -248,7 +248,8 @@ def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int, most: str) ->
     """The columns of a union: sizes, number and fields of one table, nulls for those of others."""
     own = fields[number]
     sizes = ", ".join(one.size(most) if one.column else "0" for one in own)
-    if_large = f"CASE WHEN {largest(own, most)} > {most} THEN ARRAY[{sizes}]::int8[] END"
+    # asyncpg asks each connection for the codec of an array, except of `oid` and `text`.
+    if_large = f"CASE WHEN {largest(own, most)} > {most} THEN ARRAY[{sizes}]::oid[] END"
     return [if_large, str(number)] + [
         one.bounded(most) if place == number else f"NULL::{one.type}"
         for place, own in enumerate(fields)
