@@ -1,6 +1,7 @@
 """Files that were damaged, or made to do harm: every call answers, or says so."""
 
 import asyncio
+import gc
 import random
 import sqlite3
 import tracemalloc
@@ -16,6 +17,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.connection import read_only
+from bfsql_sqlite.queries import rows_for
 from bfsql_test_support.depth import THOROUGH
 
 APPEND = LoadOptions(LoadMode.APPEND)
@@ -249,3 +251,15 @@ def test_a_graph_is_opened_with_the_protections_of_sqlite(graph: bytes, tmp_path
         )
         with pytest.raises(sqlite3.OperationalError, match="interrupted"):
             connection.execute(endless_count).fetchone()
+
+
+def test_rows_that_are_left_early_do_not_touch_a_closed_file(monkeypatch: pytest.MonkeyPatch):
+    raised: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", raised.append)
+    connection = sqlite3.connect(":memory:")
+    rows = rows_for(connection, lambda n: f"VALUES {', '.join(['(?)'] * n)}", [1, 2, 3])
+    first = next(rows)
+    connection.close()
+    del rows
+    gc.collect()
+    assert (first, raised) == ((1,), [])

@@ -14,6 +14,7 @@ import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 CHUNK = 512
@@ -36,7 +37,9 @@ def rows_for(
         chunk = keys[start : start + CHUNK]
         size = _SIZES[bisect_left(_SIZES, len(chunk))]
         padding = [chunk[-1]] * (size - len(chunk))
-        yield from reader.execute(query(size), (*first, *chunk, *padding))
+        # A generator that ends early would close the cursor itself, which fails if the file is
+        # closed by then; through `chain` the cursor is only let go.
+        yield from chain(reader.execute(query(size), (*first, *chunk, *padding)))
 
 
 def _marks(size: int) -> str:
