@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import Outline, outline_of
+from bfsql.models import Metadata, Outline, outline_of
 
 
 class CountsDanglingEdges(MemoryBackend):
@@ -79,24 +80,13 @@ class RoundBounds(MemoryBackend):
 
 
 class KindOfTheFirstValue(MemoryBackend):
-    """Takes the kind of a property from its first value, so that others seem to be of that kind."""
+    """Takes the kind of a property from its first value, and reads no values of other kinds."""
 
-    async def outline(self) -> Outline:
-        right = await super().outline()
-        return replace(
-            right,
-            node_properties={
-                owner: [
-                    replace(one, kind="number", single_kinds=frozenset({"number"}))
-                    if isinstance(self._first(owner, one.name), int)
-                    else one
-                    for one in described
-                ]
-                for owner, described in right.node_properties.items()
-            },
-        )
-
-    def _first(self, owner: str, key: str) -> object:
-        ids = [entity_id for entity_id, name in self._types.items() if name == owner]
-        values = (self._node_metadata[one].get(key) for one in ids)
-        return next((one for one in values if one is not None), None)
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        read = await super().metadata_for_nodes_batch(ids, keys)
+        return {
+            one: {k: v for k, v in known.items() if k != "score" or not isinstance(v, str)}
+            for one, known in read.items()
+        }

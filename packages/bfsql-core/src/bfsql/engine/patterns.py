@@ -7,7 +7,7 @@ compare exactly. Relations are read last, at nodes that meet all other condition
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.conditions import RelationFilter
 from bfsql.engine.properties import Values, properties_of
-from bfsql.engine.thresholds import MANY_NODES, NODE_BYTES
+from bfsql.engine.thresholds import NODE_BYTES
 from bfsql.engine.traverse import Bounds
-from bfsql.errors import SetTooLarge, ToolError
+from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
-from bfsql.models import Metadata, Outline, Pattern, PropertyCondition
-from bfsql.models.condition import SIGNS
+from bfsql.models import Metadata, Pattern, PropertyCondition
 from bfsql.workers import off_loop
 
 _ID = "id"
@@ -37,7 +36,6 @@ class PatternSearch:
         relations: Reads the relations of nodes.
 
     Attributes:
-        outline: The outline of the graph, as far as it is known.
         unlike: By condition, as it is written: the number of values that could not be compared
             with it; None if only some of them were counted.
     """
@@ -47,7 +45,6 @@ class PatternSearch:
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations
-        self.outline: Outline | None = None
         self.unlike: dict[str, int | None] = {}
 
     async def place(self, pattern: Pattern, most: int | None = None) -> Place:
@@ -95,42 +92,6 @@ class PatternSearch:
             kept = await self._relations.meeting(ordered, types, relation)
             ordered, types = ordered[kept], types[kept]
         return Place(pattern.text, ordered, types, named=False)
-
-    async def count_unlike(self, pattern: Pattern) -> None:
-        """Count the values that cannot be compared with the conditions of a pattern.
-
-        A store that compares conditions does not bring these values. It is asked for them if the
-        outline does not exclude them, for at most `MANY_NODES` nodes with the property.
-        """
-        for one in pattern.conditions:
-            known = self.outline is not None and self.outline.compares_with(pattern.types, one)
-            if one.operator not in SIGNS or one.key == _ID or known:
-                continue
-            with suppress(TimeoutError, ToolError):  # the answer does without the note
-                async with call.time_limit(0.5):
-                    count = await self._unlike(pattern.types, one)
-                if count:
-                    text = Pattern(pattern.types, (one,)).text
-                    self.unlike[text] = count if count > 0 else None
-
-    async def _unlike(self, types: frozenset[str] | None, one: PropertyCondition) -> int:
-        """Number of values of some nodes that cannot be compared; negative if of a part of them."""
-        having = Pattern(types, (PropertyCondition(one.key, "has"),))
-        handles, count, values, is_text = NO_NODES, 0, Values(), True
-        async with aclosing(self.batches(having)) as batches:
-            async for batch, _ in batches:
-                handles = np.concatenate([handles, batch])
-                if len(handles) > MANY_NODES:
-                    break
-        read = properties_of(self._db, self._columns, handles[:MANY_NODES], {one.key})
-        async with aclosing(read) as parts:
-            async for _, records in parts:
-                read_values = [record.get(one.key) for record in records]
-                is_text = is_text and all(isinstance(known, str) for known in read_values)
-                count += values.unlike(one, read_values)
-        if is_text and one.operator == "=":  # such as a number among codes: no doubt
-            return 0
-        return count if len(handles) <= MANY_NODES else -count
 
     async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:
         """The nodes that meet the conditions of a pattern on properties, and their types.

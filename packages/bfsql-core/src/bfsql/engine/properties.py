@@ -177,11 +177,6 @@ class Values:
             call.check()
         return np.frombuffer(bytes(results), np.uint8)
 
-    def unlike(self, one: PropertyCondition, values: Sequence[Any]) -> int:
-        """Number of some values that cannot be compared with a condition."""
-        numbers = self.numbers(values)
-        return int((self.results(one)[numbers] == _UNLIKE).sum())
-
     def meeting(self, one: PropertyCondition) -> BoolArray:
         """By number: whether the value meets a condition; only `lacks` holds without a value."""
         met: BoolArray = self.results(one) == _MET

@@ -85,7 +85,6 @@ class RelationReader:
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
             result = await self.follow(query, seeds, targets, decided)
             if len(result.shown):
-                await self.search.count_unlike(query.path.steps[-1].end)
                 return result
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)

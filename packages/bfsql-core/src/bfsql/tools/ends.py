@@ -204,7 +204,6 @@ class EndResolver:
     async def vocabulary(self, *, again: bool) -> Vocabulary:
         """The names that paths and patterns may use."""
         schema, outline = await call.within(self._schema.with_outline(again=again))
-        self._search.outline = outline
         if outline is None:
             return Vocabulary(schema)
         whole = not outline.sampled and not outline.relations_left_out
@@ -232,7 +231,6 @@ class EndResolver:
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._search.place(pattern, None if bounded else sys.maxsize)
-        await self._search.count_unlike(pattern)
         lacks = tuple(one for one in pattern.conditions if one.operator == "lacks")
         is_type = pattern.types and pattern == Pattern(pattern.types)
         if is_type and not written.rstrip().endswith("*"):
