@@ -12,12 +12,11 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.merge import value_order
 from bfsql.models.pattern import Step
@@ -71,26 +70,6 @@ class Property:
     """
     further_values: int = 0
     """Number of values besides these."""
-    single_kinds: frozenset[Kind] = field(default=frozenset(), compare=False, repr=False)
-    """The kinds of the values and of the items of lists, an empty list being an object; empty if
-    they are not known."""
-
-    def compares_with(self, condition: PropertyCondition) -> bool:
-        """Whether all values, as far as they are known, can be compared with a condition."""
-        comparable: set[Kind] = set()
-        kinds = self.single_kinds or {self.kind}
-        if condition.operator == "=" and kinds <= {"text", "date"}:
-            return True  # a number among codes that are text: there is no doubt
-        for one in condition.literals:
-            if one.number is not None:
-                comparable.add("number")
-            if one.moment is not None:
-                comparable.add("date")
-            if one.number is None and one.moment is None:
-                comparable |= {"text", "date"}
-            if one.text in ("true", "false"):
-                comparable.add("flag")
-        return comparable.issuperset(kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +99,6 @@ class Outline:
     def relations_from(self) -> Literal["all", "sample"]:
         """Where the relations come from, in the words of answers."""
         return "sample" if self.sampled else "all"
-
-    def compares_with(self, types: Collection[str] | None, condition: PropertyCondition) -> bool:
-        """Whether all values of a property of some types can be compared with a condition.
-
-        False if the property is not known there.
-        """
-        of_types = self.node_properties if types is None else types
-        known = [p for name in of_types for p in self.node_properties.get(name, ())]
-        own = [one for one in known if one.name == condition.key]
-        return bool(own) and all(one.compares_with(condition) for one in own)
 
     def has_edges(self, step: Step) -> bool | None:
         """Whether the graph has edges that a step may take; None if that is not known.
@@ -236,7 +205,6 @@ class _Values:
     def __init__(self) -> None:
         self.records = 0
         self._kinds: set[Kind] = set()
-        self._single: set[Kind] = set()
         self._counts: Counter[Any] | None = Counter()
         self._measured = False
         self._least: Any = None
@@ -247,8 +215,6 @@ class _Values:
         self.records += 1
         if isinstance(value, list | tuple | set | frozenset):
             self._kinds.add("list")
-            if not value:
-                self._single.add("object")
             for item in itertools.islice(value, 20):
                 self._count(*_plain(item))
         else:
@@ -259,7 +225,6 @@ class _Values:
                 self._extend(plain)
 
     def _count(self, kind: Kind, value: Any) -> None:
-        self._single.add(kind)
         self._measured = self._measured or isinstance(value, float)
         if self._counts is None:
             return
@@ -280,9 +245,6 @@ class _Values:
 
     def described(self, name: str) -> Property:
         """The property with these values."""
-        return replace(self._summary(name), single_kinds=frozenset(self._single))
-
-    def _summary(self, name: str) -> Property:
         kind: Kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "text"
         values, further = self._choice()
         if further and kind != "text":

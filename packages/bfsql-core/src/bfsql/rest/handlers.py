@@ -99,10 +99,7 @@ async def outline(request: ApiRequest) -> Reply:
 
 def _properties(known: Mapping[str, Sequence[Property]]) -> dict[str, Any]:
     """The properties of types or predicates, without what is unknown of them."""
-    return {
-        owner: [clean_metadata({**asdict(one), "single_kinds": None}) for one in of]
-        for owner, of in known.items()
-    }
+    return {owner: [clean_metadata(asdict(one)) for one in of] for owner, of in known.items()}
 
 
 async def json_ld_context(request: ApiRequest) -> Reply:
