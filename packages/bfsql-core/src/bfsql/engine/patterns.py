@@ -34,10 +34,6 @@ class PatternSearch:
         columns: The graph in integers, for this call.
         bounds: Limits on the nodes.
         relations: Reads the relations of nodes.
-
-    Attributes:
-        unlike: By condition, as it is written: the number of values that could not be compared
-            with it; None if only some of them were counted.
     """
 
     def __init__(
@@ -45,7 +41,6 @@ class PatternSearch:
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations
-        self.unlike: dict[str, int | None] = {}
 
     async def place(self, pattern: Pattern, most: int | None = None) -> Place:
         """The nodes of a pattern, in the order of their ids.

@@ -39,6 +39,8 @@ class RelationReader:
             with the step that found nothing.
         idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
+        unlike: By condition on a property inside a relation, as it is written: the number of values
+            that could not be compared with it; None for an unknown number.
         search: Finds the nodes of patterns.
     """
 
@@ -52,6 +54,7 @@ class RelationReader:
         self.unmatched: dict[RelationCondition, DeadEnd | None] = {}
         self.idle: set[ScopedRelation] = set()
         self.undecided: set[int] = set()
+        self.unlike: dict[str, int | None] = {}
         self._matched: set[RelationCondition] = set()
         self._db, self._columns, self._bounds = db, columns, bounds
         self._stripped = stripped
@@ -159,9 +162,9 @@ class RelationReader:
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
         result = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
         for tally in result.selection.facts.conditions:
-            text, unlike = tally.condition.property_text, self.search.unlike
+            text = tally.condition.property_text
             if tally.unlike:  # nodes that are reached again are not told from others
-                unlike[text] = None if text in unlike else tally.unlike
+                self.unlike[text] = None if text in self.unlike else tally.unlike
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():

@@ -334,7 +334,7 @@ class Traversal:
         """Notes on conditions on relations, judged by the counts of the graph if known in time."""
         unmatched = self._relations.unmatched
         outline = (await self._schema.outline(1.0))[0] if unmatched else None
-        unlike = self._relations.search.unlike
+        unlike = self._relations.unlike
         return relation_notes(unmatched, idle, undecided, outline, unlike)
 
     def _note_ceiling(self, *, paged: bool) -> None:
