@@ -13,7 +13,7 @@ from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grow
 from bfsql.engine.along import EdgeConditions, StepArcs
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path.arcs import Arcs
-from bfsql.engine.select import Selection
+from bfsql.engine.table import AnswerTable
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
@@ -74,7 +74,7 @@ class ShortestPathSearch:
 
     async def connections(
         self, seeds: NodeSet, targets: NodeSet, most: int
-    ) -> tuple[Selection, list[Connection]]:
+    ) -> tuple[AnswerTable, list[Connection]]:
         """The nodes and edges on all shortest connections of each seed and target, and the pairs.
 
         Args:
@@ -111,11 +111,9 @@ class ShortestPathSearch:
             ring = Arcs.decoded(ring).ring
         ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
-        return await self._selection(seeds, nodes, ring, most), found
+        return await self._table(seeds, nodes, ring, most), found
 
-    async def _selection(
-        self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int
-    ) -> Selection:
+    async def _table(self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int) -> AnswerTable:
         """The connections, with nodes by distance within them, then by id."""
         columns, every = self.columns, Handles(self.columns.size, nodes)
         starts = seeds.handles
@@ -125,7 +123,7 @@ class ShortestPathSearch:
         types = await call.within(columns.types(nodes))
         own = () if self._along is None else self._along.facts
         facts = AnswerGaps(conditions=(*self._conditions.facts, *own))
-        return Selection.of(columns, nodes, types, edges, facts)
+        return AnswerTable.of(columns, nodes, types, edges, facts)
 
     @property
     def count(self) -> int:

@@ -29,7 +29,7 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     except TimeoutError:
         call.cut_by("deadline")
         return replace(result, facts=replace(result.facts, late=("nodes",)))
-    brought = pages.selection.columns.node_metadata
+    brought = pages.table.columns.node_metadata
     came = only({i: brought[i] for i in wanted if i in brought}, keys)
     full: dict[str, Metadata] = {
         i: {**came[i], **found.get(i, {})} if i in came else found.get(i, {}) for i in wanted

@@ -13,7 +13,7 @@ import numpy as np
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, marked, within
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.select import Selection, summarized
+from bfsql.engine.table import AnswerTable, summarized
 from bfsql.engine.traverse import (
     Bounds,
     TraversalResult,
@@ -67,16 +67,16 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
 
 
 async def connected(
-    selection: Selection, reach: TraversalResult, conditions: Conditions
-) -> Selection:
+    table: AnswerTable, reach: TraversalResult, conditions: Conditions
+) -> AnswerTable:
     """Extend an intersection by the shortest connections of its nodes to every seed.
 
     Args:
-        selection: The common nodes and the edges among them.
+        table: The common nodes and the edges among them.
         reach: The whole traversal in which the common nodes were found.
         conditions: Filters; removed nodes connect nothing. Seeds are never removed.
     """
-    columns, common = reach.columns, selection.nodes
+    columns, common = reach.columns, table.nodes
     kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
     passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
     passed = within(reach.edges, passable)
@@ -91,19 +91,20 @@ async def connected(
         here = Handles(columns.size, common)
         ends = distinct_numbers(ways.ends)
         nearest = np.isin(reach.nodes, ends[~here.has(ends)])
-        every = distinct(concatenated([selection.edges, ways]), columns.size)
+        every = distinct(concatenated([table.edges, ways]), columns.size)
         return nearest, every
 
     via, every = await off_loop(len(edges.subjects), added)
     nodes = np.concatenate([common, reach.nodes[via]])
-    types = np.concatenate([selection.types, reach.types[via]])
+    types = np.concatenate([table.types, reach.types[via]])
     shown = Handles(columns.size, nodes)
     ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
-    removed = tuple(text for text in selection.facts.removed_seeds if text not in ends)
+    removed = tuple(text for text in table.facts.removed_seeds if text not in ends)
     return replace(
-        selection,
-        facts=replace(selection.facts, removed_seeds=removed),
+        table,
+        facts=replace(table.facts, removed_seeds=removed),
         nodes=nodes,
+        listed=nodes,
         types=types,
         edges=every,
         summary=summarized(columns, types, every),

@@ -22,10 +22,10 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, at, places_of
 from bfsql.engine.conditions import names_of
-from bfsql.engine.facets import AnswerParts, known_properties, order_of_text, refuse_stripped
-from bfsql.engine.path.answer import PathResult
+from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
 from bfsql.engine.path.distinct import Pairs, Span, Stops
 from bfsql.engine.properties import properties_of, value_bytes
+from bfsql.engine.table import MEASURE, AnswerTable, count_of
 from bfsql.engine.thresholds import MOST_PAIRS
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
@@ -40,13 +40,13 @@ _SAFE = 2**62 // MOST_PAIRS
 
 
 async def measured(
-    db: GraphDbInterface, result: PathResult, query: PathQuery, *, stripped: Collection[str] = ()
-) -> PathResult:
+    db: GraphDbInterface, table: AnswerTable, query: PathQuery, *, stripped: Collection[str] = ()
+) -> AnswerTable:
     """The answer of a path with the measures of its query.
 
     Args:
         db: The graph; the named properties of the nodes or edges of a step are read.
-        result: The answer, with the counts of its query.
+        table: The answer, with the counts of its query.
         query: The query.
         stripped: Keys of edge metadata that traversals leave out.
 
@@ -55,22 +55,21 @@ async def measured(
         NodesUncounted: The deadline passed while pairs were made.
         TimeoutError: The deadline passed while metadata was read.
     """
-    parts, columns, facts = AnswerParts.of(result), [], []
-    names = parts.names(await names_of(db))
+    names, numbers, facts = table.names(await names_of(db)), dict(table.numbers), []
     for text in query.measure:
         one = measure(text, names, len(query.path.steps))
         if one.of is None:
-            columns.append(result.counts[one.step].tolist())
+            numbers[text] = numbers[count_of(one.step)]
             continue
         refuse_stripped("measure", one.of, stripped)
-        values = await _values(db, parts, one)
-        known = await known_properties(db, parts, one.of, stripped) if not values.had else ()
+        values = await _values(db, table, one)
+        known = await known_properties(db, table, one.of, stripped) if not values.had else ()
         facts.append(values.summary(known))
-        size = sum(map(len, result.walks.arcs))
-        columns.append(await off_loop(size, partial(_over_walks, result, query, one, values)))
-    selection = result.selection
-    selection = replace(selection, facts=replace(selection.facts, measures=tuple(facts)))
-    return replace(result, selection=selection, measures=tuple(columns))
+        over_walks = partial(_over_walks, table, query, one, values)
+        numbers[text] = await off_loop(table.size, over_walks)
+    numbers[MEASURE] = numbers[query.measure[0]]
+    gaps = replace(table.facts, measures=tuple(facts))
+    return replace(table, numbers=numbers, facts=gaps)
 
 
 @dataclass(frozen=True)
@@ -151,10 +150,10 @@ def _exponent(number: Decimal) -> int:
     return min(exponent, 0) if isinstance(exponent, int) else 0
 
 
-async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Values:
+async def _values(db: GraphDbInterface, table: AnswerTable, one: Measure) -> _Values:
     """The values of a measure's property."""
     assert one.of is not None
-    things, key = parts.scope(one.of, ending=True), one.of.key
+    things, key = table.scope(one.of, ending=True), one.of.key
     had: list[int] = []
     numbers: list[list[Number]] = []
     texts: list[list[str]] = []
@@ -170,7 +169,7 @@ async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Va
             numbers.append([one for one, _ in found if one is not None])
             texts.append([shown_as(scalar) for one, scalar in found if one is None])
 
-    async with aclosing(properties_of(db, parts.columns, things, {key})) as batches:
+    async with aclosing(properties_of(db, table.columns, things, {key})) as batches:
         async for part, metadata in batches:
             values = [known.get(key) for known in metadata]
             call.hold(value_bytes(values))
@@ -180,10 +179,10 @@ async def _values(db: GraphDbInterface, parts: AnswerParts, one: Measure) -> _Va
     return _Values(one, stops, numbers, texts)
 
 
-def _over_walks(result: PathResult, query: PathQuery, one: Measure, values: _Values) -> list[Value]:
+def _over_walks(table: AnswerTable, query: PathQuery, one: Measure, values: _Values) -> list[Value]:
     """The measure of each shown node."""
-    pairs = _pairs(result, query.shown_step, one, values)
-    count = len(result.shown)
+    pairs = _pairs(table, query.shown_step, one, values)
+    count = len(table.listed)
     if one.function in ("min", "max"):
         ranks, ordered = values.ranks()
         best = np.full(count, len(ordered) - 1, np.int64)
@@ -207,24 +206,25 @@ def _of_sum(one: Measure, total: Decimal, numbers: int) -> Value:
     return total if one.function == "sum" else MEAN.divide(total, Decimal(numbers))
 
 
-def _pairs(result: PathResult, step: int, one: Measure, values: _Values) -> Iterator[Pairs]:
+def _pairs(table: AnswerTable, step: int, one: Measure, values: _Values) -> Iterator[Pairs]:
     """The places of shown nodes and those of the nodes or edges with the property on their walks.
 
     Raises:
         ToolError: There are too many.
     """
-    walks, stops = result.walks, values.stops
+    walks, nodes, stops = table.walks, table.listed, values.stops
+    assert walks is not None
     of_edges = isinstance(stops, Ring)
     if isinstance(stops, Ring):
         others, before = Stops.at_edges(walks, one.step, stops), one.step <= step
     elif one.step == step:
-        places = places_of(stops, result.shown, walks.columns.size)
+        places = places_of(stops, nodes, walks.columns.size)
         rows = np.flatnonzero(places >= 0)
         yield rows, places[rows].astype(np.int64)
         return
     else:
         others, before = Stops.at_nodes(walks, one.step, stops), one.step < step
-    shown = Stops.at_nodes(walks, step, result.shown)
+    shown = Stops.at_nodes(walks, step, nodes)
     made = 0
     for early, late in Span(walks, *((others, shown) if before else (shown, others))).pairs():
         made += len(early)

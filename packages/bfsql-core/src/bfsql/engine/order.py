@@ -13,17 +13,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, distinct_numbers, places_of
-from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
-from bfsql.engine.select import Selection
+from bfsql.engine.table import DEGREE, DISTINCT, MEASURE, PATHS, AnswerTable, Numbers
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
@@ -35,9 +33,7 @@ from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
 from bfsql.workers import off_loop
 
-Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
-
-DEGREE, PATHS, DISTINCT, MEASURE = "degree", "paths", "distinct", "measure"
+NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
 """The sort keys that are not properties."""
 
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
@@ -88,7 +84,7 @@ async def in_order(
     columns: IntegerGraph,
     nodes: IntArray,
     by: SortBy,
-    numbers: Numbers | Sequence[Value] | None = None,
+    numbers: Numbers | None = None,
 ) -> Order:
     """The order of some nodes.
 
@@ -135,54 +131,31 @@ async def in_order(
     return order._replace(facts=replace(order.facts, known=known))
 
 
-async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:
-    """Sort the nodes of an answer by `sort_by`; nodes that connect others stay after them."""
-    by = sort_by(text, (DEGREE,))
-    nodes, columns = selection.nodes, selection.columns
-    numbers = _degrees(selection, nodes) if by.key == DEGREE else None
-    first = len(nodes) if selection.common is None else selection.common
-    parts, facts = [], SortKeySummary(by.key, had=0, mixed=False)
-    for part in (slice(0, first), slice(first, None)):
-        order = await in_order(
-            db, columns, nodes[part], by, None if numbers is None else numbers[part]
-        )
-        parts.append(order.places + part.start)
+async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
+    """Sort the listed nodes of an answer by `sort_by`; nodes that connect others stay last."""
+    nodes, by = table.listed, sort_by(text, (DEGREE, *table.numbers))
+    if by.key == DEGREE:
+        table = replace(table, numbers={**table.numbers, DEGREE: _degrees(table)})
+    numbers = table.numbers[by.key] if by.key in NUMBERS else None
+    parts = [slice(None)]
+    if table.common is not None:
+        parts = [slice(table.common), slice(table.common, None)]
+    places, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    for part in parts:
+        own = None if numbers is None else numbers[part]
+        order = await in_order(db, table.columns, nodes[part], by, own)
+        places.append(order.places + (part.start or 0))
         facts = facts.joined(order.facts)
-    places = np.concatenate(parts)
-    return replace(
-        selection,
-        nodes=nodes[places],
-        types=selection.types[places],
-        facts=replace(selection.facts, order=facts if len(nodes) else None),
-        degrees=None if numbers is None else numbers[places],
-        last_page=[],  # The last page belongs to another order.
-    )
+    return table.sorted(np.concatenate(places), facts)
 
 
-async def in_order_of_walks(
-    db: GraphDbInterface, result: PathResult, text: str, counted: int | None
-) -> PathResult:
-    """Sort the shown nodes of a path's answer by `sort_by`."""
-    selection, shown = result.selection, result.shown
-    counts: dict[str, Numbers | Sequence[Value]] = {PATHS: result.paths}
-    if counted is not None:
-        counts[DISTINCT] = result.counts[counted]
-    if result.measures:
-        counts[MEASURE] = result.measures[0]
-    by = sort_by(text, (DEGREE, *counts))
-    degrees = _degrees(selection, shown) if by.key == DEGREE else None
-    numbers = counts.get(by.key) if degrees is None else degrees
-    order = await in_order(db, selection.columns, shown, by, numbers)
-    return result.sorted_by(*order, degrees)
-
-
-def _degrees(selection: Selection, nodes: IntArray) -> LongArray:
-    """The number of edges of the answer that touch each of some nodes."""
-    ends = places_of(nodes, selection.edges.ends, selection.columns.size)
+def _degrees(table: AnswerTable) -> LongArray:
+    """The number of edges of the answer that touch each listed node."""
+    ends = places_of(table.listed, table.edges.ends, table.columns.size)
     subjects, objects = ends.reshape(2, -1)
     others = objects[subjects != objects]  # a self-loop touches its node once
     touched = np.concatenate([subjects, others])
-    return np.bincount(touched[touched >= 0], minlength=len(nodes))
+    return np.bincount(touched[touched >= 0], minlength=len(table.listed))
 
 
 def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:

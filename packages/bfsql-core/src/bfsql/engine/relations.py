@@ -15,8 +15,9 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, names_of
-from bfsql.engine.path.answer import PathResult, follow
+from bfsql.engine.path.answer import follow
 from bfsql.engine.patterns import PatternSearch
+from bfsql.engine.table import AnswerTable, count_of
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
@@ -71,7 +72,7 @@ class RelationReader:
         names = await names_of(self._db) if query.where else Names((), ())
         return Conditions(self._db, self._columns, query, names, self, stripped=self._stripped)
 
-    async def walks(self, query: PathQuery, seeds: NodeSet) -> PathResult:
+    async def walks(self, query: PathQuery, seeds: NodeSet) -> AnswerTable:
         """The walks of a path, read from its end if that is a smaller set than the seeds.
 
         Whichever end is smaller, a store that selects the nodes of the other spares reading the
@@ -86,9 +87,9 @@ class RelationReader:
         if targets is not None:
             # The conditions at the end hold for the targets.
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
-            result = await self.follow(query, seeds, targets, decided)
-            if len(result.shown):
-                return result
+            table = await self.follow(query, seeds, targets, decided)
+            if len(table.nodes):
+                return table
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)
 
@@ -98,7 +99,7 @@ class RelationReader:
         seeds: NodeSet,
         targets: NodeSet | None = None,
         filters: PathQuery | None = None,
-    ) -> PathResult:
+    ) -> AnswerTable:
         """The walks of a path, as in `walks`, with the targets that a call names.
 
         Args:
@@ -160,16 +161,16 @@ class RelationReader:
         counts = np.zeros(len(nodes), np.int64)
         path = Path(one.steps)
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
-        result = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
-        for tally in result.selection.facts.conditions:
+        table = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
+        for tally in table.facts.conditions:
             text = tally.condition.property_text
             if tally.unlike:  # nodes that are reached again are not told from others
                 self.unlike[text] = None if text in self.unlike else tally.unlike
-        places = places_of(nodes, result.shown, self._columns.size)
-        counts[places] = result.counts[len(one.steps)]
+        places = places_of(nodes, table.listed, self._columns.size)
+        counts[places] = np.asarray(table.numbers[count_of(len(one.steps))])
         if counts.any():
             self._matched.add(one)
             self.unmatched.pop(one, None)
         elif one not in self._matched:
-            self.unmatched[one] = result.dead_end
+            self.unmatched[one] = table.dead_end
         return counts

@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,20 @@ from bfsql.arrays import (
     distinct,
     distinct_numbers,
     marked,
+    within,
 )
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
+from bfsql.engine.conditions import Conditions
 from bfsql.engine.numbered import NumberedGraph
+from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import EdgeDirection
+from bfsql.models import AnswerGaps, ConditionTally, EdgeDirection
 from bfsql.workers import off_loop
+
+if TYPE_CHECKING:
+    from bfsql.engine.along import StepArcs
 
 T = TypeVar("T")
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
@@ -165,6 +171,92 @@ async def traverse(
         edges,
         dangling,
         missing,
+    )
+
+
+async def selected(  # noqa: PLR0917 - what makes two answers the same
+    columns: IntegerGraph,
+    seeds: NodeSet,
+    hops: int,
+    bounds: Bounds,
+    conditions: Conditions,
+    along: StepArcs | None = None,
+) -> AnswerTable:
+    """Traverse and select; a result found earlier without any filter is reused.
+
+    Args:
+        columns: The graph.
+        seeds: Seed nodes.
+        hops: Rings to expand.
+        bounds: Limits on nodes and edges.
+        conditions: Filters that remove nodes and edges afterwards.
+        along: The steps to follow; None to follow all edges in both directions.
+
+    Raises:
+        FirstRingUnfinished: As in `traverse`.
+        FirstRingTooLarge: As in `traverse`.
+        TypesUnread: As in `traverse`.
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    filtered = conditions or (along is not None and along.has_conditions)
+    cache = None if filtered else columns.answer_cache
+    steps = None if along is None else along.paths
+    # A graph without the properties that a hook redacts shares the cache of the whole graph.
+    request = (type(columns), seeds.handles.tobytes(), hops, bounds, steps)
+    found: AnswerTable | None = None if cache is None else cache.find(request)
+    if found is None:
+        reach = await traverse(columns, seeds, hops, bounds, None if along is None else along.ring)
+        found = await select(reach, conditions)
+        if along is not None:
+            facts = replace(
+                found.facts,
+                farthest=int(reach.distances.max(initial=0)),
+                outermost=int((reach.distances == hops).sum()),
+                conditions=(*found.facts.conditions, *along.facts),
+            )
+            found = replace(found, facts=facts)
+        if cache is not None and reach.stopped_by is None:
+            cache.keep(request, found, found.size)
+    return found
+
+
+async def select(reach: TraversalResult, conditions: Conditions) -> AnswerTable:
+    """Remove what the conditions of the call do not keep: nodes with their edges, then edges."""
+    columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
+    size = len(reach.nodes) + len(edges.subjects)
+    tallies: tuple[ConditionTally, ...] = ()
+    if conditions:
+        conditions.learn(types, edges.predicates)
+        kept = await conditions.keeps_nodes(nodes, types, None)
+        nodes, types = nodes[kept], types[kept]
+        if len(nodes) < len(reach.nodes):
+            members = Handles(columns.size, nodes)
+            edges = await off_loop(size, lambda: within(reach.edges, members))
+        kept = await conditions.keeps_edges(edges, None)
+        if not kept.all():
+            edges = marked(edges, kept)
+        tallies = conditions.facts
+    facts = _facts(reach, nodes, tallies)
+    return await off_loop(size, lambda: AnswerTable.of(columns, nodes, types, edges, facts))
+
+
+def _facts(
+    reach: TraversalResult, nodes: IntArray, tallies: tuple[ConditionTally, ...]
+) -> AnswerGaps:
+    stopped, (dangling, missing) = reach.depth < reach.hops, reach.dangling_counts
+    removed: tuple[str, ...] = ()
+    if len(nodes) < len(reach.nodes):
+        kept = Handles(reach.columns.size, nodes)
+        named = (place for place in reach.seeds.places if place.named)
+        removed = tuple(place.text for place in named if not kept.has(place.handles).all())
+    return AnswerGaps(
+        asked_depth=reach.hops if stopped else None,
+        finished_depth=reach.depth if stopped else None,
+        stopped_by=reach.stopped_by,
+        dangling_ids=missing,
+        dangling_edges=dangling,
+        removed_seeds=removed,
+        conditions=tallies,
     )
 
 

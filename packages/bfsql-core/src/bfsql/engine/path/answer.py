@@ -1,94 +1,30 @@
-"""The answer of a path: its complete walks, the shown nodes and their pages."""
+"""The answer of a path: its complete walks and the shown nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import (
-    NO_EDGES,
-    NO_HANDLES,
-    Handles,
-    LongArray,
-    are_named,
-    distinct,
-    distinct_numbers,
-    places_of,
-)
+from bfsql.arrays import Handles, are_named, distinct, distinct_numbers
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.pages import PagePlaces, Pages, Prefix
 from bfsql.engine.path.arcs import FLIPPED, Arcs
 from bfsql.engine.path.compare import compared
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, PathReading
-from bfsql.engine.select import Selection
+from bfsql.engine.table import PATHS, AnswerTable, Numbers, count_of
 from bfsql.engine.traverse import Bounds, types_of
 from bfsql.errors import BoundMet, ToolError
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet
-from bfsql.models import (
-    MOST_PATHS,
-    AnswerGaps,
-    BfsResult,
-    DeadEnd,
-    PathQuery,
-    ShownNodes,
-    SortKeySummary,
-    Step,
-)
-from bfsql.models.facet import Value
+from bfsql.integers import NO_NODE, IntegerGraph, NodeSet
+from bfsql.models import AnswerGaps, DeadEnd, PathQuery, Step
 from bfsql.workers import off_loop
-
-
-@dataclass(frozen=True, slots=True)
-class PathResult:
-    """The whole answer of a path, before its page is cut."""
-
-    walks: Walks
-    selection: Selection
-    """All nodes and edges of the answer."""
-    shown: IntArray
-    """Handles of the shown nodes, in order."""
-    paths: LongArray
-    """Number of walks through each shown node."""
-    counts: Mapping[int, LongArray]
-    """By step: the number of its different nodes on these walks."""
-    dead_end: DeadEnd | None
-    measures: tuple[Sequence[Value], ...] = ()
-    """The measures of the query for each shown node; `bfsql.engine.measure` adds them."""
-
-    def sorted_by(
-        self, places: IntArray, order: SortKeySummary, degrees: LongArray | None
-    ) -> PathResult:
-        """The answer with its shown nodes in another order, given by their places.
-
-        Args:
-            places: The places of the shown nodes, in the new order.
-            order: The facts about the order.
-            degrees: The degree of each node at its old place, if they are sorted by it.
-        """
-        facts = replace(self.selection.facts, order=order if len(places) else None)
-        rows = places.tolist()
-        return replace(
-            self,
-            selection=replace(
-                self.selection,
-                facts=facts,
-                degrees=None if degrees is None else degrees[places],
-                last_page=[],
-            ),
-            shown=self.shown[places],
-            paths=self.paths[places],
-            counts={step: counts[places] for step, counts in self.counts.items()},
-            measures=tuple([column[row] for row in rows] for column in self.measures),
-        )
 
 
 async def follow(
@@ -99,7 +35,7 @@ async def follow(
     *,
     conditions: Conditions,
     bounds: Bounds,
-) -> PathResult:
+) -> AnswerTable:
     """Walk a path and keep the nodes and edges on complete walks.
 
     A result found earlier without any filter is reused.
@@ -121,23 +57,21 @@ async def follow(
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     # Its type tells whether properties are redacted, as in `selected`.
     request = (type(columns), query.path, *ends, query.ordered_step, query.counted_steps, bounds)
-    result: PathResult | None = None if cache is None else cache.find(request)
-    if result is None:
+    table: AnswerTable | None = None if cache is None else cache.find(request)
+    if table is None:
         reader = partial(
             PathReader, columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
         )
-        result = await _result(reader, query, conditions, bounds)
+        table = await _table(reader, query, conditions, bounds)
         # What is known of a dead end depends on the time that was left to look at it.
-        if cache is not None and result.dead_end is None:
-            arcs = sum(map(len, result.walks.arcs))
-            selection = result.selection
-            cache.keep(request, result, len(selection.nodes) + len(selection.edges.subjects) + arcs)
-    return result
+        if cache is not None and table.dead_end is None:
+            cache.keep(request, table, table.size)
+    return table
 
 
-async def _result(
+async def _table(
     reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
-) -> PathResult:
+) -> AnswerTable:
     """The complete walks among those that are read, and what they show."""
     reading = await reader().read()
     columns, size = reading.columns, sum(map(len, reading.arcs))
@@ -165,15 +99,14 @@ async def _result(
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
-    def result() -> PathResult:
-        selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
-        paths = walks.paths(step, shown)
-        counts = {
-            other: different_nodes(walks, step, shown, other) for other in query.counted_steps
-        }
-        return PathResult(walks, selection, shown, paths, counts, dead_end)
+    def table() -> AnswerTable:
+        numbers: dict[str, Numbers] = {PATHS: walks.paths(step, shown)}
+        for other in query.counted_steps:
+            numbers[count_of(other)] = different_nodes(walks, step, shown, other)
+        whole = AnswerTable.of(columns, walks.nodes, types, walks.edges, facts)
+        return replace(whole, listed=shown, walks=walks, dead_end=dead_end, numbers=numbers)
 
-    return await off_loop(size, result)
+    return await off_loop(size, table)
 
 
 def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
@@ -338,79 +271,3 @@ async def _arcs(reading: PathReading, layer: int, step: Step) -> AsyncGenerator[
             for earlier in () if backwards else reading.layers[layer].before[-1:]:
                 arcs = arcs.selected(reading.meets(earlier, arcs))
             yield arcs
-
-
-# --- pages ------------------------------------------------------------------------
-
-NODE_BYTES, EDGE_BYTES = 26, 41
-"""Bytes of a node and of an edge without their names."""
-
-
-class PathPages(Pages):
-    """The pages of a path's answer that begin at the same shown node, of any length.
-
-    Args:
-        query: The query, with existing seeds.
-        result: The whole answer.
-        walks: Whether a page contains the walks of its nodes.
-        too_large: Whether the walks are left out because they do not fit.
-    """
-
-    def __init__(
-        self, query: PathQuery, result: PathResult, *, walks: bool, too_large: bool = False
-    ) -> None:
-        self.walks, self._result = walks, result
-        super().__init__(query, result.selection)
-        self.query: PathQuery = query
-        self._too_large = too_large
-
-    def _of(self, prefix: Prefix, count: int) -> BfsResult:
-        query, whole = self.query, self._result
-        page, ids = self._page(prefix, count), prefix.ids[:count]
-        part = slice(self._start, self._start + count)
-        paths = whole.paths[part]
-        distinct = measures = None
-        if query.count_distinct is not None:
-            numbers = whole.counts[query.count_distinct][part].tolist()
-            distinct = dict(zip(ids, numbers, strict=True))
-        if whole.measures:
-            rows = zip(*(column[part] for column in whole.measures), strict=True)
-            several = len(whole.measures) > 1
-            measures = {
-                i: list(row) if several else row[0] for i, row in zip(ids, rows, strict=True)
-            }
-        shown = ShownNodes(
-            len(whole.shown),
-            query.shown_step,
-            dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
-            distinct,
-            measures or {},
-            bool((paths > MOST_PATHS).any()),
-            "shown" if self.walks else "too large" if self._too_large else "left out",
-            whole.dead_end,
-        )
-        result = self._bfs_result(page, self._facts(count, page), query, query.path.longest)
-        return replace(result, shown=shown)
-
-    async def least_bytes(self, count: int) -> int:
-        """A lower bound on the bytes that the first `count` shown nodes take."""
-        if not self.walks or not count:
-            return count * NODE_BYTES
-        places = await self._places_of(count)
-        nodes, edges = ((part < count).sum() for part in (places.of_nodes, places.of_edges))
-        return int(nodes * NODE_BYTES + edges * EDGE_BYTES)
-
-    @property
-    def _listed(self) -> IntArray:
-        return self._result.shown
-
-    def _find_places(self, length: int) -> PagePlaces:
-        """The first of the shown nodes that the walks through each node and edge pass."""
-        selection, walks = self.selection, self._result.walks
-        nodes, nothing = self._listed[self._start : self._start + length], NO_HANDLES
-        if self.walks:
-            firsts = walks.firsts(self.query.shown_step, nodes)
-            whole = PagePlaces(length, selection.nodes, selection.types, *firsts, nothing)
-            return whole.beginning(length)  # without nodes and edges that are on no such walk
-        types = selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
-        return PagePlaces(length, nodes, types, np.arange(length), NO_EDGES, nothing, nothing)
