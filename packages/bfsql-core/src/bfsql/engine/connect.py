@@ -10,21 +10,11 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked
-from bfsql.engine.along import EdgeConditions, StepArcs
+from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import Arcs
+from bfsql.engine.edges import Bounds, EdgeCollector, EdgeConditions, StepArcs, whole_ring
 from bfsql.engine.table import AnswerTable
-from bfsql.engine.traverse import (
-    Bounds,
-    EdgeCollector,
-    Ranks,
-    Ways,
-    both_ways,
-    next_level,
-    ranks_from,
-    towards,
-    whole_ring,
-)
+from bfsql.engine.traverse import Ranks, Ways, both_ways, next_level, ranks_from, towards
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps

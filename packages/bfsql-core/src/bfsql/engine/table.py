@@ -6,21 +6,36 @@ measures, order, facets and pages, sees nothing else (`protocol.md` 3, 5).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bfsql.arrays import LongArray, are_named, counted_numbers, marked, places_of
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
+from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import AnswerGaps, DeadEnd, SchemaSummary, SortKeySummary
-from bfsql.models.condition import Names, ScopedProperty
+from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
+from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
+from bfsql.models.condition import Names, ScopedProperty, quoted
 from bfsql.models.facet import Facets, Value
+from bfsql.models.merge import fold
+from bfsql.models.name_keys import NAME
+from bfsql.models.spelling import KnownNames
+from bfsql.workers import off_loop
 
 if TYPE_CHECKING:
     from bfsql.engine.pages import LastPage
-    from bfsql.engine.path.prune import Walks
+    from bfsql.engine.walks import Walks
+
 
 Numbers: TypeAlias = LongArray | Sequence[Value]
 """A number of each listed node."""
@@ -154,3 +169,168 @@ def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSum
 def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
     """How often each number occurs, keyed by its name in sorted order."""
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
+
+
+# --- order ----------------------------------------------------------------------
+
+
+NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
+"""The sort keys that are not properties."""
+
+_DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
+
+
+class SortBy(NamedTuple):
+    """A sort key and its direction."""
+
+    key: str
+    """A property, or one of the four numbers."""
+    descending: bool
+
+
+class Order(NamedTuple):
+    """An order of some nodes."""
+
+    places: IntArray
+    """The previous place of each node, in the new order."""
+    facts: SortKeySummary
+    """The facts that notes report about the order."""
+
+
+def sort_by(text: str, counted: Collection[str]) -> SortBy:
+    """Parse a `sort_by` argument.
+
+    Args:
+        text: `year` or `-year`; `year desc` is also accepted.
+        counted: Those of the four numbers that the answer has.
+
+    Raises:
+        ToolError: The text names a number that the answer does not have.
+    """
+    key, descending = text.strip(), False
+    if found := _DIRECTION.fullmatch(key):
+        key, descending = found[1], found[2].lower() == "desc"
+    if key[:1] in "+-":
+        key, descending = key[1:].strip(), descending or key[0] == "-"
+    if not key:
+        raise _wrong(text, "names no property")
+    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
+        needs = "path" if key == PATHS or PATHS not in counted else "measure"
+        raise _wrong(text, f"needs {needs}, which this call does not have")
+    return SortBy(key, descending)
+
+
+async def in_order(
+    db: GraphDbInterface,
+    columns: IntegerGraph,
+    nodes: IntArray,
+    by: SortBy,
+    numbers: Numbers | None = None,
+) -> Order:
+    """The order of some nodes.
+
+    Args:
+        db: The graph; one key of metadata is read if `numbers` is None.
+        columns: The graph in integers, for this call.
+        nodes: Handles in any order, each once.
+        by: The sort key and its direction.
+        numbers: The number or the measure of each node if the key is not a property.
+
+    Raises:
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    by_id = places_of(nodes, await columns.ordered(nodes), columns.size)
+    if numbers is None and by.key in db.name_keys().types:
+        numbered = distinct_numbers(await call.within(columns.types(nodes))).tolist()
+        types = [columns.type_names[number] for number in numbered]
+        by = by._replace(key=NAME if db.name_keys().types_of(by.key, types) else by.key)
+    if isinstance(numbers, np.ndarray):
+        signed = -numbers[by_id] if by.descending else numbers[by_id]
+        places = by_id[np.argsort(signed, kind="stable")]
+        return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
+    values: list[Value] = []
+    if numbers is not None:
+        values += [fold(one) if isinstance(one, str) else one for one in numbers]
+    else:
+        async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
+            async for _, metadata in parts:
+                part = await off_loop(len(metadata), partial(_values, metadata, by))
+                call.hold(value_bytes(part))
+                values += part
+
+    def ordered() -> Order:
+        places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
+        texts = [one for one in values if isinstance(one, str)] if numbers is None else []
+        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
+        return Order(places, facts)
+
+    order = await off_loop(len(nodes), ordered)
+    if order.facts.had or numbers is not None or not len(nodes):
+        return order
+    keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
+    known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
+    return order._replace(facts=replace(order.facts, known=known))
+
+
+async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
+    """Sort the listed nodes of an answer by `sort_by`; nodes that connect others stay last."""
+    nodes, by = table.listed, sort_by(text, (DEGREE, *table.numbers))
+    if by.key == DEGREE:
+        table = replace(table, numbers={**table.numbers, DEGREE: _degrees(table)})
+    numbers = table.numbers[by.key] if by.key in NUMBERS else None
+    parts = [slice(None)]
+    if table.common is not None:
+        parts = [slice(table.common), slice(table.common, None)]
+    places, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    for part in parts:
+        own = None if numbers is None else numbers[part]
+        order = await in_order(db, table.columns, nodes[part], by, own)
+        places.append(order.places + (part.start or 0))
+        facts = facts.joined(order.facts)
+    return table.sorted(np.concatenate(places), facts)
+
+
+def _degrees(table: AnswerTable) -> LongArray:
+    """The number of edges of the answer that touch each listed node."""
+    ends = places_of(table.listed, table.edges.ends, table.columns.size)
+    subjects, objects = ends.reshape(2, -1)
+    others = objects[subjects != objects]  # a self-loop touches its node once
+    touched = np.concatenate([subjects, others])
+    return np.bincount(touched[touched >= 0], minlength=len(table.listed))
+
+
+def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
+    return [_value(one.get(by.key), descending=by.descending) for one in metadata]
+
+
+def _value(value: Any, *, descending: bool) -> int | float | str | None:
+    """The sort value of a node: of a list, the value that comes first in this direction."""
+    read = [(number_in(text), text) for text in map(shown_as, scalars(value))]
+    numbers = [number for number, _ in read if number is not None]
+    texts = [fold(text) for _, text in read]
+    first = max if descending else min
+    if numbers:
+        return first(numbers)
+    return first(texts) if texts else None
+
+
+def _sorted(
+    by_id: Sequence[int], values: Sequence[Value], *, descending: bool
+) -> tuple[IntArray, int, int]:
+    """The places in order, the number of nodes with a value, and the number of kinds of values."""
+    numbers = [place for place in by_id if isinstance(values[place], int | float | Decimal)]
+    texts = [place for place in by_id if isinstance(values[place], str)]
+    others = [place for place in by_id if values[place] is None]
+    for part in (numbers, texts):
+        part.sort(key=values.__getitem__, reverse=descending)  # type: ignore[arg-type]
+    places = np.array([*numbers, *texts, *others], np.int32)
+    return places, len(numbers) + len(texts), bool(numbers) + bool(texts)
+
+
+def _wrong(text: str, why: str) -> ToolError:
+    return bad_value(
+        f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
+        'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
+        "given.",
+        "sort_by",
+    )

@@ -2,58 +2,35 @@
 
 A step that may be taken several times has one layer of arcs for each time. For a layer, the
 edges that its step names are read at the nodes that the previous layers reach or, from the
-targets, at the nodes that the following layers leave. `bfsql.engine.path.prune` determines which
-arcs lie on complete walks.
+targets, at the nodes that the following layers leave. `bfsql.engine.walks` determines which
+arcs lie on complete walks. Where none is complete, the dead end is looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
+from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct, distinct_numbers
+from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
+from bfsql.engine.edges import Bounds, types_of, whole_ring
+from bfsql.engine.measure import different_nodes
+from bfsql.engine.table import PATHS, AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
-from bfsql.engine.traverse import Bounds, whole_ring
-from bfsql.errors import BoundMet, StepUnfinished
+from bfsql.engine.walks import Layer, Walks, compared, layers_of
+from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
-from bfsql.models import Path, Step
+from bfsql.models import AnswerGaps, DeadEnd, Path, PathQuery, Step
 from bfsql.workers import off_loop
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One repetition of a step."""
-
-    step: int
-    """Number of the step, from 0."""
-    time: int
-    """The number of times that the step has been taken, including this one."""
-    before: tuple[int, ...]
-    """The layers that a walk may come from; empty if a walk begins at this layer."""
-    again: bool
-    """Whether the step may be taken once more."""
-    onwards: bool
-    """Whether the next step, or the end of the walk, may follow."""
-
-
-def layers_of(steps: Sequence[Step]) -> tuple[Layer, ...]:
-    """The layers of some steps; each layer comes after those that a walk may come from."""
-    layers: list[Layer] = []
-    done: tuple[int, ...] = ()
-    for number, step in enumerate(steps):
-        before, done = done, ()
-        for time in range(1, step.most + 1):
-            onwards = time >= step.least
-            layers.append(Layer(number, time, before, time < step.most, onwards))
-            before = (len(layers) - 1,)
-            done += before if onwards else ()
-    return tuple(layers)
 
 
 class Frontier(NamedTuple):
@@ -369,3 +346,252 @@ class PathReader:
     def _is_last(self, layer: Layer) -> bool:
         """Whether a walk may end behind a layer."""
         return layer.onwards and layer.step == len(self._path.steps) - 1
+
+
+# --- the answer -----------------------------------------------------------------
+
+
+async def follow(
+    columns: IntegerGraph,
+    query: PathQuery,
+    seeds: NodeSet,
+    targets: NodeSet | None,
+    *,
+    conditions: Conditions,
+    bounds: Bounds,
+) -> AnswerTable:
+    """Walk a path and keep the nodes and edges on complete walks.
+
+    A result found earlier without any filter is reused.
+
+    Args:
+        columns: The graph.
+        query: The path and its shown step.
+        seeds: The nodes at which walks start.
+        targets: The nodes at which walks must end; None for any node.
+        conditions: Filters that remove nodes and edges before a walk continues.
+        bounds: Limits on the nodes and edges to read.
+
+    Raises:
+        StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
+        TypesUnread: The deadline passed before the types were read.
+        NodesUncounted: The deadline passed while different nodes were counted.
+    """
+    cache = None if conditions or query.comparisons else columns.answer_cache
+    ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
+    # Its type tells whether properties are redacted, as in `selected`.
+    request = (type(columns), query.path, *ends, query.ordered_step, query.counted_steps, bounds)
+    table: AnswerTable | None = None if cache is None else cache.find(request)
+    if table is None:
+        reader = partial(
+            PathReader, columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
+        )
+        table = await _table(reader, query, conditions, bounds)
+        # What is known of a dead end depends on the time that was left to look at it.
+        if cache is not None and table.dead_end is None:
+            cache.keep(request, table, table.size)
+    return table
+
+
+async def _table(
+    reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
+) -> AnswerTable:
+    """The complete walks among those that are read, and what they show."""
+    reading = await reader().read()
+    columns, size = reading.columns, sum(map(len, reading.arcs))
+    start = (columns, reading.layers, reading.arcs, reading.starts, reading.targets)
+    walks = await off_loop(size, lambda: Walks(*start))
+    nodes = await off_loop(size, lambda: walks.nodes)
+    complete = bool(len(nodes))
+    if query.comparisons and complete:
+        walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
+        nodes = await off_loop(size, lambda: walks.nodes)
+    types = await types_of(columns, nodes)
+    missing, facts = Handles(columns.size, nodes[types == NO_NODE]), AnswerGaps()
+    if missing:
+        walks, facts = await off_loop(size, lambda: _without(walks, missing))
+        types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
+    facts = replace(facts, conditions=conditions.facts)
+    dead_end = None
+    if complete and not len(nodes):
+        dead_end = DeadEnd(walks.steps, "", 0, compared=True)
+    elif not len(walks.nodes):
+        # A condition on relations, whose query has no seeds, is read for nodes in any portions, so
+        # what leads on from them would differ by store.
+        named = bool(query.seeds)
+        dead_end = await _dead_end(reader, reading, missing=bool(missing), relations=named)
+    step = query.ordered_step
+    shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
+
+    def table() -> AnswerTable:
+        numbers: dict[str, Numbers] = {PATHS: walks.paths(step, shown)}
+        for other in query.counted_steps:
+            numbers[count_of(other)] = different_nodes(walks, step, shown, other)
+        whole = AnswerTable.of(columns, walks.nodes, types, walks.edges, facts)
+        return replace(whole, listed=shown, walks=walks, dead_end=dead_end, numbers=numbers)
+
+    return await off_loop(size, table)
+
+
+def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
+    """The walks over existing nodes only, and facts that count what the missing nodes remove."""
+    walks = walks.without(missing, ends=False)
+    last = walks.ending(missing)
+    ends = last.ends
+    return walks.without(missing, ends=True), AnswerGaps(
+        dangling_ids=len(distinct_numbers(ends[missing.has(ends)])),
+        dangling_edges=len(last.subjects),
+    )
+
+
+async def _dead_end(
+    reader: Callable[..., PathReader], reading: PathReading, *, missing: bool, relations: bool
+) -> DeadEnd | None:
+    """The end of the longest walks over existing nodes; None if those of both sides do not meet.
+
+    A store may have edges of an id without a node, or not.
+
+    Args:
+        reader: Reads the path again.
+        reading: What was read of it.
+        missing: Whether walks lead over ids without a node.
+        relations: Whether to find the relations that lead on from there.
+    """
+    with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+        if not missing:
+            nodes = distinct_numbers(np.concatenate([one.nodes for one in reading.frontiers]))
+            missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
+        if missing:
+            reading = await reader(existing=True).read()
+    found = await _longest(reading, relations=relations)
+    if await _turns_back(reader(turning=True, existing=missing), reading):
+        apart = DeadEnd(len(reading.path.steps), "", 0, apart=True)
+        return replace(found or apart, turned_back=True)
+    return found
+
+
+async def _longest(reading: PathReading, *, relations: bool) -> DeadEnd | None:
+    """The end of the longest walks; None if the walks from both sides do not meet."""
+    if not len(reading.starts):
+        return DeadEnd(0, "", len(reading.seeds), removed=reading.starts_removed)
+    if reading.targets is not None and not len(reading.targets):
+        steps = reading.path.steps
+        return DeadEnd(
+            len(steps), steps[-1].text, 0, removed=reading.targets_removed, backwards=True
+        )
+    layer, misses_targets = reading.dead_end, False
+    if layer is None:
+        layer, misses_targets = len(reading.layers) - 1, True
+        if reading.frontiers[layer].backwards:
+            return None
+    nodes, backwards, removed = reading.frontiers[layer]
+    number = reading.layers[layer].step
+    step = reading.path.steps[number]
+    turned = None
+    if step.direction is not None and not removed:
+        other = replace(step, direction=FLIPPED[step.direction])
+        if await _finds(reading, layer, other):
+            turned = other.text
+    leading_on = list[str]()
+    explained = turned or removed or backwards or misses_targets
+    if relations and not explained and len(nodes) <= 2_000:
+        with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
+            leading_on = await _relations(reading, layer)
+    return DeadEnd(
+        number + 1,
+        step.text,
+        len(nodes),
+        removed=removed,
+        turned=turned,
+        backwards=backwards,
+        misses_targets=misses_targets,
+        relations=leading_on,
+    )
+
+
+async def _relations(reading: PathReading, layer: int, most: int = 2_000) -> list[str]:
+    """The relations where the longest walks ended, the most frequent first.
+
+    None are given if they have more than `most` edges. Nothing is missing from the answer that the
+    store omits here.
+    """
+    edges, columns = set[tuple[int, ...]](), reading.columns
+    with call.joined() as under_way, under_way.own_omissions(kept=False):
+        async with call.time_limit(0.5), aclosing(_arcs(reading, layer, Step())) as batches:
+            async for arcs in batches:
+                kinds = await types_of(columns, arcs.ends)
+                every = (arcs.along, arcs.predicates, kinds, arcs.origins, arcs.ends)
+                edges.update(map(tuple, np.stack(every, axis=1).tolist()))
+                if len(edges) > most:
+                    return []
+    names, types = columns.predicate_names, columns.type_names
+    steps = Counter(
+        f"-{names[predicate]}-> {types[kind]}" if along else f"<-{names[predicate]}- {types[kind]}"
+        for along, predicate, kind, *_ in edges
+        if kind != NO_NODE
+    )
+    return sorted(steps, key=lambda step: (-steps[step], step))
+
+
+async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
+    """Whether there would be walks if two consecutive edges could be the same.
+
+    Args:
+        reader: Reads the path without this rule.
+        reading: What was read with it.
+    """
+    steps = reading.path.steps
+    following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
+    named = ([one.predicates for one in pair] for pair in following)
+    if not any(a is None or b is None or set(a) & set(b) for a, b in named):
+        return False
+    try:
+        with call.borrowed():
+            found = await reader.read()
+            start = (found.columns, found.layers, found.arcs, found.starts, found.targets)
+            size = sum(map(len, found.arcs))
+            return len((await off_loop(size, lambda: Walks(*start, turning=True))).nodes) > 0
+    except (BoundMet, ToolError, TimeoutError):
+        return False
+
+
+async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
+    """Whether another step, in place of one that found nothing, leads to the required nodes."""
+    columns, layers = reading.columns, reading.layers
+    backwards = reading.frontiers[layer].backwards
+    types, among = step.types, reading.targets if layer == len(layers) - 1 else None
+    if backwards:
+        before = layers[layer].before
+        types = reading.path.steps[layers[before[0]].step].types if before else None
+        among = None if before else reading.starts
+    try:
+        async with aclosing(_arcs(reading, layer, step)) as batches:
+            async for arcs in batches:
+                ends = distinct_numbers(arcs.ends)
+                if among is not None:
+                    ends = ends[np.isin(ends, among)]
+                kinds = await types_of(columns, ends)
+                if types is not None:
+                    kinds = kinds[are_named(kinds, columns.type_names, types)]
+                if (kinds != NO_NODE).any():
+                    return True
+    except (BoundMet, TimeoutError):
+        return False
+    return False
+
+
+async def _arcs(reading: PathReading, layer: int, step: Step) -> AsyncGenerator[Arcs]:
+    """The arcs of another step, in place of one that found nothing."""
+    columns, (nodes, backwards, *_) = reading.columns, reading.frontiers[layer]
+    direction = FLIPPED[step.direction] if backwards else step.direction
+    starts = Handles(columns.size, nodes)
+    batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
+    async with aclosing(batches):
+        async for ring in batches:
+            call.has_read(edges=len(ring.subjects))
+            starts.cover(columns.size)
+            edges = distinct(ring, columns.size) if columns.repeats else ring
+            arcs = Arcs.of(edges, starts, direction)
+            for earlier in () if backwards else reading.layers[layer].before[-1:]:
+                arcs = arcs.selected(reading.meets(earlier, arcs))
+            yield arcs
