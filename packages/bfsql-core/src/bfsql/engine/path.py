@@ -22,10 +22,10 @@ from bfsql import call
 from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct, distinct_numbers
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.edges import Bounds, types_of, whole_ring
 from bfsql.engine.measure import different_nodes
 from bfsql.engine.table import PATHS, AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
+from bfsql.engine.traverse import Bounds, types_of, whole_ring
 from bfsql.engine.walks import Layer, Walks, compared, layers_of
 from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet

@@ -18,11 +18,11 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, RelationFilter, names_of
-from bfsql.engine.edges import Bounds
 from bfsql.engine.path import follow
 from bfsql.engine.properties import Values, properties_of
 from bfsql.engine.table import AnswerTable, count_of
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS, NODE_BYTES
+from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, NodeSet, Place
 from bfsql.models import (

@@ -2,17 +2,17 @@
 
 A ring arrives in batches, and the bounds of the call are checked after each. The
 types of all nodes are read at the end: an end that the store has no node for has no
-edges either, so the traversal does not continue from it. An intersection is the part of a traversal
-within reach of every seed (`protocol.md` 6).
+edges either, so the traversal does not continue from it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +31,18 @@ from bfsql.arrays import (
     runs,
     within,
 )
+from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.edges import Bounds, EdgeCollector, StepArcs, edge_count, types_of, whole_ring
-from bfsql.engine.table import AnswerTable, summarized
-from bfsql.engine.thresholds import RING_SHARE
-from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
+from bfsql.engine.numbered import NumberedGraph
+from bfsql.engine.table import AnswerTable
+from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
+from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps, ConditionTally, Triple
+from bfsql.models import AnswerGaps, ConditionTally, EdgeDirection
 from bfsql.workers import off_loop
+
+if TYPE_CHECKING:
+    from bfsql.engine.along import StepArcs
 
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
@@ -48,6 +52,22 @@ EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
 """Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 """The same edges once for each direction in which they are followed: where from, and where to."""
+
+
+class Bounds(NamedTuple):
+    """The largest numbers of nodes and edges that a traversal may hold."""
+
+    nodes: int
+    edges: int
+
+    @classmethod
+    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
+        """The given bounds; for None, the defaults, which depend on the store."""
+        own = not isinstance(columns, NumberedGraph)
+        return cls(
+            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
+            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +142,7 @@ async def traverse(
     real = types != NO_NODE
     missing = Handles(columns.size, nodes[~real])
     edges, dangling = await off_loop(
-        edge_count(search.edges), lambda: _apart(search.every_edge(), missing)
+        _count(search.edges), lambda: _apart(search.every_edge(), missing)
     )
     # Through an id that is not a node, which a cache of rings may know, a search ends too early.
     depth = len(rings) - 1 if stopped_by else hops
@@ -318,6 +338,119 @@ def towards(ways: Ways, rank: Ranks, ends: IntArray) -> BoolArray:
     return on
 
 
+class EdgeCollector:
+    """Edges collected from the batches of rings, within a bound.
+
+    Args:
+        columns: The graph.
+        most: The largest number of edges.
+        rings: Edges collected earlier.
+        elsewhere: Number of further edges that count toward the bound.
+        repeats: Whether rings may repeat edges; None if they do so where those of the graph do.
+
+    Attributes:
+        rings: The edges; each once, unless rings repeat some.
+        count: The number of these edges.
+    """
+
+    def __init__(
+        self,
+        columns: IntegerGraph,
+        most: int,
+        rings: Sequence[Ring] = (),
+        *,
+        elsewhere: int = 0,
+        repeats: bool | None = None,
+    ) -> None:
+        self.rings = list(rings)
+        self._columns = columns
+        self._repeats = columns.repeats if repeats is None else repeats
+        self._most, self._room = most, most - elsewhere
+        self.count = _count(rings)
+
+    async def add(self, ring: Ring) -> None:
+        """Add edges that have been read.
+
+        Raises:
+            BoundMet: The number of edges exceeds the bound.
+        """
+        self.rings.append(ring)
+        self.count += len(ring.subjects)
+        if self.count > self._room and self._repeats:
+            await self.whole()
+        if self.count > self._room:
+            raise BoundMet("edges", self._most)
+
+    async def whole(self) -> Ring:
+        """The edges as one ring, each once."""
+        rings, columns, repeats = self.rings, self._columns, self._repeats
+
+        def joined() -> Ring:
+            ring = concatenated(rings)
+            return distinct(ring, columns.size) if repeats else ring
+
+        ring = await off_loop(self.count, joined)
+        self.rings, self.count = [ring], len(ring.subjects)
+        return ring
+
+
+async def whole_ring(
+    columns: IntegerGraph,
+    nodes: IntArray,
+    bounds: Bounds,
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
+    *,
+    elsewhere: int = 0,
+) -> Ring:
+    """The ring of some nodes, or a part of it, each edge once.
+
+    The bounds hold before any condition removes edges or nodes, as they do where a cache reads
+    the ring. So an answer does not depend on what a cache holds. Edges `elsewhere` count, too.
+
+    Raises:
+        BoundMet: The ring exceeds a bound.
+    """
+    found = EdgeCollector(columns, bounds.edges, elsewhere=elsewhere)
+    rings = columns.rings(nodes, predicates=predicates, direction=direction)
+    async with aclosing(rings) as batches:
+        async for batch in batches:
+            _charge(batch)
+            await found.add(batch)
+    ring = await found.whole()
+    if predicates is None and direction is None:  # The ends of a part are not bounded.
+        ends = await off_loop(len(ring.subjects), lambda: distinct_numbers(ring.ends))
+        if len(ends) > bounds.nodes:
+            raise BoundMet("nodes", bounds.nodes)
+    return ring
+
+
+def _charge(batch: Ring) -> None:
+    """Count edges that a store returned, and their bytes, for the call."""
+    call.has_read(edges=len(batch.subjects))
+    call.hold(EDGE_BYTES * len(batch.subjects))
+
+
+def _count(edges: Sequence[Ring]) -> int:
+    """The number of edges of some rings."""
+    return sum(len(ring.subjects) for ring in edges)
+
+
+async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
+    """The types of all nodes reached.
+
+    Raises:
+        TypesUnread: The deadline passed before the types were read.
+    """
+    if not len(nodes):
+        return nodes
+    call.has_read(nodes=len(nodes))
+    try:
+        return await call.within(columns.types(nodes))
+    except TimeoutError as late:
+        raise TypesUnread(len(nodes), call.seconds()) from late
+
+
 class _Search:
     """The rings that a traversal has read.
 
@@ -371,7 +504,10 @@ class _Search:
         share = min(RING_SHARE, 1 - 1.5 * self._slowest / left) if left else RING_SHARE
         async with call.time_limit(max(share, 0.0)):
             if followed is None:
-                await edges.read(columns.rings(frontier), fresh)
+                async with aclosing(columns.rings(frontier)) as batches:
+                    async for batch in batches:
+                        _charge(batch)
+                        await edges.add(await fresh(batch))
             else:
                 await edges.add(await fresh(await followed(frontier)))
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
@@ -412,139 +548,6 @@ def _known_degree() -> int | None:
     under_way = call.current()
     counts = [o.at_least for o in under_way.omissions if o.at_least] if under_way else []
     return max(counts, default=None)
-
-
-# --- intersections --------------------------------------------------------------
-
-
-async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
-    """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
-
-    One more ring is read: the edges of the outermost common nodes, which no expansion has
-    read. If there is no time or no room for it, the result is that of one hop
-    less, whose edges are all known.
-
-    Args:
-        reach: A traversal from all seeds.
-        bounds: The bounds of the traversal.
-
-    Raises:
-        FirstRingUnfinished: The deadline passed at depth 1, which has no smaller depth.
-        FirstRingTooLarge: A bound was met at depth 1, which has no smaller depth.
-    """
-    if not len(reach.nodes):
-        return reach
-    columns, common = reach.columns, await _within_every(reach)
-    outermost = reach.nodes[common & (reach.distances >= reach.depth)]
-    if not len(outermost):
-        return await _narrowed(reach, common)
-    try:
-        async with call.time_limit():
-            read = len(reach.edges.subjects)
-            ring = await whole_ring(columns, outermost, bounds, direction="out", elsewhere=read)
-        further = await off_loop(
-            len(ring.subjects), lambda: within(ring, Handles(columns.size, outermost))
-        )
-    except (TimeoutError, BoundMet) as stop:
-        depth = reach.depth - 1
-        reach = replace(
-            reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds.texts, depth)
-        )
-        return await _narrowed(reach, await _within_every(reach))
-    return await _narrowed(reach, common, further)
-
-
-async def connected(
-    table: AnswerTable, reach: TraversalResult, conditions: Conditions
-) -> AnswerTable:
-    """Extend an intersection by the shortest connections of its nodes to every seed.
-
-    Args:
-        table: The common nodes and the edges among them.
-        reach: The whole traversal in which the common nodes were found.
-        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
-    """
-    columns, common = reach.columns, table.nodes
-    kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
-    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
-    passed = within(reach.edges, passable)
-    edges = marked(passed, await conditions.keeps_edges(passed, None))
-
-    def added() -> tuple[BoolArray, Ring]:
-        on = np.zeros(len(edges.subjects), bool)
-        for place in reach.seeds.places:
-            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
-            on |= towards(both_ways(edges), rank, common)
-        ways = marked(edges, on)
-        here = Handles(columns.size, common)
-        ends = distinct_numbers(ways.ends)
-        nearest = np.isin(reach.nodes, ends[~here.has(ends)])
-        every = distinct(concatenated([table.edges, ways]), columns.size)
-        return nearest, every
-
-    via, every = await off_loop(len(edges.subjects), added)
-    nodes = np.concatenate([common, reach.nodes[via]])
-    types = np.concatenate([table.types, reach.types[via]])
-    shown = Handles(columns.size, nodes)
-    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
-    removed = tuple(text for text in table.facts.removed_seeds if text not in ends)
-    return replace(
-        table,
-        facts=replace(table.facts, removed_seeds=removed),
-        nodes=nodes,
-        listed=nodes,
-        types=types,
-        edges=every,
-        summary=summarized(columns, types, every),
-        common=len(common),
-        last_page=[],  # The last page belongs to the common nodes only.
-    )
-
-
-async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
-    """The edges of a traversal between some of its nodes, sorted and without self-loops."""
-    columns = reach.columns
-    edges = within(reach.edges, Handles(columns.size, nodes))
-    edges = marked(edges, edges.subjects != edges.objects)
-    count = len(edges.subjects)
-    ends = await call.within(columns.ids(edges.ends))
-    names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
-    return sorted(zip(ends[:count], names, ends[count:], strict=True))
-
-
-async def _within_every(reach: TraversalResult) -> BoolArray:
-    """Which nodes of a traversal are within its depth of every seed."""
-    edges, size, hops = reach.edges, reach.columns.size, reach.depth
-    common = np.ones(len(reach.nodes), bool)
-    for place in reach.seeds.places:
-        search = partial(ranks_from, size, place.handles, edges, hops)
-        rank = await off_loop(hops * len(edges.subjects), search)
-        common &= rank[reach.nodes] > 0
-    return common
-
-
-async def _narrowed(
-    reach: TraversalResult, common: BoolArray, further: Ring | None = None
-) -> TraversalResult:
-    """The reach limited to the common nodes; dangling edges that touch one of them are kept."""
-
-    def narrowed() -> TraversalResult:
-        nodes = reach.nodes[common]
-        members = Handles(reach.columns.size, nodes)
-        edges, dangling = reach.edges, reach.dangling
-        kept = [within(edges, members)]
-        return replace(
-            reach,
-            nodes=nodes,
-            distances=reach.distances[common],
-            types=reach.types[common],
-            edges=concatenated([*kept, further] if further else kept),
-            dangling=marked(
-                dangling, members.has(dangling.subjects) | members.has(dangling.objects)
-            ),
-        )
-
-    return await off_loop(len(reach.nodes) + len(reach.edges.subjects), narrowed)
 
 
 # --- counts of edges ------------------------------------------------------------

@@ -19,8 +19,8 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
-from bfsql.engine.connect import ShortestPathSearch
-from bfsql.engine.edges import Bounds, steps_along
+from bfsql.engine.along import steps_along
+from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, intersect
 from bfsql.engine.facets import with_facets
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
@@ -28,7 +28,7 @@ from bfsql.engine.pages import Pages
 from bfsql.engine.patterns import RelationReader
 from bfsql.engine.rows import RowPages, WalkList
 from bfsql.engine.table import DISTINCT, AnswerTable, count_of, in_order_of
-from bfsql.engine.traverse import connected, edges_among, intersect, select, selected, traverse
+from bfsql.engine.traverse import Bounds, select, selected, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (

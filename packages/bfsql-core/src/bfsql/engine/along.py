@@ -1,171 +1,26 @@
-"""The edges that a call follows: all of them, or those that some steps take in any order (`along`).
+"""The edges that some steps take, in any order: `along` (`asking-2.md` 15).
 
-They are read within the bounds of the call. For steps, predicates and directions are asked of the
-store, and the conditions of a step are tested at the nodes and edges that it reaches
-(`asking-2.md` 15).
+A traversal or a search for connections follows these edges and reads no others: predicates and
+directions are asked of the store, and the conditions of a step are tested at the nodes and edges
+that it reaches.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import NO_EDGES, Handles, are_named, concatenated, distinct, distinct_numbers
-from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
+from bfsql.arrays import NO_EDGES, Handles, are_named, distinct_numbers
 from bfsql.engine.arcs import FLIPPED, Arcs, united
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.numbered import NumberedGraph
-from bfsql.engine.thresholds import EDGE_BYTES
-from bfsql.errors import BoundMet, TypesUnread
+from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
 from bfsql.workers import off_loop
-
-
-class Bounds(NamedTuple):
-    """The largest numbers of nodes and edges that a traversal may hold."""
-
-    nodes: int
-    edges: int
-
-    @classmethod
-    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
-        """The given bounds; for None, the defaults, which depend on the store."""
-        own = not isinstance(columns, NumberedGraph)
-        return cls(
-            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
-            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
-        )
-
-
-class EdgeCollector:
-    """Edges collected from the batches of rings, within a bound.
-
-    Args:
-        columns: The graph.
-        most: The largest number of edges.
-        rings: Edges collected earlier.
-        elsewhere: Number of further edges that count toward the bound.
-        repeats: Whether rings may repeat edges; None if they do so where those of the graph do.
-
-    Attributes:
-        rings: The edges; each once, unless rings repeat some.
-        count: The number of these edges.
-    """
-
-    def __init__(
-        self,
-        columns: IntegerGraph,
-        most: int,
-        rings: Sequence[Ring] = (),
-        *,
-        elsewhere: int = 0,
-        repeats: bool | None = None,
-    ) -> None:
-        self.rings = list(rings)
-        self._columns = columns
-        self._repeats = columns.repeats if repeats is None else repeats
-        self._most, self._room = most, most - elsewhere
-        self.count = edge_count(rings)
-
-    async def read(
-        self, rings: AsyncGenerator[Ring], select: Callable[[Ring], Awaitable[Ring]] | None = None
-    ) -> None:
-        """Read a ring of the graph.
-
-        Args:
-            rings: Its batches, as `IntegerGraph.rings` yields them.
-            select: A function that returns the edges of a batch to keep; None to keep all.
-
-        Raises:
-            BoundMet: The number of edges exceeds the bound.
-        """
-        async with aclosing(rings) as batches:
-            async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                call.hold(EDGE_BYTES * len(batch.subjects))
-                await self.add(batch if select is None else await select(batch))
-
-    async def add(self, ring: Ring) -> None:
-        """Add edges that have been read.
-
-        Raises:
-            BoundMet: The number of edges exceeds the bound.
-        """
-        self.rings.append(ring)
-        self.count += len(ring.subjects)
-        if self.count > self._room and self._repeats:
-            await self.whole()
-        if self.count > self._room:
-            raise BoundMet("edges", self._most)
-
-    async def whole(self) -> Ring:
-        """The edges as one ring, each once."""
-        rings, columns, repeats = self.rings, self._columns, self._repeats
-
-        def joined() -> Ring:
-            ring = concatenated(rings)
-            return distinct(ring, columns.size) if repeats else ring
-
-        ring = await off_loop(self.count, joined)
-        self.rings, self.count = [ring], len(ring.subjects)
-        return ring
-
-
-async def whole_ring(
-    columns: IntegerGraph,
-    nodes: IntArray,
-    bounds: Bounds,
-    predicates: Collection[str] | None = None,
-    direction: EdgeDirection | None = None,
-    *,
-    elsewhere: int = 0,
-) -> Ring:
-    """The ring of some nodes, or a part of it, each edge once.
-
-    The bounds hold before any condition removes edges or nodes, as they do where a cache reads
-    the ring. So an answer does not depend on what a cache holds. Edges `elsewhere` count, too.
-
-    Raises:
-        BoundMet: The ring exceeds a bound.
-    """
-    found = EdgeCollector(columns, bounds.edges, elsewhere=elsewhere)
-    await found.read(columns.rings(nodes, predicates=predicates, direction=direction))
-    ring = await found.whole()
-    if predicates is None and direction is None:  # The ends of a part are not bounded.
-        ends = await off_loop(len(ring.subjects), lambda: distinct_numbers(ring.ends))
-        if len(ends) > bounds.nodes:
-            raise BoundMet("nodes", bounds.nodes)
-    return ring
-
-
-def edge_count(edges: Sequence[Ring]) -> int:
-    """The number of edges of some rings."""
-    return sum(len(ring.subjects) for ring in edges)
-
-
-async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
-    """The types of all nodes reached.
-
-    Raises:
-        TypesUnread: The deadline passed before the types were read.
-    """
-    if not len(nodes):
-        return nodes
-    call.has_read(nodes=len(nodes))
-    try:
-        return await call.within(columns.types(nodes))
-    except TimeoutError as late:
-        raise TypesUnread(len(nodes), call.seconds()) from late
-
-
-# --- along steps ----------------------------------------------------------------
 
 
 async def steps_along(
