@@ -9,12 +9,12 @@ arcs lie on complete walks. Where none is complete, the dead end is looked at ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -43,27 +43,87 @@ class Frontier(NamedTuple):
     """Whether conditions removed something that was found from these nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathReading:
-    """The layers of a path and their arcs, from which pruning makes the answer."""
+class PathReader:
+    """Reads the arcs of all steps of a path.
 
-    columns: IntegerGraph
-    path: Path
-    layers: tuple[Layer, ...]
-    seeds: IntArray
-    """Handles of all seeds."""
-    starts: IntArray
-    """Handles of the seeds at which a walk may start."""
-    starts_removed: bool
-    """Whether conditions removed some of these seeds."""
-    targets: IntArray | None
-    """Handles of the nodes at which a walk may end; None for any node."""
-    targets_removed: bool
-    """Whether conditions removed some of these nodes."""
-    arcs: Sequence[Arcs]
-    """The arcs of each layer."""
-    frontiers: Sequence[Frontier]
-    """The frontier of each layer."""
+    Args:
+        columns: The graph.
+        path: The steps.
+        seeds: The nodes at which walks start.
+        targets: The nodes at which walks must end; None for any node.
+        conditions: Filters that remove nodes and edges before a walk continues.
+        bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
+        turning: Whether two consecutive edges may be the same.
+        existing: Whether walks end at ids without a node.
+
+    Attributes:
+        layers: The layers of the path.
+        arcs: The arcs of each layer, from which pruning makes the answer.
+        frontiers: By layer: where its reading began.
+        starts: Handles of the seeds at which a walk may start.
+        starts_removed: Whether conditions removed some of the seeds.
+        targets: Handles of the nodes at which a walk may end; None for any node.
+        targets_removed: Whether conditions removed some of these nodes.
+    """
+
+    def __init__(
+        self,
+        columns: IntegerGraph,
+        path: Path,
+        seeds: NodeSet,
+        targets: NodeSet | None,
+        *,
+        conditions: Conditions,
+        bounds: Bounds,
+        turning: bool = False,
+        existing: bool = False,
+    ) -> None:
+        self.columns, self.path, self._conditions = columns, path, conditions
+        self._bounds, self._turning, self._existing = bounds, turning, existing
+        self._room = bounds.edges
+        self._nodes = Handles(columns.size)
+        self._node_count = 0
+        self.layers = layers_of(path.steps)
+        nothing = Arcs(NO_HANDLES, NO_HANDLES, NO_HANDLES, np.empty(0, bool))
+        self.arcs = [nothing] * len(self.layers)
+        self.seeds, self._named_targets = seeds, targets
+        self.starts, self.starts_removed = NO_HANDLES, False
+        self.targets: IntArray | None = None
+        self.targets_removed = False
+        # Targets that conditions remove elsewhere: a walk may end there, and not pass them.
+        self._ends_only = Handles(columns.size)
+        self._entities: dict[int, NodeSet] = {}
+        self.frontiers: dict[int, Frontier] = {}
+        self._done_front, self._done_back = 0, len(self.layers)
+
+    async def read(self) -> Self:
+        """Read all layers, each time on the side with fewer nodes.
+
+        Raises:
+            StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
+        """
+        steps = self.path.steps
+        self._entities = {
+            number: await self._named_at(step) for number, step in enumerate(steps) if step.end.ids
+        }
+        targets = self._named_targets
+        if targets is None:
+            targets = self._entities.get(len(steps) - 1)
+        start = self.path.start.types
+        self.starts, self.starts_removed = await self._kept_at(self.seeds, 0, start)
+        if targets is not None:
+            kept = self._kept_at(targets, len(steps), steps[-1].types)
+            self.targets, self.targets_removed = await kept
+        while self._done_front < self._done_back:
+            read = self._bounds.edges - self._room
+            front, back = await off_loop(read, lambda: (self._front(), self._back()))
+            if back is not None and len(back) < len(front):
+                self._done_back -= 1
+                await self._read_layer(self._done_back, back, backwards=True)
+            else:
+                await self._read_layer(self._done_front, front, backwards=False)
+                self._done_front += 1
+        return self
 
     @property
     def dead_end(self) -> int | None:
@@ -93,120 +153,36 @@ class PathReading:
                 return started[-1 if backwards else 0] if started else empty[0]
         return None
 
-
-class PathReader:
-    """Reads the arcs of all steps of a path.
-
-    Args:
-        columns: The graph.
-        path: The steps.
-        seeds: The nodes at which walks start.
-        targets: The nodes at which walks must end; None for any node.
-        conditions: Filters that remove nodes and edges before a walk continues.
-        bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
-        turning: Whether two consecutive edges may be the same.
-        existing: Whether walks end at ids without a node.
-    """
-
-    def __init__(
-        self,
-        columns: IntegerGraph,
-        path: Path,
-        seeds: NodeSet,
-        targets: NodeSet | None,
-        *,
-        conditions: Conditions,
-        bounds: Bounds,
-        turning: bool = False,
-        existing: bool = False,
-    ) -> None:
-        self._columns, self._path, self._conditions = columns, path, conditions
-        self._bounds, self._turning, self._existing = bounds, turning, existing
-        self._room = bounds.edges
-        self._nodes = Handles(columns.size)
-        self._node_count = 0
-        self._layers = layers_of(path.steps)
-        nothing = Arcs(NO_HANDLES, NO_HANDLES, NO_HANDLES, np.empty(0, bool))
-        self._arcs = [nothing] * len(self._layers)
-        self._seeds, self._targets = seeds, targets
-        self._starts = NO_HANDLES
-        self._ends: IntArray | None = None
-        # Targets that conditions remove elsewhere: a walk may end there, and not pass them.
-        self._ends_only = Handles(columns.size)
-        self._entities: dict[int, NodeSet] = {}
-        self._frontiers: dict[int, Frontier] = {}
-        self._done_front, self._done_back = 0, len(self._layers)
-
-    async def read(self) -> PathReading:
-        """Read all layers, each time on the side with fewer nodes.
-
-        Raises:
-            StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
-        """
-        steps = self._path.steps
-        self._entities = {
-            number: await self._named_at(step) for number, step in enumerate(steps) if step.end.ids
-        }
-        targets = self._targets
-        if targets is None:
-            targets = self._entities.get(len(steps) - 1)
-        self._starts, starts_removed = await self._kept_at(self._seeds, 0, self._path.start.types)
-        targets_removed = False
-        if targets is not None:
-            kept = self._kept_at(targets, len(steps), steps[-1].types)
-            self._ends, targets_removed = await kept
-        while self._done_front < self._done_back:
-            read = self._bounds.edges - self._room
-            front, back = await off_loop(read, lambda: (self._front(), self._back()))
-            if back is not None and len(back) < len(front):
-                self._done_back -= 1
-                await self._read_layer(self._done_back, back, backwards=True)
-            else:
-                await self._read_layer(self._done_front, front, backwards=False)
-                self._done_front += 1
-        return PathReading(
-            self._columns,
-            self._path,
-            self._layers,
-            self._seeds.handles,
-            self._starts,
-            starts_removed,
-            self._ends,
-            targets_removed,
-            self._arcs,
-            [self._frontiers[n] for n in range(len(self._layers))],
-        )
-
     # --- frontiers ----------------------------------------------------------------
 
     def _front(self) -> IntArray:
         """The nodes at which the next layer from the seeds starts."""
-        before = self._layers[self._done_front].before
+        before = self.layers[self._done_front].before
         if not before:
-            return self._starts
-        nodes = distinct_numbers(np.concatenate([self._arcs[n].ends for n in before]))
-        self._ends_only.cover(self._columns.size)
+            return self.starts
+        nodes = distinct_numbers(np.concatenate([self.arcs[n].ends for n in before]))
+        self._ends_only.cover(self.columns.size)
         return nodes[~self._ends_only.has(nodes)]
 
     def _back(self) -> IntArray | None:
         """The nodes that the next layer from the targets has to reach; None without targets."""
-        if self._ends is None:
+        if self.targets is None:
             return None
         number = self._done_back - 1
-        parts = [self._arcs[n].origins for n in self._layers_after(number)]
-        if self._is_last(self._layers[number]):
-            parts.append(self._ends)
+        parts = [self.arcs[n].origins for n in self._layers_after(number)]
+        if self._is_last(self.layers[number]):
+            parts.append(self.targets)
         return distinct_numbers(np.concatenate([NO_HANDLES, *parts]))
 
     def _layers_after(self, number: int) -> list[int]:
         """The layers that may follow a layer."""
-        return [n for n, layer in enumerate(self._layers) if number in layer.before]
+        return [n for n, layer in enumerate(self.layers) if number in layer.before]
 
     # --- one layer ----------------------------------------------------------------
 
     async def _read_layer(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
         """Read the arcs of a layer at some nodes and apply the conditions."""
-        layer = self._layers[number]
+        layer = self.layers[number]
         self._removed = False
         if len(frontier):
             try:
@@ -220,17 +196,17 @@ class PathReader:
             except BoundMet as met:
                 raise self._unfinished(layer, frontier, met) from None
             self._room -= len(arcs)
-            self._arcs[number] = arcs
-        self._frontiers[number] = Frontier(frontier, backwards, self._removed)
+            self.arcs[number] = arcs
+        self.frontiers[number] = Frontier(frontier, backwards, self._removed)
 
     def _unfinished(self, layer: Layer, frontier: IntArray, met: BoundMet | None) -> StepUnfinished:
         return StepUnfinished(
-            layer.step + 1, self._path.steps[layer.step].text, len(frontier), call.seconds(), met
+            layer.step + 1, self.path.steps[layer.step].text, len(frontier), call.seconds(), met
         )
 
     async def _fresh(self, layer: Layer, frontier: IntArray, *, backwards: bool) -> Arcs:
         """The arcs of a step that leave some nodes or, backwards, end there."""
-        columns, step = self._columns, self._path.steps[layer.step]
+        columns, step = self.columns, self.path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
         read = self._bounds.edges - self._room
         ring = await whole_ring(
@@ -245,9 +221,9 @@ class PathReader:
 
     async def _continuing_arcs(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that join those read before and that the conditions keep."""
-        layer = self._layers[number]
+        layer = self.layers[number]
         beside = self._layers_after(number) if backwards else layer.before
-        most = max((len(self._arcs[n]) for n in beside), default=0)
+        most = max((len(self.arcs[n]) for n in beside), default=0)
         call.hold(JUNCTION_BYTES * (len(arcs) + most))
         arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
         if len(arcs):
@@ -257,31 +233,31 @@ class PathReader:
             arcs = arcs.selected(stays)
         reached = arcs.origins if backwards else arcs.ends
         if backwards and not layer.before:
-            nodes = self._starts
+            nodes = self.starts
         else:
-            entered = self._layers[layer.before[0] if backwards else number]
+            entered = self.layers[layer.before[0] if backwards else number]
             nodes = await off_loop(len(reached), lambda: distinct_numbers(reached))
             self._count(nodes)
             nodes = await self._kept_nodes(nodes, entered, ending=not backwards)
-        size = self._columns.size
+        size = self.columns.size
         return await off_loop(len(arcs), lambda: arcs.selected(Handles(size, nodes).has(reached)))
 
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that meet an arc of a layer read before that is another edge."""
-        layer, size = self._layers[number], self._columns.size
+        layer, size = self.layers[number], self.columns.size
         if not backwards and not layer.before:
             return arcs
         met = np.zeros(len(arcs), bool)
         if backwards and self._is_last(layer):
-            met = Handles(size, self._ends).has(arcs.ends)
+            met = Handles(size, self.targets).has(arcs.ends)
         for n in self._layers_after(number) if backwards else layer.before:
-            pair = (arcs, self._arcs[n]) if backwards else (self._arcs[n], arcs)
+            pair = (arcs, self.arcs[n]) if backwards else (self.arcs[n], arcs)
             met |= Junction(*pair, size, turning=self._turning).meets(backwards=backwards)
         return arcs.selected(met)
 
     def _count(self, nodes: IntArray) -> None:
         """Count the nodes reached; BoundMet if there are too many."""
-        self._nodes.cover(self._columns.size)
+        self._nodes.cover(self.columns.size)
         new = nodes[~self._nodes.has(nodes)]
         self._nodes.add(new)
         self._node_count += len(new)
@@ -290,8 +266,8 @@ class PathReader:
 
     async def _kept_nodes(self, nodes: IntArray, layer: Layer, *, ending: bool) -> IntArray:
         """The nodes that a layer may reach; with `ending`, walks may end at the targets."""
-        columns, conditions = self._columns, self._conditions
-        wanted = self._path.steps[layer.step].types
+        columns, conditions = self.columns, self._conditions
+        wanted = self.path.steps[layer.step].types
         if entities := self._entities.get(layer.step):
             nodes = nodes[np.isin(nodes, entities.handles)]
         if not len(nodes):
@@ -304,7 +280,7 @@ class PathReader:
                 kept &= are_named(types, columns.type_names, wanted)
             nodes, types = nodes[kept], types[kept]
             conditions.learn(types, NO_HANDLES)
-        ends = self._ends if ending and self._is_last(layer) else None
+        ends = self.targets if ending and self._is_last(layer) else None
         named = Handles(columns.size, ends).has(nodes)
         due = ~named | layer.again
         stays = named.copy()
@@ -327,7 +303,7 @@ class PathReader:
         """
         handles, kinds = nodes.handles, nodes.types
         if types is not None:
-            typed = are_named(kinds, self._columns.type_names, types)
+            typed = are_named(kinds, self.columns.type_names, types)
             handles, kinds = handles[typed], kinds[typed]
         self._conditions.learn(kinds, NO_HANDLES)
         kept = np.zeros(len(handles), bool)
@@ -340,12 +316,12 @@ class PathReader:
 
     async def _named_at(self, step: Step) -> NodeSet:
         """The entities at which a step may end."""
-        found = await call.within(self._columns.find(sorted(step.end.ids or ())))
+        found = await call.within(self.columns.find(sorted(step.end.ids or ())))
         return NodeSet.of([node for node in found if node is not None])
 
     def _is_last(self, layer: Layer) -> bool:
         """Whether a walk may end behind a layer."""
-        return layer.onwards and layer.step == len(self._path.steps) - 1
+        return layer.onwards and layer.step == len(self.path.steps) - 1
 
 
 # --- the answer -----------------------------------------------------------------
@@ -445,7 +421,7 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
 
 
 async def _dead_end(
-    reader: Callable[..., PathReader], reading: PathReading, *, missing: bool, relations: bool
+    reader: Callable[..., PathReader], reading: PathReader, *, missing: bool, relations: bool
 ) -> DeadEnd | None:
     """The end of the longest walks over existing nodes; None if those of both sides do not meet.
 
@@ -459,7 +435,9 @@ async def _dead_end(
     """
     with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
         if not missing:
-            nodes = distinct_numbers(np.concatenate([one.nodes for one in reading.frontiers]))
+            nodes = distinct_numbers(
+                np.concatenate([one.nodes for one in reading.frontiers.values()])
+            )
             missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
         if missing:
             reading = await reader(existing=True).read()
@@ -470,10 +448,10 @@ async def _dead_end(
     return found
 
 
-async def _longest(reading: PathReading, *, relations: bool) -> DeadEnd | None:
+async def _longest(reading: PathReader, *, relations: bool) -> DeadEnd | None:
     """The end of the longest walks; None if the walks from both sides do not meet."""
     if not len(reading.starts):
-        return DeadEnd(0, "", len(reading.seeds), removed=reading.starts_removed)
+        return DeadEnd(0, "", len(reading.seeds.handles), removed=reading.starts_removed)
     if reading.targets is not None and not len(reading.targets):
         steps = reading.path.steps
         return DeadEnd(
@@ -509,7 +487,7 @@ async def _longest(reading: PathReading, *, relations: bool) -> DeadEnd | None:
     )
 
 
-async def _relations(reading: PathReading, layer: int, most: int = 2_000) -> list[str]:
+async def _relations(reading: PathReader, layer: int, most: int = 2_000) -> list[str]:
     """The relations where the longest walks ended, the most frequent first.
 
     None are given if they have more than `most` edges. Nothing is missing from the answer that the
@@ -533,7 +511,7 @@ async def _relations(reading: PathReading, layer: int, most: int = 2_000) -> lis
     return sorted(steps, key=lambda step: (-steps[step], step))
 
 
-async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
+async def _turns_back(reader: PathReader, reading: PathReader) -> bool:
     """Whether there would be walks if two consecutive edges could be the same.
 
     Args:
@@ -555,7 +533,7 @@ async def _turns_back(reader: PathReader, reading: PathReading) -> bool:
         return False
 
 
-async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
+async def _finds(reading: PathReader, layer: int, step: Step) -> bool:
     """Whether another step, in place of one that found nothing, leads to the required nodes."""
     columns, layers = reading.columns, reading.layers
     backwards = reading.frontiers[layer].backwards
@@ -580,7 +558,7 @@ async def _finds(reading: PathReading, layer: int, step: Step) -> bool:
     return False
 
 
-async def _arcs(reading: PathReading, layer: int, step: Step) -> AsyncGenerator[Arcs]:
+async def _arcs(reading: PathReader, layer: int, step: Step) -> AsyncGenerator[Arcs]:
     """The arcs of another step, in place of one that found nothing."""
     columns, (nodes, backwards, *_) = reading.columns, reading.frontiers[layer]
     direction = FLIPPED[step.direction] if backwards else step.direction
