@@ -44,7 +44,7 @@ Pairs = tuple[LongArray, LongArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
+class Waypoints:
     """Nodes or edges that walks pass at a step."""
 
     step: int
@@ -117,29 +117,29 @@ def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> L
     if step == counted:
         return np.ones(len(nodes), np.int64)
     ends = [
-        Stops.at_nodes(walks, step, nodes),
-        Stops.at_nodes(walks, counted, walks.nodes_of(counted)),
+        Waypoints.at_nodes(walks, step, nodes),
+        Waypoints.at_nodes(walks, counted, walks.nodes_of(counted)),
     ]
     forwards = step < counted
-    span = Span(walks, *(ends if forwards else reversed(ends)))
-    for layer in span.junctions:
-        divided = span.divided(layer)
+    segment = WalkSegment(walks, *(ends if forwards else reversed(ends)))
+    for layer in segment.junctions:
+        divided = segment.divided(layer)
         if divided is not None:
             early, late, size = divided
             front, behind = (early, late) if forwards else (late, early)
-            return Meeting(front, behind, size).counts(span.check)
-    early_counts, late_counts = span.counts()
+            return JunctionPairs(front, behind, size).counts(segment.check)
+    early_counts, late_counts = segment.counts()
     return early_counts if forwards else late_counts
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WalkSegment:
     """The walks between two steps."""
 
     walks: Walks
-    early: Stops
+    early: Waypoints
     """The nodes or edges of the earlier step."""
-    late: Stops
+    late: Waypoints
     """The nodes or edges of the later step."""
 
     def check(self) -> None:
@@ -160,7 +160,7 @@ class Span:
         layers = [numbers[0] for numbers in begun.values() if len(numbers) == 1]
         return sorted(layers, key=lambda n: len(distinct_numbers(walks.arcs[n].origins)))
 
-    def divided(self, number: int) -> tuple[Side, Side, int] | None:
+    def divided(self, number: int) -> tuple[JunctionSide, JunctionSide, int] | None:
         """Divide the walks at the junction before a layer, which begins a step.
 
         Returns:
@@ -186,14 +186,14 @@ class Span:
         junction = Junction(arriving, arcs, size)
         back, on = junction.same_edges
         return (
-            Side(nodes, arrivals_, early.count, junction.arriving, on),
-            Side(ends, departures, late.count, junction.leaving, back),
+            JunctionSide(nodes, arrivals_, early.count, junction.arriving, on),
+            JunctionSide(ends, departures, late.count, junction.leaving, back),
             junction.count,
         )
 
     def counts(self) -> tuple[LongArray, LongArray]:
         """For each earlier node, the number of later ones, and the reverse."""
-        early, late = (np.zeros(stops.count, np.int64) for stops in (self.early, self.late))
+        early, late = (np.zeros(ends.count, np.int64) for ends in (self.early, self.late))
         for ones, others in self.pairs():
             early += np.bincount(ones, minlength=len(early))
             late += np.bincount(others, minlength=len(late))
@@ -259,7 +259,7 @@ def _each_once(parts: Sequence[Pairs], size: int) -> Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class JunctionSide:
     """The nodes of a step on one side of a junction."""
 
     nodes: LongArray
@@ -294,10 +294,10 @@ class _Runs:
         return ranges(self.starts[numbers], self.lengths[numbers])
 
 
-class _Behind:
+class _SideByNode:
     """The nodes behind a junction, in the order of its nodes and of the arcs that lead there."""
 
-    def __init__(self, side: Side, size: int) -> None:
+    def __init__(self, side: JunctionSide, size: int) -> None:
         at = side.at[side.arcs].astype(np.int64)
         order = np.lexsort((side.arcs, at))
         self.count, self.nodes, self.arcs = side.count, side.nodes[order], side.arcs[order]
@@ -310,7 +310,7 @@ class _Behind:
         return np.bincount(self.nodes[places], minlength=self.count)
 
 
-class Meeting:
+class JunctionPairs:
     """The nodes in front of a junction and those behind it.
 
     Args:
@@ -319,8 +319,8 @@ class Meeting:
         size: The number of nodes of the junction.
     """
 
-    def __init__(self, front: Side, behind: Side, size: int) -> None:
-        self._count, self._behind = front.count, _Behind(behind, size)
+    def __init__(self, front: JunctionSide, behind: JunctionSide, size: int) -> None:
+        self._count, self._behind = front.count, _SideByNode(behind, size)
         at = front.at[front.arcs].astype(np.int64)
         order = np.lexsort((at, front.nodes))
         nodes, arcs, at = front.nodes[order], front.arcs[order], at[order]
@@ -584,17 +584,19 @@ def _pairs(table: AnswerTable, step: int, one: Measure, values: _Values) -> Iter
     assert walks is not None
     of_edges = isinstance(stops, Ring)
     if isinstance(stops, Ring):
-        others, before = Stops.at_edges(walks, one.step, stops), one.step <= step
+        others, before = Waypoints.at_edges(walks, one.step, stops), one.step <= step
     elif one.step == step:
         places = places_of(stops, nodes, walks.columns.size)
         rows = np.flatnonzero(places >= 0)
         yield rows, places[rows].astype(np.int64)
         return
     else:
-        others, before = Stops.at_nodes(walks, one.step, stops), one.step < step
-    shown = Stops.at_nodes(walks, step, nodes)
+        others, before = Waypoints.at_nodes(walks, one.step, stops), one.step < step
+    shown = Waypoints.at_nodes(walks, step, nodes)
     made = 0
-    for early, late in Span(walks, *((others, shown) if before else (shown, others))).pairs():
+    for early, late in WalkSegment(
+        walks, *((others, shown) if before else (shown, others))
+    ).pairs():
         made += len(early)
         if made > MOST_PAIRS:
             raise ToolError(
