@@ -9,8 +9,8 @@ arcs lie on complete walks. Where none is complete, the dead end is looked at ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -355,24 +355,27 @@ async def follow(
     """
     cache = None if conditions or query.comparisons else columns.answer_cache
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
-    # Its type tells whether properties are redacted, as in `selected`.
-    request = (type(columns), query.path, *ends, query.ordered_step, query.counted_steps, bounds)
+    # A condition on relations, whose query has no seeds, is read for nodes in any portions, so what
+    # leads on from a dead end would differ by store.
+    named = bool(query.seeds)
+    steps = query.ordered_step, query.counted_steps
+    # The type of the columns tells whether properties are redacted, as in `selected`.
+    request = (type(columns), query.path, *ends, *steps, bounds, named)
     table: AnswerTable | None = None if cache is None else cache.find(request)
     if table is None:
         reader = partial(
             PathReader, columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
         )
-        table = await _table(reader, query, conditions, bounds)
-        # What is known of a dead end depends on the time that was left to look at it.
-        if cache is not None and table.dead_end is None:
+        table, is_whole = await _table(reader, query, conditions, bounds)
+        if cache is not None and is_whole:
             cache.keep(request, table, table.size)
     return table
 
 
 async def _table(
     reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
-) -> AnswerTable:
-    """The complete walks among those that are read, and what they show."""
+) -> tuple[AnswerTable, bool]:
+    """The complete walks among those read, and whether nothing about them was cut off."""
     reading = await reader().read()
     columns, size = reading.columns, sum(map(len, reading.arcs))
     start = (columns, reading.layers, reading.arcs, reading.starts, reading.targets)
@@ -388,14 +391,11 @@ async def _table(
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
     facts = replace(facts, conditions=conditions.facts)
-    dead_end = None
+    dead_end, search = None, _DeadEndSearch(reader, reading)
     if complete and not len(nodes):
         dead_end = DeadEnd(walks.steps, "", 0, compared=True)
     elif not len(walks.nodes):
-        # A condition on relations, whose query has no seeds, is read for nodes in any portions, so
-        # what leads on from them would differ by store.
-        named = bool(query.seeds)
-        dead_end = await _dead_end(reader, reading, missing=bool(missing), relations=named)
+        dead_end = await search.find(missing=bool(missing), relations=bool(query.seeds))
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
 
@@ -406,7 +406,7 @@ async def _table(
         whole = AnswerTable.of(columns, walks.nodes, types, walks.edges, facts)
         return replace(whole, listed=shown, walks=walks, dead_end=dead_end, numbers=numbers)
 
-    return await off_loop(size, table)
+    return await off_loop(size, table), search.is_whole
 
 
 def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
@@ -420,156 +420,167 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, AnswerGaps]:
     )
 
 
-async def _dead_end(
-    reader: Callable[..., PathReader], reading: PathReader, *, missing: bool, relations: bool
-) -> DeadEnd | None:
-    """The end of the longest walks over existing nodes; None if those of both sides do not meet.
+class _DeadEndSearch:
+    """Further looks at the graph where no walk is complete, to say why.
 
     A store may have edges of an id without a node, or not.
 
     Args:
         reader: Reads the path again.
         reading: What was read of it.
-        missing: Whether walks lead over ids without a node.
-        relations: Whether to find the relations that lead on from there.
+
+    Attributes:
+        is_whole: Whether no look was cut off by a bound; what it would have found is not said.
     """
-    with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
-        if not missing:
-            nodes = distinct_numbers(
-                np.concatenate([one.nodes for one in reading.frontiers.values()])
-            )
-            missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
-        if missing:
-            reading = await reader(existing=True).read()
-    found = await _longest(reading, relations=relations)
-    if await _turns_back(reader(turning=True, existing=missing), reading):
-        apart = DeadEnd(len(reading.path.steps), "", 0, apart=True)
-        return replace(found or apart, turned_back=True)
-    return found
 
+    def __init__(self, reader: Callable[..., PathReader], reading: PathReader) -> None:
+        self._reader, self._reading = reader, reading
+        self.is_whole = True
 
-async def _longest(reading: PathReader, *, relations: bool) -> DeadEnd | None:
-    """The end of the longest walks; None if the walks from both sides do not meet."""
-    if not len(reading.starts):
-        return DeadEnd(0, "", len(reading.seeds.handles), removed=reading.starts_removed)
-    if reading.targets is not None and not len(reading.targets):
+    async def find(self, *, missing: bool, relations: bool) -> DeadEnd | None:
+        """The end of the longest walks over existing nodes; None if both sides do not meet.
+
+        Args:
+            missing: Whether walks lead over ids without a node.
+            relations: Whether to find the relations that lead on from there.
+        """
+        reading = self._reading
+        with self._bounded():
+            if not missing:
+                starts = [one.nodes for one in reading.frontiers.values()]
+                nodes = distinct_numbers(np.concatenate(starts))
+                missing = bool((await types_of(reading.columns, nodes) == NO_NODE).any())
+            if missing:
+                self._reading = await self._reader(existing=True).read()
+        found = await self._longest(relations=relations)
+        if await self._turns_back(existing=missing):
+            apart = DeadEnd(len(reading.path.steps), "", 0, apart=True)
+            return replace(found or apart, turned_back=True)
+        return found
+
+    @contextmanager
+    def _bounded(self) -> Iterator[None]:
+        """A look that ends where it meets a bound, and holds no memory of the call after it."""
+        try:
+            with call.borrowed():
+                yield
+        except (BoundMet, ToolError, TimeoutError):
+            self.is_whole = False
+
+    async def _longest(self, *, relations: bool) -> DeadEnd | None:
+        """The end of the longest walks; None if the walks from both sides do not meet."""
+        reading = self._reading
+        if not len(reading.starts):
+            count = len(reading.seeds.handles)
+            return DeadEnd(0, "", count, removed=reading.starts_removed)
         steps = reading.path.steps
+        if reading.targets is not None and not len(reading.targets):
+            removed = reading.targets_removed
+            return DeadEnd(len(steps), steps[-1].text, 0, removed=removed, backwards=True)
+        layer, misses_targets = reading.dead_end, False
+        if layer is None:
+            layer, misses_targets = len(reading.layers) - 1, True
+            if reading.frontiers[layer].backwards:
+                return None
+        nodes, backwards, removed = reading.frontiers[layer]
+        number = reading.layers[layer].step
+        step = steps[number]
+        turned = None
+        if step.direction is not None and not removed:
+            other = replace(step, direction=FLIPPED[step.direction])
+            if await self._finds(layer, other):
+                turned = other.text
+        leading_on: list[str] = []
+        explained = turned or removed or backwards or misses_targets
+        if relations and not explained and len(nodes) <= 2_000:
+            with self._bounded():
+                leading_on = await self._relations(layer)
         return DeadEnd(
-            len(steps), steps[-1].text, 0, removed=reading.targets_removed, backwards=True
+            number + 1,
+            step.text,
+            len(nodes),
+            removed=removed,
+            turned=turned,
+            backwards=backwards,
+            misses_targets=misses_targets,
+            relations=leading_on,
         )
-    layer, misses_targets = reading.dead_end, False
-    if layer is None:
-        layer, misses_targets = len(reading.layers) - 1, True
-        if reading.frontiers[layer].backwards:
-            return None
-    nodes, backwards, removed = reading.frontiers[layer]
-    number = reading.layers[layer].step
-    step = reading.path.steps[number]
-    turned = None
-    if step.direction is not None and not removed:
-        other = replace(step, direction=FLIPPED[step.direction])
-        if await _finds(reading, layer, other):
-            turned = other.text
-    leading_on = list[str]()
-    explained = turned or removed or backwards or misses_targets
-    if relations and not explained and len(nodes) <= 2_000:
-        with suppress(BoundMet, ToolError, TimeoutError), call.borrowed():
-            leading_on = await _relations(reading, layer)
-    return DeadEnd(
-        number + 1,
-        step.text,
-        len(nodes),
-        removed=removed,
-        turned=turned,
-        backwards=backwards,
-        misses_targets=misses_targets,
-        relations=leading_on,
-    )
 
+    async def _relations(self, layer: int, most: int = 2_000) -> list[str]:
+        """The relations where the longest walks ended, the most frequent first.
 
-async def _relations(reading: PathReader, layer: int, most: int = 2_000) -> list[str]:
-    """The relations where the longest walks ended, the most frequent first.
+        None are given if they have more than `most` edges. Nothing is missing from the answer that
+        the store omits here.
+        """
+        edges, columns = set[tuple[int, ...]](), self._reading.columns
+        with call.joined() as under_way, under_way.own_omissions(kept=False):
+            async with call.time_limit(0.5), aclosing(self._arcs(layer, Step())) as batches:
+                async for arcs in batches:
+                    kinds = await types_of(columns, arcs.ends)
+                    every = (arcs.along, arcs.predicates, kinds, arcs.origins, arcs.ends)
+                    edges.update(map(tuple, np.stack(every, axis=1).tolist()))
+                    if len(edges) > most:
+                        return []
+        names, types = columns.predicate_names, columns.type_names
+        steps = Counter(
+            f"-{names[p]}-> {types[kind]}" if along else f"<-{names[p]}- {types[kind]}"
+            for along, p, kind, *_ in edges
+            if kind != NO_NODE
+        )
+        return sorted(steps, key=lambda step: (-steps[step], step))
 
-    None are given if they have more than `most` edges. Nothing is missing from the answer that the
-    store omits here.
-    """
-    edges, columns = set[tuple[int, ...]](), reading.columns
-    with call.joined() as under_way, under_way.own_omissions(kept=False):
-        async with call.time_limit(0.5), aclosing(_arcs(reading, layer, Step())) as batches:
-            async for arcs in batches:
-                kinds = await types_of(columns, arcs.ends)
-                every = (arcs.along, arcs.predicates, kinds, arcs.origins, arcs.ends)
-                edges.update(map(tuple, np.stack(every, axis=1).tolist()))
-                if len(edges) > most:
-                    return []
-    names, types = columns.predicate_names, columns.type_names
-    steps = Counter(
-        f"-{names[predicate]}-> {types[kind]}" if along else f"<-{names[predicate]}- {types[kind]}"
-        for along, predicate, kind, *_ in edges
-        if kind != NO_NODE
-    )
-    return sorted(steps, key=lambda step: (-steps[step], step))
-
-
-async def _turns_back(reader: PathReader, reading: PathReader) -> bool:
-    """Whether there would be walks if two consecutive edges could be the same.
-
-    Args:
-        reader: Reads the path without this rule.
-        reading: What was read with it.
-    """
-    steps = reading.path.steps
-    following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
-    named = ([one.predicates for one in pair] for pair in following)
-    if not any(a is None or b is None or set(a) & set(b) for a, b in named):
-        return False
-    try:
-        with call.borrowed():
-            found = await reader.read()
+    async def _turns_back(self, *, existing: bool) -> bool:
+        """Whether there would be walks if two consecutive edges could be the same."""
+        steps = self._reading.path.steps
+        following = [*pairwise(steps), *((one, one) for one in steps if one.most > 1)]
+        named = ([one.predicates for one in pair] for pair in following)
+        if not any(a is None or b is None or set(a) & set(b) for a, b in named):
+            return False
+        nodes = NO_HANDLES
+        with self._bounded():
+            found = await self._reader(turning=True, existing=existing).read()
             start = (found.columns, found.layers, found.arcs, found.starts, found.targets)
             size = sum(map(len, found.arcs))
-            return len((await off_loop(size, lambda: Walks(*start, turning=True))).nodes) > 0
-    except (BoundMet, ToolError, TimeoutError):
+            nodes = await off_loop(size, lambda: Walks(*start, turning=True).nodes)
+        return len(nodes) > 0
+
+    async def _finds(self, layer: int, step: Step) -> bool:
+        """Whether another step, in place of one that found nothing, leads to required nodes."""
+        reading = self._reading
+        columns, layers = reading.columns, reading.layers
+        types, among = step.types, reading.targets if layer == len(layers) - 1 else None
+        if reading.frontiers[layer].backwards:
+            before = layers[layer].before
+            types = reading.path.steps[layers[before[0]].step].types if before else None
+            among = None if before else reading.starts
+        try:
+            async with aclosing(self._arcs(layer, step)) as batches:
+                async for arcs in batches:
+                    ends = distinct_numbers(arcs.ends)
+                    if among is not None:
+                        ends = ends[np.isin(ends, among)]
+                    kinds = await types_of(columns, ends)
+                    if types is not None:
+                        kinds = kinds[are_named(kinds, columns.type_names, types)]
+                    if (kinds != NO_NODE).any():
+                        return True
+        except (BoundMet, TimeoutError):
+            self.is_whole = False
         return False
 
-
-async def _finds(reading: PathReader, layer: int, step: Step) -> bool:
-    """Whether another step, in place of one that found nothing, leads to the required nodes."""
-    columns, layers = reading.columns, reading.layers
-    backwards = reading.frontiers[layer].backwards
-    types, among = step.types, reading.targets if layer == len(layers) - 1 else None
-    if backwards:
-        before = layers[layer].before
-        types = reading.path.steps[layers[before[0]].step].types if before else None
-        among = None if before else reading.starts
-    try:
-        async with aclosing(_arcs(reading, layer, step)) as batches:
-            async for arcs in batches:
-                ends = distinct_numbers(arcs.ends)
-                if among is not None:
-                    ends = ends[np.isin(ends, among)]
-                kinds = await types_of(columns, ends)
-                if types is not None:
-                    kinds = kinds[are_named(kinds, columns.type_names, types)]
-                if (kinds != NO_NODE).any():
-                    return True
-    except (BoundMet, TimeoutError):
-        return False
-    return False
-
-
-async def _arcs(reading: PathReader, layer: int, step: Step) -> AsyncGenerator[Arcs]:
-    """The arcs of another step, in place of one that found nothing."""
-    columns, (nodes, backwards, *_) = reading.columns, reading.frontiers[layer]
-    direction = FLIPPED[step.direction] if backwards else step.direction
-    starts = Handles(columns.size, nodes)
-    batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
-    async with aclosing(batches):
-        async for ring in batches:
-            call.has_read(edges=len(ring.subjects))
-            starts.cover(columns.size)
-            edges = distinct(ring, columns.size) if columns.repeats else ring
-            arcs = Arcs.of(edges, starts, direction)
-            for earlier in () if backwards else reading.layers[layer].before[-1:]:
-                arcs = arcs.selected(reading.meets(earlier, arcs))
-            yield arcs
+    async def _arcs(self, layer: int, step: Step) -> AsyncGenerator[Arcs]:
+        """The arcs of another step, in place of one that found nothing."""
+        reading = self._reading
+        columns, (nodes, backwards, *_) = reading.columns, reading.frontiers[layer]
+        direction = FLIPPED[step.direction] if backwards else step.direction
+        starts = Handles(columns.size, nodes)
+        batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
+        async with aclosing(batches):
+            async for ring in batches:
+                call.has_read(edges=len(ring.subjects))
+                starts.cover(columns.size)
+                edges = distinct(ring, columns.size) if columns.repeats else ring
+                arcs = Arcs.of(edges, starts, direction)
+                for earlier in () if backwards else reading.layers[layer].before[-1:]:
+                    arcs = arcs.selected(reading.meets(earlier, arcs))
+                yield arcs
