@@ -176,16 +176,21 @@ class SubgraphWriter:
         types, full, known = page.types, page.node_metadata, self._nodes
         if new := {i: m for i, m in full.items() if i not in known}:
             known |= clean_records(new)
-        detail = {i: {"metadata": known[i]} for i in full}
-        return [{"id": i, "entity_type": types[i], **detail.get(i, {})} for i in page.ids]
+        return [
+            {"id": i, "entity_type": types[i], "metadata": known[i]}
+            if i in full
+            else {"id": i, "entity_type": types[i]}
+            for i in page.ids
+        ]
 
     def _edge_list(self, page: Subgraph) -> list[Document]:
         full, known = page.edge_metadata, self._edges
         if new := {t: m for t, m in full.items() if t not in known}:
             known |= clean_records(new, self.stripped)
-        detail = {t: {"metadata": known[t]} for t in full}
         return [
-            {"subject": t[0], "predicate": t[1], "object": t[2], **detail.get(t, {})}
+            {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
+            if t in full
+            else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
 

@@ -25,7 +25,9 @@ from bfsql.answers import Draft, SubgraphWriter, encode
 from bfsql.answers.clean import clean_metadata
 from bfsql.answers.notes import TOKEN_BUDGET, SizeBound
 from bfsql.call import Estimator, Limits
-from bfsql.engine.detail import (
+from bfsql.engine.pages import (
+    Pages,
+    Result,
     trimmed,
     with_absent_fields,
     with_edge_metadata,
@@ -34,7 +36,6 @@ from bfsql.engine.detail import (
     with_node_metadata,
     without_edge_metadata,
 )
-from bfsql.engine.pages import Pages, Result
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
 from bfsql.models.facet import LEAST_VALUES, with_fewer_values
