@@ -134,7 +134,10 @@ def coverage(session: nox.Session) -> None:
 def quick(session: nox.Session) -> None:
     """Test core and the embedded store: fewer generated examples, no servers, no slow tests."""
     install(session, [f"test-{name}" for name in EMBEDDED], EMBEDDED)
-    chosen = session.posargs or [f"packages/{name}/tests" for name in EMBEDDED]
+    chosen = session.posargs or [
+        *(f"packages/{name}/tests" for name in EMBEDDED),
+        "tests/test_drawn_answers.py",
+    ]
     # The kit's longest rules compare whole answers, as its drawn graphs do.
     fast = ("-m", "not slow", "-k", "not the_bytes_of_the_reference")
     session.run("pytest", *WORKERS, *fast, "--hypothesis-profile=quick", *chosen)
