@@ -102,7 +102,7 @@ class Pages:
             page = replace(page, degrees=self._numbers_of(DEGREE, prefix.ids[:count]))
         facts = self._facts(count, page, prefix.edges_to_earlier(count))
         if isinstance(self.query, PathQuery):
-            return self._result(page, facts, shown=self._shown(self.query, prefix.ids[:count]))
+            return self._result(page, facts, shown=self._numbers(self.query, prefix.ids[:count]))
         return self._result(page, facts)
 
     def _result(self, page: Subgraph, facts: AnswerGaps, shown: ShownNodes | None = None) -> Result:
@@ -127,7 +127,7 @@ class Pages:
             self.facets,
         )
 
-    def _shown(self, query: PathQuery, ids: Sequence[str]) -> ShownNodes:
+    def _numbers(self, query: PathQuery, ids: Sequence[str]) -> ShownNodes:
         """The numbers of the listed nodes on a page of a path."""
         paths = np.asarray(self.table.numbers[PATHS])[self._start : self._start + len(ids)]
         distinct = measures = None
