@@ -30,8 +30,8 @@ from bfsql.errors import (
     ToolError,
     did_you_mean,
 )
+from bfsql.lazy import INSTALL_KIT
 from bfsql.masking import hide_secrets
-from bfsql.moved import INSTALL_KIT
 
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
