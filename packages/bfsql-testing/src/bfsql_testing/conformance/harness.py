@@ -1,7 +1,6 @@
 """The tools for writing checks: the registry of rules, the trial, samples, comparisons.
 
     @reading_rule(
-        "both-directions",
         "both directions of an edge agree",
         source="chapter 8: all edges that leave, all edges that enter",
     )
@@ -30,7 +29,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.errors import BfsqlError, listing
+from bfsql.errors import BfsqlError, StoreError, listing
 from bfsql.masking import shorten
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
@@ -50,6 +49,9 @@ RULE_SECONDS = 60.0
 
 EDGES = 12
 """Number of edges of one node that a check examines."""
+
+PATIENCE = 20.0
+"""Seconds within which a call has to end that a store does not answer, or only with a constant."""
 
 WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "new", "test")
 """Search texts if the author specifies none."""
@@ -140,10 +142,22 @@ def rule(
     return register
 
 
-filling_rule = partial(rule, mode="filling")
+def _rule_of(
+    behaviour: str, *, source: str, mode: Mode, level: Level = "duty"
+) -> Callable[[Check], Check]:
+    """Register a check as `rule` does; its own name is the id: `own-identity` of `own_identity`."""
+
+    def register(check: Check) -> Check:
+        name = check.__name__.replace("_", "-")
+        return rule(name, behaviour, source=source, mode=mode, level=level)(check)
+
+    return register
+
+
+filling_rule = partial(_rule_of, mode="filling")
 """Registers a check that fills a store."""
 
-reading_rule = partial(rule, mode="reading")
+reading_rule = partial(_rule_of, mode="reading")
 """Registers a check that reads an existing store."""
 
 
@@ -172,6 +186,22 @@ def expect_same(
     """
     other = sorted({*have} ^ {*right}, key=str)
     expect(not (whole and other), shorten(f"{what} differ in {other[:4]}.", 500))
+
+
+async def expect_unavailable(call_of: str, ask: Callable[[], Awaitable[object]]) -> None:
+    """Make a call while the store is gone, which has to raise a StoreError in time.
+
+    Raises:
+        Broken: It does something else; `call_of` is its name in the reason.
+    """
+    gone, right = f"With the store gone, {call_of}", "it has to raise StoreUnavailable."
+    try:
+        with no_error(gone, f"; {right}", but=(StoreError,)):
+            async with within(PATIENCE, f"{gone} hangs for {PATIENCE:g} s; {right}"):
+                answer = await ask()
+    except StoreError:
+        return
+    raise Broken(f"{gone} gave {answer}; {right}")
 
 
 async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:

@@ -129,7 +129,6 @@ async def listing(
 
 
 @reading_rule(
-    "nodes-list",
     "nodes_stream lists every entity of the requested types and no other, or reports an omission",
     source=NODES,
 )
@@ -171,7 +170,6 @@ def _expect_types(listed: Listing, types: dict[str, str], kinds: Collection[str]
 
 
 @filling_rule(
-    "nodes-conditions",
     "nodes_stream misses no entity that meets the conditions, and filters_exactly is true only "
     "where it yields no other",
     source="the backend contract: pushdown narrows only by what cannot miss",
@@ -239,7 +237,6 @@ def _values(known: dict[str, Metadata], entity_id: str) -> str:
 
 
 @filling_rule(
-    "nodes-metadata",
     "a node of nodes_stream brings none or all of the properties that the conditions name",
     source="the backend contract: a node with any metadata has all of them that the entity has",
 )
@@ -268,7 +265,6 @@ def _of_key(metadata: Metadata, key: str) -> str:
 
 
 @filling_rule(
-    "nodes-columns",
     "columns list the nodes of nodes_stream, each once",
     source="the backend contract: columns are a faster way to answer the same questions",
 )
@@ -325,7 +321,6 @@ class _WithoutPushdown(ForwardingBackend):
 
 
 @filling_rule(
-    "nodes-bytes",
     "patterns give the bytes of the reference, whether the store compares or core does",
     source=SAME_BYTES,
 )
@@ -339,7 +334,6 @@ async def nodes_bytes(trial: Trial) -> None:
 
 
 @filling_rule(
-    "nodes-unlike",
     "every spelling of a condition reports the values that it cannot compare, as the reference "
     "does",
     source=SAME_BYTES,
