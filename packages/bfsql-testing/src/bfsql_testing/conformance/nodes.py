@@ -13,13 +13,12 @@ from bfsql import call
 from bfsql.abc import ForwardingBackend, GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import EntitiesNotListed
-from bfsql.graph import open_graph
 from bfsql.integers import IntegerGraph
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
 from bfsql_testing.conformance.columns import columns_of
-from bfsql_testing.conformance.comparison import Reference, same, same_either_way
+from bfsql_testing.conformance.comparison import both, same, same_either_way
 from bfsql_testing.conformance.graphs import (
     HOSTILE,
     hub,
@@ -340,13 +339,8 @@ async def nodes_bytes(trial: Trial) -> None:
 )
 async def nodes_unlike(trial: Trial) -> None:
     """`where`, brackets, `limit=0`, relation conditions, `to` and `along`; contents are counted."""
-    records = trial.storable(scored())
-    async with (
-        trial.filled(records) as db,
-        open_graph(db) as mine,
-        Reference(db, records) as wanted,
-    ):
-        await listing(db, [])
+    async with both(trial, trial.storable(scored())) as (mine, wanted):
+        await listing(mine.db, [])
         await mine.counted()
         for arguments in UNLIKE:
             await same(mine, wanted, "bfs_query", arguments)
