@@ -18,7 +18,6 @@ from bfsql.abc.interface import (
     chunks,
     each,
 )
-from bfsql.lazy import former_names
 
 __all__ = [
     "CONTRACT",
@@ -36,13 +35,3 @@ __all__ = [
     "implements",
     "normalized",
 ]
-
-__getattr__ = former_names(
-    __name__,
-    {
-        "AdaptedGraphDb": "NormalizedBackend",
-        "DelegatingGraphDb": "ForwardingBackend",
-        "TransparentGraphDb": "PassThroughBackend",
-        "adapted": "normalized",
-    },
-)

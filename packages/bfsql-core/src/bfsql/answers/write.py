@@ -29,7 +29,7 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
-from bfsql.models.facet import Facets, FacetSummary, Value
+from bfsql.models.facet import FacetSummary, Value
 from bfsql.models.json_values import exact_integer, json_number
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ class SubgraphWriter:
                 "shown_count": None if shown is None or rows is not None else shown.count,
                 "walk_count": None if shown is None or rows is None else shown.count,
                 "notes": list(map(str, notes)) or None,
-                "facets": facets_document(result.facets) if result.facets else None,
+                "facets": {clean_text(label): _facet(one) for label, one in result.facets.items()}
+                or None,
                 "schema_summary": asdict(result.schema_summary),
                 # Edges are left out where the steps leave no choice of them.
                 "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
@@ -207,11 +208,6 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
                 node["measure"] = (
                     list(map(_value, value)) if isinstance(value, list) else _value(value)
                 )
-
-
-def facets_document(facets: Facets) -> Document:
-    """The facets of an answer."""
-    return {clean_text(label): _facet(one) for label, one in facets.items()}
 
 
 def _facet(one: FacetSummary) -> Document:

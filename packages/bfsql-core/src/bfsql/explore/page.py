@@ -31,7 +31,9 @@ from bfsql.serving.tokens import TokenVerifier
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-GREETING = "BFS-QL answers at {url} (a page to explore the graph, and its web API; see /docs)"
+GREETING = (
+    "BFS-QL answers at {url} (a page to explore the graph, and its web API; see /openapi.json)"
+)
 """What the operator reads when the server listens."""
 
 FILES = Path(__file__).with_name("page")

@@ -305,8 +305,7 @@ class Traversal:
                 self._notes += notes
         prepared |= (await self._where(arguments["where"]))._asdict()
         prepared["where"] = prepared.pop("properties")
-        if keys := prepared["fields"]:
-            known = self._db.name_keys()
+        if (keys := prepared["fields"]) and (known := self._db.name_keys()).types:
             self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
             prepared["fields"] = known.metadata_keys(keys)
         if prepared["fields"] and prepared["topology_only"]:
