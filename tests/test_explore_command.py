@@ -62,8 +62,9 @@ async def test_servers_of_every_kind_record_and_the_page_replays(
         file.unlink()
         gone = httpx2.get(f"{page.url}/recorded")
         assert page.stop() == 0
-    what = "a page to explore the graph, and its web API; see /openapi.json"
-    assert page.log == [f"BFS-QL answers at {page.url} ({what})"]
+    assert page.log == [
+        f"BFS-QL answers at {page.url} (a page to explore the graph, and its web API; see /docs)"
+    ]
     calls = recorded.json()["calls"]
     assert [call["answer"] for call in calls] == [text] * 3
     assert [call["arguments"] for call in calls] == [ASKED] * 3

@@ -143,7 +143,7 @@ async def test_the_page_needs_no_token_and_its_data_does(start: Start, tmp_path:
     web = await start(recorded, bearer_token="open-sesame")
     assert (await web.get("/")).status_code == 200
     assert (await web.get("/assets/main.js")).status_code == 200
-    for path in ("/schema", "/openapi.json", "/recorded", "/assetsx", "/index.html"):
+    for path in ("/schema", "/docs", "/recorded", "/assetsx", "/index.html"):
         assert (await web.get(path)).status_code == 401
     token = {"Authorization": "Bearer open-sesame"}
     assert (await web.get("/recorded", headers=token)).json() == {"calls": [], "broken_lines": 0}

@@ -9,7 +9,7 @@ Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 ORIGIN = "https://app.example.org"
 
 
-@pytest.mark.parametrize("path", ["/schema", "/openapi.json", "/nowhere"])
+@pytest.mark.parametrize("path", ["/schema", "/docs", "/openapi.json", "/nowhere"])
 async def test_without_the_token_nobody_gets_in(served: Served, path: str) -> None:
     web = await served(bearer_token="open-sesame")
     for given in ({}, {"Authorization": "Bearer open"}, {"Authorization": "Basic open-sesame"}):
@@ -55,14 +55,14 @@ async def test_any_name_is_served_where_the_operator_says_so(served: Served) -> 
     assert (await web.get("/schema", headers={"Host": "evil.example"})).status_code == 200
 
 
-async def test_links_on_pages_of_other_sites_may_lead_to_the_page_alone(
+async def test_links_on_pages_of_other_sites_lead_to_the_description(
     web: httpx2.AsyncClient,
 ) -> None:
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     for kind, path, status in (
-        ("document", "/", 404),  # the page, which `bfsql.explore` serves there
-        ("iframe", "/", 403),
-        ("document", "/openapi.json", 403),
+        ("document", "/docs", 200),
+        ("iframe", "/docs", 403),
+        ("document", "/schema", 403),
     ):
         answer = await web.get(path, headers={**link, "Sec-Fetch-Dest": kind})
         assert answer.status_code == status

@@ -1,6 +1,7 @@
 """The API's OpenAPI description holds for all of its answers."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -146,3 +147,20 @@ async def test_every_route_is_described_and_every_description_a_route(
     assert (told - tools) | {("POST", "/tools/{name}")} == there
     assert described["openapi"] == "3.1.0"
     assert "security" not in described
+
+
+async def test_the_page_names_every_route_and_loads_nothing(served: Served) -> None:
+    web = await served()
+    page = await web.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert [
+        route.path for route in ROUTES if "{name}" not in route.path if route.path not in page.text
+    ] == []
+    loads: list[Any] = re.findall(r"<(?:script|link|img|iframe)|@import|url\(", page.text)
+    assert loads == []
+    links = set(re.findall(r'href="([^"]*)"', page.text))
+    assert {link for link in links if not link.startswith("#")} == {"openapi.json"}
+    places = re.findall(r'id="([^"]*)"', page.text)
+    assert links - {"openapi.json"} <= {f"#{place}" for place in places}
+    assert len(set(places)) == len(places)

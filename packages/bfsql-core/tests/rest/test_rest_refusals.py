@@ -26,13 +26,13 @@ def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
 )
 async def test_an_unknown_route_says_where_the_list_is(web: httpx2.AsyncClient, path: str) -> None:
     answer = await web.get(httpx2.URL(f"{web.base_url}{path}".replace("///", "//")))
-    assert "GET /openapi.json" in problem(answer, 404)["detail"]
+    assert "GET /docs" in problem(answer, 404)["detail"]
 
 
 async def test_a_route_has_one_spelling_and_an_id_may_be_empty(web: httpx2.AsyncClient) -> None:
     assert (await web.get("/sch%65ma")).json() == (await web.get("/schema")).json()
     assert problem(await web.get("/entities/"), 404)["kind"] == "unknown_entity"
-    assert "GET /openapi.json" in problem(await web.get("/entities%2Ffilm:1"), 404)["detail"]
+    assert "GET /docs" in problem(await web.get("/entities%2Ffilm:1"), 404)["detail"]
 
 
 @pytest.mark.parametrize(

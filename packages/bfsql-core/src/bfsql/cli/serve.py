@@ -48,7 +48,7 @@ def serve(configuration: Configuration) -> None:
 
     Over stdio, a client starts this command itself; standard output then carries only the protocol.
     Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,
-    which is described at /openapi.json, and a page to explore the graph at /.
+    which is documented at /docs, and a page to explore the graph at /.
     """
     settings = configuration.server.settings
     check_options(configuration.server)

@@ -31,9 +31,7 @@ from bfsql.serving.tokens import TokenVerifier
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-GREETING = (
-    "BFS-QL answers at {url} (a page to explore the graph, and its web API; see /openapi.json)"
-)
+GREETING = "BFS-QL answers at {url} (a page to explore the graph, and its web API; see /docs)"
 """What the operator reads when the server listens."""
 
 FILES = Path(__file__).with_name("page")

@@ -42,7 +42,7 @@ from bfsql.tools.budget import refuse_if_too_large
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-GREETING = "BFS-QL answers at {url} (its web API; see /openapi.json)"
+GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
 """What the operator reads when the server listens."""
 
 
@@ -240,7 +240,7 @@ async def _no_route(request: Request, _: Exception) -> Response:
     path = clean_text(unquote(request.scope["path"]))[:200]
     return refusal(
         HTTPStatus.NOT_FOUND,
-        f"There is nothing at {path}. GET /openapi.json lists the paths; ids in a path are "
+        f"There is nothing at {path}. GET /docs lists the paths; ids in a path are "
         "percent-encoded, a slash in them as %2F.",
     )
 

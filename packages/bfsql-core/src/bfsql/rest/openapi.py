@@ -1,11 +1,15 @@
-"""The description of the web API: an OpenAPI 3.1 document."""
+"""The description of the web API: an OpenAPI 3.1 document, and a self-contained page."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from html import escape
 from http import HTTPStatus
 from typing import Any, Literal, get_args
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -52,6 +56,18 @@ _TOOL_ANSWERS = shapes.ANSWERS | {  # lists stand in `result`, beside their note
 }
 _LINK = {"Link": {"schema": _TEXT, "description": "The next page, as rel=next."}}
 
+HTML = "text/html; charset=utf-8"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+
+_SCHEMA_LINK = re.compile(r"&quot;#/components/schemas/(\w+)&quot;")
+
+_STYLE = """\
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem }
+code, pre { font-size: .9em } pre { background: #8881; overflow: auto; padding: .7rem }
+p { white-space: pre-line } h2 { border-top: 1px solid #8886; padding-top: 1rem }
+td { padding-right: 1rem; vertical-align: top } summary { cursor: pointer }
+:root { color-scheme: light dark }"""
+
 
 class Problem(BaseModel):
     """RFC 9457."""
@@ -69,6 +85,12 @@ class Problem(BaseModel):
 async def document(request: ApiRequest) -> Reply:
     """This description."""
     return Reply(encode(_openapi(request)))
+
+
+async def page(request: ApiRequest) -> Reply:
+    """This description, as a page."""
+    text = "\n".join(_page(_openapi(request)))
+    return Reply(text.encode(), "text/html", {"Content-Security-Policy": _POLICY})
 
 
 def _openapi(request: ApiRequest) -> dict[str, Any]:
@@ -140,9 +162,10 @@ def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = No
     """What a route accepts and returns."""
     models = get_args(route.answer) or (route.answer,)
     fields = {name for model in models for name in getattr(model, "model_fields", ())}
+    media_type = JSON_LD if "context" in fields else HTML if route.answer is str else JSON
     ok: JsonSchema = {
         "description": "The requested document.",
-        "content": {JSON_LD if "context" in fields else JSON: {"schema": answer}},
+        "content": {media_type: {"schema": answer}},
     }
     if body is not None:
         return {
@@ -182,3 +205,72 @@ def _problems(*statuses: int) -> JsonSchema:
         }
         for status in sorted({*_ALWAYS, *statuses})
     }
+
+
+def _page(described: dict[str, Any]) -> Iterator[str]:
+    """The page, line by line."""
+    title = escape(described["info"]["title"])
+    yield f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    yield f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
+    yield f"<p>{escape(described['info']['description'])}</p>"
+    yield '<p>The same for programs: <a href="openapi.json">openapi.json</a>.</p>'
+    operations = [
+        (f"{verb.upper()} {path}", operation)
+        for path, verbs in described["paths"].items()
+        for verb, operation in verbs.items()
+    ]
+    yield "<ul>"
+    for name, operation in operations:
+        yield f'<li><a href="#{_anchor(name)}"><code>{escape(name)}</code></a> '
+        yield f"{escape(operation['summary'])}</li>"
+    yield "</ul>"
+    for name, operation in operations:
+        yield f'<h2 id="{_anchor(name)}"><code>{escape(name)}</code></h2>'
+        yield from _section(operation)
+    yield "<h2>Shapes</h2>"
+    for name, schema in described["components"]["schemas"].items():
+        yield from _folded(escape(name), schema, name)
+    yield "</body></html>"
+
+
+def _section(operation: dict[str, Any]) -> Iterator[str]:
+    yield f"<p>{escape(operation.get('description') or operation['summary'])}</p>"
+    if parameters := operation.get("parameters"):
+        yield "<table>"
+        for p in parameters:
+            facts = [p["in"], *(["required"] if p["required"] else []), _brief(p["schema"])]
+            yield f"<tr><td><code>{escape(p['name'])}</code></td>"
+            yield f"<td>{escape(', '.join(facts))}</td>"
+            yield f"<td>{escape(p['description'])}</td></tr>"
+        yield "</table>"
+    if body := operation.get("requestBody"):
+        yield from _folded("Body", next(iter(body["content"].values()))["schema"])
+    for kind, content in operation["responses"]["200"]["content"].items():
+        yield from _folded(f"Answer, {escape(kind)}", content["schema"])
+    others = [status for status in operation["responses"] if status != "200"]
+    yield f"<p>Otherwise: {', '.join(others)}.</p>"
+
+
+def _brief(schema: dict[str, Any]) -> str:
+    names = {"minimum": "at least", "maximum": "at most", "default": "default"}
+    kind = " or ".join(schema["enum"]) if "enum" in schema else schema["type"]
+    return ", ".join([kind, *(f"{names[k]} {v}" for k, v in schema.items() if k in names)])
+
+
+def _folded(title: str, schema: dict[str, Any], name: str = "") -> Iterator[str]:
+    """A schema to unfold; one that is only a reference is a link to the other one."""
+    if "$ref" in schema:
+        yield f"<p>{title}: {_linked(json.dumps(schema['$ref']))}</p>"
+        return
+    text = _linked(json.dumps(schema, indent=2, ensure_ascii=False))
+    anchor = f' id="{_anchor(name)}"' if name else ""
+    yield f"<details><summary>{title}</summary><pre{anchor}>{text}</pre></details>"
+
+
+def _linked(text: str) -> str:
+    """JSON as HTML: names of schemas are links. A browser unfolds the target of a link."""
+    return _SCHEMA_LINK.sub(r'<a href="#\1">\1</a>', escape(text))
+
+
+def _anchor(name: str) -> str:
+    return quote(name, safe="").replace("%", "_")

@@ -244,4 +244,5 @@ ROUTES = (
     ),
     _post("/tools/{name}", handlers.tool, "A tool's path", takes=None),
     _get("/openapi.json", openapi.document, "The description", dict[str, Any]),
+    _get("/docs", openapi.page, "The description", str),
 )

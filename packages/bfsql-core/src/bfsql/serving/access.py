@@ -30,8 +30,8 @@ Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
 
-PAGE = "/"
-"""The path of the page without data of the graph, to which links on other sites may lead."""
+PAGES = ("/", "/docs")
+"""Paths of pages without data of the graph, to which links on pages of other sites may lead."""
 
 _VERIFIED = "bfsql.token"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -174,7 +174,7 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
 
     This prevents DNS rebinding (`check_exposure`), so it comes before everything else that answers,
     redirects included. A browser names no `Origin` where a page of another site embeds an address
-    or links to it; such requests get 403 as well, except links to `PAGE`. If any name is allowed,
+    or links to it; such requests get 403 as well, except links to `PAGES`. If any name is allowed,
     the application is returned unchanged.
     """
     names = allowed_names(settings)
@@ -210,10 +210,10 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
 
 
 def _embedded_elsewhere(scope: Scope) -> bool:
-    """Whether a page of another site causes the request, other than by a link to `PAGE`."""
+    """Whether a page of another site causes the request, other than by a link to `PAGES`."""
     link = _only(scope, b"sec-fetch-mode") == "navigate" and (
         _only(scope, b"sec-fetch-dest") == "document"
-        and scope["path"].removeprefix(scope.get("root_path", "")) == PAGE
+        and scope["path"].removeprefix(scope.get("root_path", "")) in PAGES
     )
     return _only(scope, b"sec-fetch-site") == "cross-site" and not link
 
