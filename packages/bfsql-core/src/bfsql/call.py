@@ -237,6 +237,8 @@ class Scope(Work):
         self._started.clear()  # a task holds its context, which holds this scope
 
 
+_loan: ContextVar[list[int] | None] = ContextVar("bfsql_loan", default=None)
+"""The bytes that are taken inside of `borrowed`."""
 _current = cast("ContextVar[Scope | None]", current_work)
 
 
@@ -355,6 +357,8 @@ def hold(size: int) -> None:
     own = memory()
     if own is not None:
         own.hold(size)
+        if (loan := _loan.get()) is not None:
+            loan.append(size)
 
 
 def memory() -> CallMemory | None:
@@ -400,7 +404,7 @@ def receive(
     if size > most:  # otherwise no single value is larger
         records = {key: _fitting(label(key), one, most) for key, one in records.items()}
         size = size_of([*records.values()])
-    own.hold(copies * size)
+    hold(copies * size)
     return records
 
 
@@ -422,7 +426,7 @@ async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
             taken = 0 if own is None else own.account.held - held
             yield item
             if own is not None:
-                own.release(taken)
+                _give_back(own, taken)
                 held = own.account.held
 
 
@@ -457,11 +461,19 @@ def borrowed() -> Iterator[None]:
     if own is None:
         yield
         return
-    held = own.account.held
+    loan: list[int] = []
+    token = _loan.set(loan)  # another task, which reads at the same time, has its own
     try:
         yield
     finally:
-        own.release_to(held)
+        _loan.reset(token)
+        own.release(sum(loan))
+
+
+def _give_back(own: CallMemory, size: int) -> None:
+    own.release(size)
+    if (loan := _loan.get()) is not None:
+        loan.append(-size)
 
 
 def room(size: int, most: int) -> int:
