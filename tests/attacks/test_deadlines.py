@@ -11,12 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from bfsql import Limits, MemoryBackend, call, open_graph, workers
@@ -25,6 +27,8 @@ from bfsql.models import Metadata
 from bfsql.models.merge import combined, fold
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql_jsonld import documents
+from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.servers.serve_process import serving
 
 DEADLINE = 0.3
 MARGIN = 1.0
@@ -151,14 +155,18 @@ LOADS = {
 }
 
 
-def worked(process: subprocess.Popen[str], until: float) -> float:
-    """Seconds of processor time that a process has used, when they are so many or it has ended."""
+def worked(pid: int, wait: Callable[[float], int | None], until: float) -> float:
+    """Seconds of processor time that a process has used, when they are so many or it has ended.
+
+    Args:
+        pid: Its id.
+        wait: Waits so many seconds for its end, and returns its exit code.
+        until: The seconds.
+    """
     used = 0.0
-    while used < until and process.poll() is None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.02)
+    while used < until and wait(0.02) is None:
         with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             used = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     return used
 
@@ -175,14 +183,55 @@ def test_a_signal_ends_the_load_of_a_hard_record_and_leaves_the_store(
     (tmp_path / "temporary").mkdir()
     command = [sys.executable, "-m", "bfsql", "load", file, "--path", "a.db", "--replace"]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, **piped) as load:
-        used = worked(load, seconds)
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as load:
+
+        def wait(seconds: float) -> int | None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return load.wait(seconds)
+            return None
+
+        used = worked(load.pid, wait, seconds)
         load.send_signal(signal.SIGTERM)
-        assert worked(load, 60) - used < 3
+        assert worked(load.pid, wait, 60) - used < 3
         out, _ = load.communicate()
     if not any(done in out for done in ("now holds", "The new graph is in place")):
         assert load.returncode in (130, -signal.SIGTERM)
         assert (tmp_path / "a.db").read_bytes() == b""
     assert [*(tmp_path / "temporary").iterdir()] == []
     assert {one.name for one in tmp_path.iterdir()} <= {file, "a.db", "a.db.bak", "temporary"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_signal_ends_a_server_during_a_call_on_a_hard_record(tmp_path: Path):
+    path = tmp_path / "a.db"
+    texts = [f"\u00e9{k}" for k in range(N // 2)]
+    records = [
+        NodeRecord("hub", "A"),
+        EdgeRecord("hub", "a", "n"),
+        NodeRecord("n", "A", {"v": texts}),
+    ]
+    await load_graph(SqliteSettings(path=path), records)
+    options = ["--backend", "sqlite", "--path", str(path), "--deadline", "600", "--grace", "0.1"]
+    with serving("--rest", *options, "--max-call-memory", "2GB") as served:
+        body = {
+            "seeds": ["hub"],
+            "where": ["v ~ none", "v = none"],
+            "facets": ["v"],
+            "sort_by": "v",
+        }
+        posting = partial(httpx2.post, f"{served.url}/tools/bfs_query", json=body, timeout=60)
+        calling = asyncio.ensure_future(asyncio.to_thread(posting))
+        working = partial(asyncio.to_thread, worked, served.pid, served.wait)
+        used = await working(await working(0.01) + 0.5)
+        served.send(signal.SIGTERM)
+        assert await working(60) - used < 3
+        await asyncio.wait([calling])
+        assert served.wait(0) == 0
