@@ -25,7 +25,7 @@ from bfsql import Limits, MemoryBackend, call, open_graph, workers
 from bfsql.errors import ToolError
 from bfsql.models import Metadata
 from bfsql.models.merge import combined, fold
-from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_jsonld import documents
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.servers.serve_process import serving
@@ -83,7 +83,7 @@ async def processor_time_left() -> float:
 @pytest.mark.parametrize("record", HARD)
 async def test_a_call_on_a_hard_record_ends_at_its_deadline_and_so_does_its_thread(
     record: str, arguments: Mapping[str, Any]
-):
+) -> None:
     limits = Limits(deadline=DEADLINE, max_call_memory=2_000_000_000)
     async with open_graph(OneRecord(HARD[record]), limits=limits, hooks=()) as graph:
         before = time.process_time()
@@ -101,7 +101,7 @@ DOCUMENTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-async def test_the_reading_of_a_json_ld_document_ends_at_the_deadline(document: str):
+async def test_the_reading_of_a_json_ld_document_ends_at_the_deadline(document: str) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(1))
     before = time.process_time()
@@ -124,7 +124,7 @@ async def test_the_reading_of_a_json_ld_document_ends_at_the_deadline(document: 
     ],
     ids=["evidence", "a long text", "a loop"],
 )
-async def test_work_in_a_thread_ends_with_its_call(work: Any):
+async def test_work_in_a_thread_ends_with_its_call(work: Any) -> None:
     with call.scope() as scope:
         working = asyncio.ensure_future(workers.run(work, 0))
         await asyncio.sleep(0)
@@ -177,7 +177,7 @@ def worked(pid: int, wait: Callable[[float], int | None], until: float) -> float
 @pytest.mark.parametrize("seconds", [1.0, 2.0, 4.0])
 def test_a_signal_ends_the_load_of_a_hard_record_and_leaves_the_store(
     tmp_path: Path, file: str, seconds: float
-):
+) -> None:
     (tmp_path / file).write_text(LOADS[file](), "utf-8")
     (tmp_path / "a.db").write_bytes(b"")
     (tmp_path / "temporary").mkdir()
@@ -210,10 +210,10 @@ def test_a_signal_ends_the_load_of_a_hard_record_and_leaves_the_store(
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-async def test_a_signal_ends_a_server_during_a_call_on_a_hard_record(tmp_path: Path):
+async def test_a_signal_ends_a_server_during_a_call_on_a_hard_record(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     texts = [f"\u00e9{k}" for k in range(N // 2)]
-    records = [
+    records: list[GraphRecord] = [
         NodeRecord("hub", "A"),
         EdgeRecord("hub", "a", "n"),
         NodeRecord("n", "A", {"v": texts}),
@@ -229,7 +229,7 @@ async def test_a_signal_ends_a_server_during_a_call_on_a_hard_record(tmp_path: P
         }
         posting = partial(httpx2.post, f"{served.url}/tools/bfs_query", json=body, timeout=60)
         calling = asyncio.ensure_future(asyncio.to_thread(posting))
-        working = partial(asyncio.to_thread, worked, served.pid, served.wait)
+        working = lambda until: asyncio.to_thread(worked, served.pid, served.wait, until)
         used = await working(await working(0.01) + 0.5)
         served.send(signal.SIGTERM)
         assert await working(60) - used < 3
