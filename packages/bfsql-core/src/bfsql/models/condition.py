@@ -148,9 +148,8 @@ class PropertyCondition:
         return flags and any(isinstance(value, bool) for value in values)
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
-        return any(
-            compared(value, one) in signs for value in checked(values) for one in self.literals
-        )
+        every = values if len(values) == 1 else checked(values)
+        return any(compared(value, one) in signs for value in every for one in self.literals)
 
 
 def quoted_part(text: str, special: re.Pattern[str]) -> str:
