@@ -237,8 +237,8 @@ class Scope(Work):
         self._started.clear()  # a task holds its context, which holds this scope
 
 
-_loan: ContextVar[list[int] | None] = ContextVar("bfsql_loan", default=None)
-"""The bytes that are taken inside of `borrowed`."""
+_loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
+"""The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)
 
 
@@ -357,8 +357,7 @@ def hold(size: int) -> None:
     own = memory()
     if own is not None:
         own.hold(size)
-        if (loan := _loan.get()) is not None:
-            loan.append(size)
+        _lend(own, size)
 
 
 def memory() -> CallMemory | None:
@@ -462,7 +461,7 @@ def borrowed() -> Iterator[None]:
         yield
         return
     loan: list[int] = []
-    token = _loan.set(loan)  # another task, which reads at the same time, has its own
+    token = _loan.set((own, loan))  # another task, which reads at the same time, has its own
     try:
         yield
     finally:
@@ -472,8 +471,13 @@ def borrowed() -> Iterator[None]:
 
 def _give_back(own: CallMemory, size: int) -> None:
     own.release(size)
-    if (loan := _loan.get()) is not None:
-        loan.append(-size)
+    _lend(own, -size)
+
+
+def _lend(own: CallMemory, size: int) -> None:
+    loan = _loan.get()
+    if loan is not None and loan[0] is own:  # and not that of a shared read that began inside
+        loan[1].append(size)
 
 
 def room(size: int, most: int) -> int:
