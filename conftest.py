@@ -153,8 +153,20 @@ def set_examples(items: list[pytest.Item], number: Callable[[pytest.Item, int], 
             setattr(function, KEPT, settings(own, max_examples=number(item, own.max_examples)))
 
 
+FUZZED = re.compile(
+    r"test_steps.py::test_any_text|test_patterns.py::test_a_pattern_is_read|test_lines.py::"
+    r"test_whatever_text|test_gremlin_serialization.py::test_any_bytes"
+)
+"""Tests of the grammar, of answers in lines and of Gremlin's answers."""
+
+
 def examples_in_depth(item: pytest.Item, own: int) -> int:
-    """A thousand in this process; with servers, where each needs a load, ten times the usual."""
+    """A thousand in this process; with servers, where each needs a load, ten times the usual.
+
+    What reads texts and bytes of strangers has a hundred thousand.
+    """
+    if FUZZED.search(item.nodeid):
+        return 100_000
     with_servers = USING_SERVERS.match(item.nodeid) or item.nodeid.startswith("tests/cluster/")
     return own * 10 if with_servers else max(own, 1_000)
 

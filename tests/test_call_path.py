@@ -10,8 +10,8 @@ import pytest
 
 from bfsql import open_graph
 
-MOST_MODULES = {"cold": 46, "warm": 41}
-MOST_CROSSINGS = {"cold": 305, "warm": 123}
+MOST_MODULES = {"cold": 47, "warm": 42}
+MOST_CROSSINGS = {"cold": 306, "warm": 123}
 MOST_PATH_CALLS, MOST_PATH_CROSSINGS = 520, 168
 MOST_METADATA_CALLS, MOST_METADATA_CROSSINGS = 400, 105
 MOST_SEARCH_CALLS, MOST_SEARCH_CROSSINGS = 140, 45

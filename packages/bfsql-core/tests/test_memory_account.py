@@ -125,6 +125,27 @@ async def test_what_is_borrowed_is_released_at_the_end_of_its_context():
     assert call.room(MB, 100) == 100, "there is no bound outside of a call"
 
 
+async def test_of_two_readers_at_once_each_releases_what_it_took():
+    account = MemoryAccount(None)
+    with call.scope(memory=account.of_call(1_000)):
+        first, second = asyncio.Event(), asyncio.Event()
+
+        async def read(size: int, until: asyncio.Event):
+            with call.borrowed():
+                call.hold(size)
+                await until.wait()
+
+        reading = [asyncio.ensure_future(read(*one)) for one in ((100, first), (200, second))]
+        await asyncio.sleep(0)
+        assert account.held == 300
+        first.set()
+        await reading[0]
+        assert account.held == 200
+        second.set()
+        await reading[1]
+        assert account.held == 0
+
+
 async def test_calls_at_once_are_counted_together_and_released():
     graph = Graph(ColumnsOverMemory(ladder()), "", Limits(max_tokens=0), None)
     await graph.call("bfs_query", WORST["path"])

@@ -34,7 +34,7 @@ CALLS = [
     ("describe_entities", {"ids": ["p1", "p2", "t1"]}),
     ("intersect_subgraphs", {"seeds": ["p1", "p2"], "k": 2}),
 ]
-CHANGES = 4_000 if THOROUGH else 60
+CHANGES = 40_000 if THOROUGH else 60
 VALUES = [
     *(
         "-1",

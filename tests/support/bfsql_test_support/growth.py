@@ -16,14 +16,17 @@ import json
 import logging
 import math
 import signal
+import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import httpx2
 
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.answers import clean, compact
@@ -35,9 +38,11 @@ from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.comparison import Literal, moment_in, number_of, unordered_text
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.models.spelling import KnownNames
+from bfsql.rest import application
 from bfsql.rest.handlers import _position
 from bfsql.server import messages
 from bfsql.serving import logs
+from bfsql.settings import ServeSettings
 from bfsql.sources import open_source
 from bfsql.tools.arrows import StepReader
 from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern, may_relate
@@ -51,6 +56,7 @@ from bfsql_neo4j.search import _word
 from bfsql_sparql import dataset, failures
 from bfsql_sqlite import search_text
 from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.raw_mcp import message
 
 BOUND = 2.6
 """Growth from n to 2n, and again to 4n, above which a case fails; a square grows fourfold."""
@@ -127,7 +133,7 @@ def _seconds(case: Case, n: int) -> float:
     begin = time.process_time()
     try:
         case.run(given)
-    except (BfsqlError, messages.BadMessage, ValueError, LookupError):
+    except (BfsqlError, messages.BadMessage, httpx2.InvalidURL, ValueError, LookupError):
         pass
     except _TooLong:
         return math.inf
@@ -375,7 +381,52 @@ def _document(document: Any) -> Any:
     return documents.DocumentGraph.of(records, ())
 
 
-GRAPHSON = serializer("graphson")
+def _binary(code: int, size: int, content: bytes) -> bytes:
+    """A value of GraphBinary: its type, and its number of items or bytes."""
+    return bytes((code, 0)) + struct.pack(">i", size) + content
+
+
+def _graphbinary(value: bytes) -> bytes:
+    return b"\x81\x01" + struct.pack(">i", 200) + b"\x01" + bytes(8) + value
+
+
+def _binary_text(text: str) -> bytes:
+    return _binary(3, len(text), text.encode())
+
+
+def _binary_list(n: int, item: Callable[[int], bytes]) -> bytes:
+    return _binary(9, n, b"".join(map(item, range(n))))
+
+
+def _binary_map(n: int) -> bytes:
+    return _binary(10, n, b"".join(_binary_text(f"k{k}") + _binary(1, k, b"") for k in range(n)))
+
+
+def _traverser(k: int) -> bytes:
+    return b"\x21\x00" + struct.pack(">q", 1) + _binary_text(f"v{k}")
+
+
+def _web() -> Callable[[Any], object]:
+    """Sends requests to a web API in this process."""
+    loop = asyncio.new_event_loop()
+    graph = loop.run_until_complete(open_graph(MemoryBackend(_hub(1))).__aenter__())
+    transport = httpx2.ASGITransport(application(graph, ServeSettings(rest=True)))
+    client = httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+    return lambda request: loop.run_until_complete(client.request(**request))
+
+
+def _post(content: Any) -> dict[str, Any]:
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 64):
+            yield body[start : start + 64]
+
+    body = json.dumps(content).encode()
+    named = {"Content-Type": "application/json"}
+    return {"method": "POST", "url": "/tools/bfs_query", "content": parts(), "headers": named}
+
+
+WEB = _web()
+GRAPHSON, GRAPHBINARY = serializer("graphson"), serializer("graphbinary")
 SUBJECT = {"@id": "http://e/s"}
 REPLIES: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
     "solutions of SPARQL": (_solutions, lambda body: (dataset.rows(body), dataset.links(body))),
@@ -383,6 +434,17 @@ REPLIES: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
     "rows of GraphSON": (lambda n: _graphson({"@type": "g:List", "@value": [{"@type": "g:Map", "@value": [f"k{k}", {"@type": "g:Int32", "@value": k}]} for k in range(n)]}), GRAPHSON.deserialize_message),
     "keys of GraphSON": (lambda n: _graphson({"@type": "g:Map", "@value": [one for k in range(n) for one in (f"k{k}", "v")]}), GRAPHSON.deserialize_message),
     "set of GraphSON": (lambda n: _graphson({"@type": "g:Set", "@value": [f"v{k}" for k in range(n)]}), GRAPHSON.deserialize_message),
+    "rows of GraphBinary": (lambda n: _graphbinary(_binary_list(n, lambda k: _binary_map(k % 9))), GRAPHBINARY.deserialize_message),
+    "lists of GraphBinary": (lambda n: _graphbinary(_binary_list(n, lambda k: _binary_list(2, _traverser))), GRAPHBINARY.deserialize_message),
+    "keys of GraphBinary": (lambda n: _graphbinary(_binary_map(n)), GRAPHBINARY.deserialize_message),
+    "bulk of GraphBinary": (lambda n: _graphbinary(_binary_list(n, _traverser)), GRAPHBINARY.deserialize_message),
+    "text of GraphBinary": (lambda n: _graphbinary(_binary_text("a" * 64 * n)), GRAPHBINARY.deserialize_message),
+    "body of the web API": (lambda n: _post({"seeds": [f"s{k}" for k in range(n)]}), WEB),
+    "keys of a body of the web API": (lambda n: _post({"seeds": ["n1"], **_own_keys(n)}), WEB),
+    "text of a body of the web API": (lambda n: _post({"seeds": ["n1"], "where": ["a" * 16 * n]}), WEB),
+    "query of the web API": (lambda n: {"method": "GET", "url": "/entities?" + "type=a&" * n}, WEB),
+    "keys of a query of the web API": (lambda n: {"method": "GET", "url": "/entities?" + _joined("k#=1&", n)}, WEB),
+    "arguments of MCP": (lambda n: json.dumps(message(1, "tools/call", {"name": "bfs_query", "arguments": {"seeds": [f"s{k}" for k in range(n)], **_own_keys(n)}})).encode(), messages.message),
     "set of Gremlin": (lambda n: {f"v{k}" for k in range(n)}, gremlin.from_driver),
     "properties of Gremlin": (lambda n: [[f"k{k % 99}", k, {"m": k}] for k in range(n)], gremlin.properties_of),
     "vertices of one id": (lambda n: [(f"T{k}", {f"k{k}": k, "name": str(k)}) for k in range(n)], lambda vertices: gremlin.node_metadata(vertices, (), ())),

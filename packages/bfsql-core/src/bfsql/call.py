@@ -15,7 +15,6 @@ import random
 import time
 from collections.abc import (
     AsyncGenerator,
-    Awaitable,
     Callable,
     Collection,
     Coroutine,
@@ -26,8 +25,19 @@ from collections.abc import (
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
+from bfsql.deadline import (
+    Work,
+    check,
+    checked,
+    current_work,
+    remaining,
+    seconds,
+    seconds_left,
+    time_limit,
+    within,
+)
 from bfsql.memory_account import COPIES, CallMemory, size_of
 from bfsql.models.records import Metadata, Omission, Triple
 
@@ -39,6 +49,7 @@ __all__ = [
     "Trace",
     "Usage",
     "check",
+    "checked",
     "current",
     "current_request_id",
     "current_trace",
@@ -51,10 +62,13 @@ __all__ = [
     "omitted",
     "remaining",
     "scope",
+    "seconds",
+    "seconds_left",
     "shared_scope",
     "start_in_call",
     "time_limit",
     "withheld",
+    "within",
 ]
 
 T = TypeVar("T")
@@ -157,13 +171,9 @@ class Usage:
 
 
 @dataclass(slots=True)
-class Scope:
+class Scope(Work):
     """One tool call, or one call of the cache to a backend that is shared by several tool calls."""
 
-    deadline: float | None = None
-    """The `time.monotonic()` at which the call ends, or None for no deadline."""
-    seconds: float | None = None
-    """The seconds until the deadline when the call began, for error messages."""
     caller: Caller | None = None
     """The caller; None if the transport does not know it."""
     request_id: str = ""
@@ -182,8 +192,6 @@ class Scope:
     """What it has used; a call to a backend that it shares counts towards it."""
     is_shared: bool = False
     """Whether it is a call of the cache, which counts the bytes of its values."""
-    ended: bool = False
-    """Whether the call was answered or cancelled, so that nothing waits for its work."""
     bounds_met: set[str] = field(default_factory=set)
     """Limits that made its answer incomplete: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
@@ -228,7 +236,9 @@ class Scope:
         self._started.clear()  # a task holds its context, which holds this scope
 
 
-_current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)
+_loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
+"""The bytes that are taken inside of `borrowed`, and the account that holds them."""
+_current = cast("ContextVar[Scope | None]", current_work)
 
 
 @contextmanager
@@ -336,36 +346,6 @@ def current() -> Scope | None:
     return _current.get()
 
 
-def remaining() -> float | None:
-    """Seconds until the deadline of the current call, at least 0; None for no deadline.
-
-    A backend uses this as its statement timeout.
-    """
-    under_way = _current.get()
-    if under_way is None or under_way.deadline is None:
-        return None
-    return max(0.0, under_way.deadline - time.monotonic())
-
-
-def seconds_left(limit: float, share: float = 1.0) -> float:
-    """The smaller of `limit` and a share of the time until the deadline of the current call."""
-    left = remaining()
-    return limit if left is None else min(limit, left * share)
-
-
-def check() -> None:
-    """Raise an error if the work of the current call is to end; called repeatedly by long work.
-
-    Work in a thread is not cancelled together with its call, so it ends here.
-
-    Raises:
-        TimeoutError: The deadline of the call passed, or the call has ended.
-    """
-    under_way = _current.get()
-    if under_way is not None and (under_way.ended or remaining() == 0):
-        raise TimeoutError
-
-
 def hold(size: int) -> None:
     """Count bytes that the current call is about to take, until it ends or returns them.
 
@@ -376,6 +356,7 @@ def hold(size: int) -> None:
     own = memory()
     if own is not None:
         own.hold(size)
+        _lend(own, size)
 
 
 def memory() -> CallMemory | None:
@@ -421,7 +402,7 @@ def receive(
     if size > most:  # otherwise no single value is larger
         records = {key: _fitting(label(key), one, most) for key, one in records.items()}
         size = size_of([*records.values()])
-    own.hold(copies * size)
+    hold(copies * size)
     return records
 
 
@@ -443,14 +424,19 @@ async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
             taken = 0 if own is None else own.account.held - held
             yield item
             if own is not None:
-                own.release(taken)
+                _give_back(own, taken)
                 held = own.account.held
 
 
 def held_values() -> int:
     """The most records of 256 bytes that the current call holds values of, for `off_loop`."""
+    return held_items() // 32
+
+
+def held_items() -> int:
+    """The most items of lists that the current call holds, each compared alone, for `off_loop`."""
     own = memory()
-    return 0 if own is None else own.account.held // (COPIES * 256)
+    return 0 if own is None else own.account.held // (COPIES * 8)
 
 
 @contextmanager
@@ -473,11 +459,24 @@ def borrowed() -> Iterator[None]:
     if own is None:
         yield
         return
-    held = own.account.held
+    loan: list[int] = []
+    token = _loan.set((own, loan))  # another task, which reads at the same time, has its own
     try:
         yield
     finally:
-        own.release_to(held)
+        _loan.reset(token)
+        own.release(sum(loan))
+
+
+def _give_back(own: CallMemory, size: int) -> None:
+    own.release(size)
+    _lend(own, -size)
+
+
+def _lend(own: CallMemory, size: int) -> None:
+    loan = _loan.get()
+    if loan is not None and loan[0] is own:  # and not that of a shared read that began inside
+        loan[1].append(size)
 
 
 def room(size: int, most: int) -> int:
@@ -485,37 +484,6 @@ def room(size: int, most: int) -> int:
     own = memory()
     left = None if own is None else own.room()
     return most if left is None else min(most, left // size)
-
-
-def seconds() -> float | None:
-    """The time limit of the current call as it was at the start, for error messages."""
-    under_way = _current.get()
-    return None if under_way is None else under_way.seconds
-
-
-async def within(answer: Awaitable[T], share: float = 1.0) -> T:
-    """Await a store call within a share of the remaining time.
-
-    Args:
-        answer: The store call.
-        share: The part of the remaining time that it may take, up to 1.
-
-    Raises:
-        TimeoutError: It took longer; the store call is cancelled.
-    """
-    async with time_limit(share):
-        return await answer
-
-
-def time_limit(share: float = 1.0, *, extra: float = 0.0) -> asyncio.Timeout:
-    """A context that raises TimeoutError when the time of the current call is up.
-
-    Args:
-        share: The part of the remaining time that the context may take, up to 1.
-        extra: Seconds that it may take beyond that.
-    """
-    left = remaining()
-    return asyncio.timeout(None if left is None else left * share + extra)
 
 
 def start_optional(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

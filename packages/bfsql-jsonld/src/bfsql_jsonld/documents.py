@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
+from bfsql.deadline import check, checked
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.models.merge import merge_edges, merge_node_records
 from bfsql.models.rdf import Literal, Prefixes, in_languages, value_of
@@ -30,6 +31,7 @@ from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
 from bfsql.sources.rdf_choices import ENGLISH, Name, by_preference
+from bfsql.workers import off_loop
 from bfsql_jsonld.ngsi_ld import Record, entity_records
 from bfsql_jsonld.node_map import nodes_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
@@ -43,6 +45,14 @@ _NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPE
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
+
+
+class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
+    """The library, whose work ends with its call: it expands an IRI for each key and value."""
+
+    def _expand_iri(self, *args: Any, **named: Any) -> Any:
+        check()
+        return super()._expand_iri(*args, **named)
 
 
 class _ContextMissing(Exception):
@@ -73,7 +83,7 @@ class DocumentGraph:
         """
         nodes: dict[str, list[NodeRecord]] = defaultdict(list)
         edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
-        for record in records:
+        for record in checked(records):
             if isinstance(record, NodeRecord):
                 nodes[record.id].append(record)
             else:
@@ -111,32 +121,22 @@ class DocumentReader:
         if self._settings.reading != "attributes":
             return await self.read_json_ld(reply, document)
         with reply.read():
-            records = entity_records(self._api, document)
+            return await off_loop(len(reply.body) // 16, lambda: self._of_entities(document))
+
+    def _of_entities(self, document: Any) -> DocumentGraph:
+        records = entity_records(self._api, document)
         return DocumentGraph.of(records, (r.id for r in records if isinstance(r, NodeRecord)))
 
     async def read_json_ld(self, reply: Reply, document: Any) -> DocumentGraph:
         """The content of a JSON-LD document, see `read`."""
-        with reply.read():
-            if not isinstance(document, dict | list):  # the library would fetch a text as a URL
-                raise Unreadable("it is not JSON-LD, which is an object or a list of objects")
-            try:
-                check_json_ld(reply.url, document)
-            except SourceError as error:
-                raise Unreadable(f"it {error.reason}") from None
         contexts: dict[str, tuple[str, Any]] = {}
         outer = self._outer_context(reply, document)
         while True:
             try:
                 with reply.read():
-                    expanded, flat = await asyncio.to_thread(
-                        _flattened, document, reply.url, outer, contexts
+                    return await asyncio.to_thread(
+                        self._of_json_ld, document, reply.url, outer, contexts
                     )
-                ordered: Ordered = {}
-                records = list(self._records(flat, ordered))
-                # A document may state only who links to the subject that it is about.
-                about = self._roots([node for node in expanded if "@reverse" in node])
-                records += [NodeRecord(root, "") for root in about]
-                return DocumentGraph.of(records, self._roots(expanded), ordered)
             except _ContextMissing as missing:
                 with reply.read():
                     if len(contexts) >= self._settings.max_contexts:
@@ -144,6 +144,23 @@ class DocumentReader:
                             f"it needs more than {len(contexts)} contexts (max_contexts)"
                         ) from None
                 contexts[str(missing)] = await self._contexts.get(str(missing))
+
+    def _of_json_ld(
+        self, document: Any, url: str, outer: str | None, contexts: Mapping[str, tuple[str, Any]]
+    ) -> DocumentGraph:
+        if not isinstance(document, dict | list):  # the library would fetch a text as a URL
+            raise Unreadable("it is not JSON-LD, which is an object or a list of objects")
+        try:
+            check_json_ld(url, document)
+        except SourceError as error:
+            raise Unreadable(f"it {error.reason}") from None
+        expanded, flat = _flattened(document, url, outer, contexts)
+        ordered: Ordered = {}
+        records = list(self._records(flat, ordered))
+        # A document may state only who links to the subject that it is about.
+        about = self._roots([node for node in expanded if "@reverse" in node])
+        records += [NodeRecord(root, "") for root in about]
+        return DocumentGraph.of(records, self._roots(expanded), ordered)
 
     def _outer_context(self, reply: Reply, document: Any) -> str | None:
         """The context that accompanies the document, if JSON comes without one."""
@@ -164,7 +181,7 @@ class DocumentReader:
     def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
         """Records of all nodes; lists whose order is significant go into `ordered`."""
         blank = {node["@id"]: node for node in flat if node["@id"].startswith("_:")}
-        for node in flat:
+        for node in checked(flat):
             if node["@id"] not in blank:
                 yield from self._of_node(node, blank, ordered)
 
@@ -179,7 +196,7 @@ class DocumentReader:
             yield NodeRecord(entity_id, "", {"name": names[0]})  # the others become synonyms
         for iri, values in _statements(node):
             predicate = self._short(iri)
-            for value in values:
+            for value in checked(values):
                 for target in _targets(value):
                     if target not in blank and not target.startswith("_:"):
                         yield EdgeRecord(entity_id, predicate, self._short(target))
@@ -256,11 +273,12 @@ def _flattened(
         options["expandContext"] = outer
     try:
         # A separate resolver, since the library's stores contexts for the whole process.
-        expanded = jsonld.expand(
+        expanded = _Processor().expand(
             document, {**options, "contextResolver": ContextResolver({}, load)}
         )
         return expanded, nodes_of(expanded)
     except jsonld.JsonLdError as error:
+        check()  # which the library may have reported as an invalid context
         if missing:
             raise _ContextMissing(missing[-1]) from None
         raise Unreadable(f"it is not JSON-LD ({_reason(error)})") from None

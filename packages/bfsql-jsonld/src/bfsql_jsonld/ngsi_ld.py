@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from bfsql.deadline import checked
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql_jsonld.replies import Unreadable
 from bfsql_jsonld.routes import Api
@@ -36,7 +37,7 @@ OBJECTS = {"Relationship": "object", "ListRelationship": "objectList"}
 def entity_records(api: Api, document: Any) -> list[Record]:
     """The records of an entity, or of a list of them; Unreadable if the document is neither."""
     entities = document if isinstance(document, list) else [document]
-    return [record for entity in entities for record in _records(api, entity)]
+    return [record for entity in checked(entities) for record in _records(api, entity)]
 
 
 def _records(api: Api, entity: Any) -> Iterator[Record]:
@@ -45,7 +46,7 @@ def _records(api: Api, entity: Any) -> Iterator[Record]:
     for name, value in node.metadata.items():
         if name in api.settings.id_field or name in api.settings.type_field:
             continue
-        edges = [edge for one in _each(value) for edge in _edges(node.id, name, one)]
+        edges = [edge for one in checked(_each(value)) for edge in _edges(node.id, name, one)]
         yield from edges
         if not edges:
             metadata[name] = _value(value)
@@ -61,7 +62,7 @@ def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
     if field is None:
         return
     metadata = _other_fields(attribute, field)
-    for target in _each(attribute.get(field)):
+    for target in checked(_each(attribute.get(field))):
         end = target.get("object") if isinstance(target, Mapping) else target
         if not isinstance(end, str):
             raise Unreadable(
@@ -72,7 +73,7 @@ def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
 
 def _value(attribute: Any) -> Any:
     if isinstance(attribute, list):
-        return [_value(one) for one in attribute]
+        return [_value(one) for one in checked(attribute)]
     field = _field(attribute, VALUES)
     if field is None or field not in attribute:
         return attribute

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from bfsql.deadline import checked
+
 Node: TypeAlias = dict[str, Any]
 
 
@@ -41,7 +43,7 @@ class _NodeMap:
         """
         own = ""
         if isinstance(item, list):
-            for one in item:
+            for one in checked(item):
                 self.add(one, graph, subject, predicate, items)
             return own
         if "@value" in item:
@@ -62,7 +64,7 @@ class _NodeMap:
         return own
 
     def _add_statements(self, item: Node, graph: str, own: str) -> None:
-        for key, content in sorted(item.items()):
+        for key, content in checked(sorted(item.items())):
             if key == "@reverse":
                 for predicate, others in content.items():
                     for subject in [self.add(other, graph) for other in others]:

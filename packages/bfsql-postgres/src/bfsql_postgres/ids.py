@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from bfsql.deadline import checked
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column, Id, Layout
 from bfsql_postgres.sql import comparable, key_text, literal, named, storable
@@ -37,13 +38,13 @@ def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
     """Ids that the store can contain, without duplicates, with the values that represent them."""
     distinct = dict.fromkeys(ids)
     if layout.key == "whole":
-        return {i: int(i) for i in distinct if _has_shape(i, "whole")}
+        return {i: int(i) for i in checked(distinct) if _has_shape(i, "whole")}
     if layout.key == "uuid":
-        return {i: i for i in distinct if _has_shape(i, "uuid")}
+        return {i: i for i in checked(distinct) if _has_shape(i, "uuid")}
     if not storable(list(distinct), layout.codec):
-        distinct = {i: None for i in distinct if storable((i,), layout.codec)}
+        distinct = {i: None for i in checked(distinct) if storable((i,), layout.codec)}
     if layout.key == "prefixed":
-        return {i: i for i in distinct if _may_be_key(i, layout)}
+        return {i: i for i in checked(distinct) if _may_be_key(i, layout)}
     return dict(zip(distinct, distinct, strict=True))
 
 

@@ -267,7 +267,11 @@ def _own_values(
     for one, values in zip(fields, columns, strict=True):
         if one.role == "own" and values.count(None) < count:
             convert, earlier = one.convert, filled.get(one.key)
-            own = [None if v is None else convert(v) for v in values] if convert else values
+            own = (
+                [None if v is None else convert(v) for v in call.checked(values)]
+                if convert
+                else values
+            )
             # Two columns of synonyms have one key.
             filled[one.key] = own if earlier is None else [*map(_joined, earlier, own)]
     if not filled:
@@ -283,7 +287,9 @@ def _joined(own: Any, other: Any) -> Any:
     if own is None or other is None:
         return other if own is None else own
     first, second = (one if isinstance(one, list) else [one] for one in (own, other))
-    return [*first, *(one for one in second if one not in first)]
+    texts = {one for one in first if isinstance(one, str)}
+    known = (texts if isinstance(one, str) else first for one in second)
+    return [*first, *(one for one, have in zip(second, known, strict=True) if one not in have)]
 
 
 def lift(metadata: Item, text: str, under: str) -> None:

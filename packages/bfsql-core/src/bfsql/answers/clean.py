@@ -17,7 +17,7 @@ import numbers
 import pickle
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from itertools import count
@@ -26,12 +26,14 @@ from typing import Any, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from bfsql.deadline import MANY, checked
 from bfsql.models import Metadata, Triple, sorted_union
 from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.json_values import as_text, exact_integer, iso_text, json_number, non_finite
 from bfsql.models.records import HeldMetadata
 
 K = TypeVar("K", str, Triple)
+T = TypeVar("T")
 
 LONG_ARRAY = 64
 """Length from which a list of numbers is treated as a vector and replaced by a placeholder."""
@@ -66,7 +68,7 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
     """
     return {
         key: cleaned
-        for key, value in _by_clean_key(metadata)
+        for key, value in _checked(_by_clean_key(metadata))
         if key not in without and (cleaned := clean(value, key)) is not None
     }
 
@@ -79,7 +81,7 @@ def clean_records(
     That of a record in a cache is made once, and held beside it.
     """
     cleaned: dict[K, dict[str, Any]] = {}
-    for key, metadata in records.items():
+    for key, metadata in _checked(records.items()):
         snapshot = metadata.snapshot if type(metadata) is HeldMetadata else None
         if snapshot is not None and snapshot.shown and snapshot.without == without:
             cleaned[key] = pickle.loads(snapshot.shown)  # noqa: S301 - ours, from below
@@ -115,13 +117,20 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
 def _list(value: Sequence[Any], field: str, depth: int) -> Any:
     if len(value) >= LONG_ARRAY and all(_is_number(item) for item in value):
         return f"[{field}: {len(value)} numbers]"
-    return [clean(item, field, depth + 1) for item in value]
+    return [clean(item, field, depth + 1) for item in _checked(value)]
+
+
+def _checked(items: Collection[T]) -> Iterable[T]:
+    """The items of a list or a mapping; a loop over many of them ends with its call."""
+    return items if len(items) <= MANY else checked(items, late=True)
 
 
 def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - one line a kind
     match value:
         case Mapping():
-            return {key: clean(item, key, depth + 1) for key, item in _by_clean_key(value)}
+            return {
+                key: clean(item, key, depth + 1) for key, item in _checked(_by_clean_key(value))
+            }
         case Enum():
             return clean(value.value, field, depth)
         case int() if abs(value) >= HUGE:

@@ -68,6 +68,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bfsql import call
 from bfsql.answers.cells import (
     LinkedEdge,
     TableRow,
@@ -121,7 +122,7 @@ def in_lines(
         lines = _walk(content, taken, rest, by_paths=by_paths)
     else:
         lines = _schema(content, taken, rest)
-    return "\n".join(lines)
+    return "\n".join(call.checked(lines, late=True))
 
 
 # --- the four kinds of answer -------------------------------------------------

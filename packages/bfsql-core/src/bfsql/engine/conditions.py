@@ -278,7 +278,8 @@ async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common
         async for part, metadata in parts:
             here = places[part]
             work = partial(meet, metadata, kinds[here])
-            keep[here] = await off_loop(len(metadata) * comparisons, work)
+            size = len(metadata) * comparisons + call.held_items()
+            keep[here] = await off_loop(size, work)
     return keep
 
 

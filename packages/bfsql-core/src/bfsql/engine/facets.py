@@ -132,7 +132,7 @@ def _ends(counts: Mapping[Any, int]) -> tuple[tuple[Any, Any], str | None]:
     """The least and the largest value, and what `unordered_text` says."""
     if not counts or not isinstance(next(iter(counts)), str):
         return (min(counts, default=None), max(counts, default=None)), None
-    ordered = list(map(order_of_text, counts))
+    ordered = list(map(order_of_text, call.checked(counts)))
     ends = [shorten(end(ordered)[1], _LONGEST) for end in (min, max)]
     return (ends[0], ends[1]), unordered_text(counts)
 
@@ -268,7 +268,8 @@ async def _summaries(
     keys = {one.of.key for one in facets}
     async with aclosing(properties_of(db, table.columns, table.scope(scope), keys)) as batches:
         async for _, metadata in batches:
-            call.hold(await off_loop(len(metadata), partial(add, metadata)))
+            size = len(metadata) + call.held_items()
+            call.hold(await off_loop(size, partial(add, metadata)))
     return {
         one.label: await off_loop(values.size, partial(values.summary, one.most))
         for one, values in counts

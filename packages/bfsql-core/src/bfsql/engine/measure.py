@@ -432,9 +432,10 @@ async def measured(
         refuse_stripped("measure", one.of, stripped)
         values = await _values(db, table, one)
         known = await known_properties(db, table, one.of, stripped) if not values.had else ()
-        facts.append(values.summary(known))
+        size = table.size + call.held_items()
+        facts.append(await off_loop(size, partial(values.summary, known)))
         over_walks = partial(_over_walks, table, query, one, values)
-        numbers[text] = await off_loop(table.size, over_walks)
+        numbers[text] = await off_loop(size, over_walks)
     numbers[MEASURE] = numbers[query.measure[0]]
     gaps = replace(table.facts, measures=tuple(facts))
     return replace(table, numbers=numbers, facts=gaps)
@@ -483,16 +484,16 @@ class _Values:
         """
         first, descending = (max, True) if self.measure.function == "max" else (min, False)
         firsts: list[int | float | str | None] = [
-            first(number.value for number in numbers)
+            first(number.value for number in call.checked(numbers))
             if numbers
-            else first(texts, key=order_of_text, default=None)
-            for numbers, texts in zip(self.numbers, self.texts, strict=True)
+            else first(call.checked(texts), key=order_of_text, default=None)
+            for numbers, texts in call.checked(zip(self.numbers, self.texts, strict=True))
         ]
         numbers = {value for value in firsts if isinstance(value, int | float)}
         words = {value for value in firsts if isinstance(value, str)}
         ordered: list[Value] = [
             *sorted(numbers, reverse=descending),
-            *sorted(words, key=order_of_text, reverse=descending),
+            *sorted(call.checked(words), key=order_of_text, reverse=descending),
             None,
         ]
         rank = {value: place for place, value in enumerate(ordered)}
@@ -501,13 +502,13 @@ class _Values:
     def sums(self) -> tuple[Any, LongArray, int]:
         """For each of them the sum of its numbers as an integer, their count, and the exponent."""
         sums = []
-        for numbers in self.numbers:
+        for numbers in call.checked(self.numbers):
             total = Decimal(0)
-            for number in numbers:
+            for number in call.checked(numbers):
                 total = EXACT.add(total, number.decimal)
             sums.append(total)
         exponent = min((_exponent(one) for one in sums), default=0)
-        scaled = [int(EXACT.scaleb(one, -exponent)) for one in sums]
+        scaled = [int(EXACT.scaleb(one, -exponent)) for one in call.checked(sums)]
         small = all(abs(one) < _SAFE for one in scaled)
         counts = np.array([len(numbers) for numbers in self.numbers], np.int64)
         return np.array(scaled, np.int64 if small else object), counts, exponent
@@ -533,7 +534,7 @@ async def _values(db: GraphDbInterface, table: AnswerTable, one: Measure) -> _Va
             if value is None:
                 continue
             had.append(place)
-            found = [(number(scalar), scalar) for scalar in scalars(value)]
+            found = [(number(scalar), scalar) for scalar in call.checked(scalars(value))]
             numbers.append([one for one, _ in found if one is not None])
             texts.append([shown_as(scalar) for one, scalar in found if one is None])
 
@@ -541,7 +542,8 @@ async def _values(db: GraphDbInterface, table: AnswerTable, one: Measure) -> _Va
         async for part, metadata in batches:
             values = [known.get(key) for known in metadata]
             call.hold(value_bytes(values))
-            await off_loop(len(values), partial(add, part, values))
+            size = len(values) + call.held_items()
+            await off_loop(size, partial(add, part, values))
     places = np.array(had, np.intp)
     stops = at(things, places) if isinstance(things, Ring) else things[places]
     return _Values(one, stops, numbers, texts)

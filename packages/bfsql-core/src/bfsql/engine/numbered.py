@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
+from itertools import chain
 from typing import Unpack
 
 import numpy as np
@@ -251,6 +252,9 @@ def _by_name(handles: IntArray, names: Sequence[str]) -> IntArray:
     sample = sorted(map(name, handles[:: workers.SMALL].tolist()))
     limits = sample[:: workers.LARGE // workers.SMALL][1:]
     parts: list[list[int]] = [[] for _ in range(len(limits) + 1)]
-    for handle in handles.tolist():
+    for handle in call.checked(handles.tolist(), late=True):
         parts[bisect_right(limits, name(handle))].append(handle)
-    return np.array([one for part in parts for one in sorted(part, key=name)], np.int32)
+    for part in parts:
+        call.check(late=True)
+        part.sort(key=name)
+    return np.array([*chain.from_iterable(parts)], np.int32)

@@ -359,7 +359,7 @@ async def in_strings(
         subjects, predicates, objects = edges if order is None else at(edges, order)
         triples = list(
             zip(
-                map(id_of, subjects.tolist()),
+                map(id_of, call.checked(subjects.tolist(), late=True)),
                 map(columns.predicate_names.__getitem__, predicates.tolist()),
                 map(id_of, objects.tolist()),
                 strict=True,

@@ -153,7 +153,8 @@ class PatternSearch:
                 met = met & known.meeting(one)[numbers]
             return met
 
-        return await off_loop(len(records) * len(conditions), compare)
+        size = len(records) * len(conditions) + call.held_items()
+        return await off_loop(size, compare)
 
 
 # --- relations ------------------------------------------------------------------

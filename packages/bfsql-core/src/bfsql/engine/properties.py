@@ -221,7 +221,7 @@ class Tally:
             kept &= results == _MET
         if not all(self._met[one.text] for one in conditions):
             for number in np.flatnonzero(counts).tolist():
-                for known in values.scalars[number]:
+                for known in call.checked(values.scalars[number]):
                     self._values[shown_as(known)] += int(counts[number])
         kept[0] = all(
             one.operator == "lacks" or (absent and one.operator != "has") for one in conditions

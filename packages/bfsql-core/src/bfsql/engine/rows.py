@@ -31,9 +31,6 @@ Hop: TypeAlias = tuple[int, int]
 Walk: TypeAlias = tuple[Hop, ...]
 """The arcs of a walk, or of a part of it."""
 
-_CHECKED = 1_000
-"""Number of rows made between two checks of the deadline."""
-
 
 class _Choices(NamedTuple):
     """The arcs by which walks may go on from a node, in order."""
@@ -316,10 +313,7 @@ class RowPages(Pages):
                 argument="limit",
             )
 
-        def first() -> None:
-            while len(rows) < count:
-                call.check()
-                rows.extend(islice(self._following, min(_CHECKED, count - len(rows))))
-
-        await off_loop(max(0, count - len(rows)), first)
+        missing = max(0, count - len(rows))
+        following = call.checked(islice(self._following, missing))
+        await off_loop(missing, lambda: rows.extend(following))
         return rows[:count]

@@ -254,7 +254,8 @@ async def in_order(
     else:
         async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
             async for _, metadata in parts:
-                part = await off_loop(len(metadata), partial(_values, metadata, by))
+                size = len(metadata) + call.held_items()
+                part = await off_loop(size, partial(_values, metadata, by))
                 call.hold(value_bytes(part))
                 values += part
 
@@ -305,12 +306,14 @@ def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
 
 def _value(value: Any, *, descending: bool) -> int | float | str | None:
     """The sort value of a node: of a list, the value that comes first in this direction."""
-    read = [(number_in(text), text) for text in map(shown_as, scalars(value))]
+    found = scalars(value)
+    every = found if len(found) == 1 else call.checked(found)
+    read = [(number_in(text), text) for text in map(shown_as, every)]
     numbers = [number for number, _ in read if number is not None]
-    texts = [fold(text) for _, text in read]
     first = max if descending else min
     if numbers:
         return first(numbers)
+    texts = [fold(text) for _, text in (read if len(read) == 1 else call.checked(read))]
     return first(texts) if texts else None
 
 

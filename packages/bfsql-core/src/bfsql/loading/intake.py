@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
+from bfsql import call
 from bfsql.errors import LoadRefused, SourceError, StoreError
 from bfsql.loading.statements import BATCH, nfc_normalize
 from bfsql.masking import shorten
@@ -234,21 +234,24 @@ class Worker:
     """Runs the blocking steps of a load in threads; cancelling the load stops the current step.
 
     A thread cannot be cancelled: a step has to call `stopped` regularly, and to return or raise
-    when it is true.
+    when it is true. What it calls ends at its next `bfsql.deadline.check`.
     """
 
     def __init__(self) -> None:
-        self._stop = threading.Event()
-        self.stopped: Callable[[], bool] = self._stop.is_set
+        self._work = call.Scope()
+
+    def stopped(self) -> bool:
         """Whether the load is cancelled."""
+        return self._work.ended
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run one step. When the call is cancelled, stop the step and wait until it has ended."""
-        running = asyncio.ensure_future(asyncio.to_thread(work))
+        with call.entered(self._work):
+            running = asyncio.ensure_future(asyncio.to_thread(work))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            self._stop.set()
+            self._work.ended = True
             await asyncio.wait([running])
             if not running.cancelled():
                 running.exception()

@@ -17,6 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
+from bfsql.deadline import checked
 from bfsql.models.json_values import MAX_BITS, iso_text, json_number, non_finite
 from bfsql.models.merge import fold
 
@@ -90,7 +91,7 @@ def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
         case None | Mapping() | bytes() | bytearray() | memoryview():
             return []
         case Sequence() | AbstractSet():
-            return [scalar for item in value for scalar in scalars(item)]
+            return [scalar for item in checked(value) for scalar in scalars(item)]
         case _ if hasattr(value, "tolist"):
             return scalars(value.tolist())
     return [str(value)]
@@ -175,7 +176,7 @@ def unordered_text(counts: Mapping[str, int]) -> str | None:
     Args:
         counts: Texts, and how often each occurs.
     """
-    found = [text for text in counts if is_unordered(text)]
+    found = [text for text in checked(counts) if is_unordered(text)]
     return min(found) if 2 * sum(map(counts.__getitem__, found)) > sum(counts.values()) else None
 
 

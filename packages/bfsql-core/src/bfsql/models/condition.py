@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Literal as OneOf
 from typing import TypeAlias
 
+from bfsql.deadline import checked
 from bfsql.errors import ToolError, bad_value
 from bfsql.masking import shorten
 from bfsql.models.characters import escaped
@@ -132,7 +133,9 @@ class PropertyCondition:
         if self.operator in ("has", "lacks"):
             return self.operator == "has"
         if self.operator == "~":
-            return any(contains(value, literal) for value in values for literal in self.literals)
+            return any(
+                contains(value, literal) for value in checked(values) for literal in self.literals
+            )
         if self.operator == "!=":
             return not self._one(values, (0,))
         return self._one(values, SIGNS[self.operator])
@@ -145,7 +148,8 @@ class PropertyCondition:
         return flags and any(isinstance(value, bool) for value in values)
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
-        return any(compared(value, one) in signs for value in values for one in self.literals)
+        every = values if len(values) == 1 else checked(values)
+        return any(compared(value, one) in signs for value in every for one in self.literals)
 
 
 def quoted_part(text: str, special: re.Pattern[str]) -> str:

@@ -22,6 +22,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from bfsql.deadline import MANY, check, checked
 from bfsql.models.characters import without_hidden
 from bfsql.models.records import Metadata, NodeRecord, Triple
 
@@ -62,7 +63,7 @@ def sorted_union(values: Iterable[Any]) -> list[Any]:
     `1` and `1.0` are one value; which of them is returned does not depend on the input order.
     """
     distinct: dict[tuple[int, Any], Any] = {}
-    for value in values:
+    for value in checked(values):
         order = value_order(value)
         have = distinct.setdefault(order, value)
         if have is not value:
@@ -79,7 +80,7 @@ def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if len(records) == 1:
         return dict(records[0])
     values: dict[str, list[Any]] = {}
-    for record in records:
+    for record in checked(records):
         for key, value in record.items():
             values.setdefault(key, []).extend(() if value is None else (value,))
     return {key: _merged(values[key]) for key in sorted(values)}
@@ -186,9 +187,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _merged(values: Sequence[Any]) -> Any:
     if any(isinstance(value, list) for value in values):
-        return sorted_union(
-            item for value in values for item in (value if isinstance(value, list) else [value])
-        )
+        listed = (value if isinstance(value, list) else [value] for value in values)
+        return sorted_union([*chain.from_iterable(listed)])
     distinct = sorted_union(values)
     if not distinct:
         return None
@@ -208,7 +208,10 @@ def without_accents(text: str) -> str:
     """Text for display without accents, in compatible forms (NFKD)."""
     if text.isascii():
         return without_hidden(text)
-    return without_hidden(text).translate(_PLAIN)
+    shown = without_hidden(text)
+    if len(shown) <= 100 * MANY:
+        return shown.translate(_PLAIN)
+    return "".join(map(_PLAIN.__getitem__, checked(map(ord, shown))))
 
 
 class _PlainLetters(dict[int, str]):
@@ -304,6 +307,7 @@ class _Passage:
 
     def absorb(self, item: Item) -> None:
         """Merge an item with the first that it agrees with, or else add it."""
+        check()
         fields = {k: value_order(v) for k, v in item.items() if not (v is None or v == [])}
         place = self._among_first(fields)
         if place is None:
@@ -351,5 +355,6 @@ def _values(fields: _Fields, shared: _Shape) -> frozenset[Any]:
 
 
 def _order(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    check()
     shown = (value_order(item.get(field)) for field in ITEM_FIELDS)
     return (*shown, value_order(item))

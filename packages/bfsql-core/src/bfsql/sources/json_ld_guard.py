@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from bfsql.deadline import check
 from bfsql.errors import SourceError
 from bfsql.settings import open_regular
 from bfsql.sources.xml_guard import LONGEST_IRI, LONGEST_LITERAL, LONGEST_NAMESPACE
@@ -54,8 +55,10 @@ def check_json_ld(name: object, document: Any) -> None:
                 name, f"has a text of {len(value):,} characters; the limit is {most:,}"
             )
         if isinstance(value, list):
+            check()
             waiting.extend((item, most) for item in value)
         elif isinstance(value, dict):
+            check()
             for key, item in value.items():
                 waiting += [(key, LONGEST_IRI), (item, min(most, _LIMITS.get(key, most)))]
 

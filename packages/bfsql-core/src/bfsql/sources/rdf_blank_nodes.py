@@ -31,6 +31,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
 
+from bfsql.deadline import check
 from bfsql.models.rdf import WELL_KNOWN, Literal
 from bfsql.sources.rdf_choices import BATCH
 from bfsql.sources.rdf_parsers import BlankNode
@@ -304,12 +305,14 @@ class BlankNodes:
 
     def _description(self, name: str) -> _Description:
         """The statements about a blank node."""
+        check()
         found: _Description = defaultdict(list)
         for predicate, *columns in self._connection.execute(_OF_BLANK, (name,)):
             found[predicate].append(_object(*columns))
         return dict(found)
 
     def _flush(self) -> None:
+        check()
         self._connection.executemany(_INSERT, self._waiting)
         self._waiting.clear()
 

@@ -320,6 +320,7 @@ def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) ->
     try:
         size = next(sizes)
         while True:
+            call.check(late=True)
             size = sizes.send(fits(size))
     except StopIteration as end:
         return int(end.value)
@@ -359,7 +360,10 @@ def without_large_values(
     """
     if budget.holds(text_of(metadata)):
         return metadata
-    sizes = {key: len(encode(clean_metadata({key: metadata[key]}))) for key in metadata}
+    sizes = {
+        key: len(encode(clean_metadata({key: metadata[key]})))
+        for key in call.checked(metadata, late=True)
+    }
     ascending = sorted(metadata, key=lambda key: (sizes[key], key))
 
     def smallest(count: int) -> Metadata:
