@@ -44,9 +44,10 @@ OUT_OF_REACH = {
     "relations and properties are still being counted": "time",
     "stands for that many walks or more": "needs 2**53 walks",
     "predicates and directions; describe_schema(seeds=[...]) counts the others": "100 predicates",
+    "are missing too: …": "more than five such nodes in one answer, once in some thousand calls",
     "is the name of …": "comes with tables whose columns are names",
 }
-"""Notes that no drawn call can have, each with the reason."""
+"""Notes that drawn calls need not have, each with the reason."""
 PARTS = """
 , or a larger max_tokens|from the nodes read here|Check the names and values in it.
 this call reached its time limit|the next ring exceeds the server's limit on …

@@ -211,11 +211,22 @@ def fewer_records(graph: DrawnGraph, call: Call) -> Iterator[Case]:
             yield replace(graph, records=bare), call
 
 
+def seen_of(old: str, new: str) -> list[str]:
+    """The part of two answers that differs, or what is wrong with the second, as it is read."""
+    both = [json.loads(old), json.loads(new)]
+    parts = [name for name in both[1] if both[0].get(name) != both[1][name]] or [*both[1]]
+    part = "asked again" if "asked again" in both[1] else parts[0]
+    texts = [json.dumps(one.get(part, one), ensure_ascii=False) for one in both]
+    if part == "blocks" and all(part in one for one in both):
+        texts = ["\n".join(one[part]) for one in both]
+    return [text if len(text) < 3000 else f"{text[:3000]}..." for text in texts]
+
+
 def description(number: int, case: Case, pair: tuple[str, str], note: str) -> str:
     """A case as it is printed: the graph, the call, both answers, and the command to repeat it."""
     graph, (tool, arguments) = case
     records = [json.dumps(record, ensure_ascii=False) for record in graph.records]
-    old, new = (answer if len(answer) < 3000 else f"{answer[:3000]}..." for answer in pair)
+    old, new = seen_of(*pair)
     lines = [
         f"call {number}, {note}: {tool} {json.dumps(arguments, ensure_ascii=False)}",
         f"  of drawn_graph({graph.number}), {graph.form}, {graph.limits}, {len(records)} records",
@@ -256,8 +267,8 @@ async def report(
     comparison: AnswerComparison, number: int, case: Case, pair: tuple[str, str]
 ) -> None:
     """Print a difference, as small as possible."""
-    note = "only after the calls before it on this graph"
-    if await comparison.differs(case):
+    note = "only after the calls before it" if is_fault(*pair) else "as drawn"
+    if is_fault(*pair) and await comparison.differs(case):
         case, note = await comparison.smaller(case), "made smaller"
         pair = await comparison.answer(case)
     say(description(number, case, pair, note))
@@ -301,11 +312,11 @@ async def main() -> int:
         if options.call is None:
             return await compared(comparison, options)
         graph = drawn_graph(options.call // CALLS)
-        case = graph, drawn_call(graph, options.call % CALLS)
-        if await comparison.differs(case):
-            case = await comparison.smaller(case)
-        say(description(options.call, case, await comparison.answer(case), "alone"))
-        return int(await comparison.differs(case))
+        calls = calls_of(graph)[: options.call % CALLS + 1]
+        await comparison.open(graph)
+        pair = (await comparison.answers(calls))[-1]
+        await report(comparison, options.call, (graph, calls[-1]), pair)
+        return int(is_fault(*pair))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ _TEXTS = {
     "types": "3*{type} / {type}|{type} / *",
     "pattern": "{types}:* / 2*{types}{brackets}",
     "brackets": "6*[{inside}] / [{inside}][{inside}]",
-    "inside": "3*{any}{compared} / {relation}",
+    "inside": "3*{own}{compared} / 2*{any}{compared} / {relation}",
     "compared": "6*{key}{operator}{value} / {key} {operator} {value}|{value} / {key} / no {key}",
     "relation": "no {step} / no {step} {step} / {step} / {step} {step} / {step} {operator} {few} / "
     "{step} >= {few}",
@@ -70,7 +70,7 @@ PAGES = FILTERS | {"limit": (0.3, (0, 1, 2, 3, 5, 10, 50)), "offset": (0.15, (0,
 OF_PATHS = PAGES | {
     "show": (0.5, ("all", "ends", "ends", "walks", "walks", 0, 1)), "measure": (0.4, "measure"),
     "count_distinct": (0.04, (0, 1)), "to": (0.12, "entity"),
-    "where": (0.3, "path where"), "facets": (0.18, "path facet"), "sort_by": (0.25, "path order"),
+    "where": (0.2, "path where"), "facets": (0.18, "path facet"), "sort_by": (0.25, "path order"),
 }  # fmt: skip
 WRONG: dict[str, Any] = {
     "depth": 2, "limit": -1, "max_hops": 9, "max_tokens": 20, "k": 0, "show": "some", "query": " ",
@@ -109,6 +109,7 @@ class CallSource:
         self.graph, self._key = graph, f"{graph.number}/{number}"
         self.ids, self.names = [*graph.nodes] or ["n:0"], graph.names or list(NAMES)
         self.steps, self._known = 0, {"near": "", "near_type": "", "key": "", "value": ""}
+        self.at = ""
         self.of("call")
 
     def of(self, purpose: str) -> None:
@@ -147,8 +148,10 @@ class CallSource:
     _n = lambda self: self.draw.randint(0, self.steps)
     _owner = lambda self: self._property([*self.graph.nodes.values()])
     _edge_owner = lambda self: self._property([(e[1], e[3]) for e in self.graph.edges])
+    _own = lambda self: self._property([self.graph.nodes.get(self.at, ("Drug", {}))])[:0]
     _any = lambda self: self._owner()[:0]
     _any_edge = lambda self: self._edge_owner()[:0]
+    # fmt: on
 
     def _spelt(self, name: str) -> str:
         return self.pick((name.upper(), name.lower(), f"{name}x")) if self.chance(0.02) else name
@@ -181,12 +184,15 @@ class CallSource:
     def _step(self, start: str | None = None) -> str:
         """A step that an edge of a node can follow, mostly; the edge's other end is `at`."""
         ends = self.graph.ways.get(start or self._id()) or [("out", self._predicate(), "", {})]
-        way, predicate, self.at, _ = self.pick(ends)
-        of = self.graph.nodes.get(self.at, (self._type(), {}))[0]
+        way, predicate, at, _ = self.pick(ends)
+        of = self.graph.nodes.get(at, (self._type(), {}))[0]
         self._known |= {"near": predicate, "near_type": of}
         arrow = self.text(way)
         self._known |= {"near": predicate, "near_type": of}  # those of nested steps are others
-        return f"{arrow} {self.text('end')}".rstrip()
+        self.at = at
+        step = f"{arrow} {self.text('end')}".rstrip()
+        self.at = at
+        return step
 
     def arguments(self, table: dict[str, tuple[float, Any]]) -> dict[str, Any]:
         """The arguments of a table that occur, each drawn from its own source."""
@@ -204,11 +210,15 @@ class CallSource:
     def bfs_query(self) -> dict[str, Any]:
         """Around entities, a set, a path, connections, or some relations in any order."""
         kind, start, lists = self.pick(KINDS), self._id(), self.graph.form != "eight"
+        of = self.graph.nodes.get(start, ("Drug",))[0]
         kind = kind if lists or kind != "set" else "hops"  # which cannot list its entities
         if kind == "set" or self.chance(0.35 if kind in ("path", "along") and lists else 0.02):
             seeds = self.some("pattern", 2)
+            if kind == "path" and self.chance(0.6):
+                seeds[0] = f"{of}:*"
         else:
-            seeds = [start, *self.some("entity")[1:]] if self.chance(0.6) else self.some("entity")
+            own = self.chance(0.9 if kind == "path" else 0.6)
+            seeds = [start, *self.some("entity")[1:]] if own else self.some("entity")
         call: dict[str, Any] = {"seeds": seeds}
         hops: dict[str, tuple[float, Any]] = {
             "hops": (0.8, (1, 2, 2, 3, 5)), "to": (0.8, (2, 3, 5)),
@@ -228,7 +238,7 @@ class CallSource:
         call["path"] = [self._step(self.at) for _ in range(self.pick((1, 1, 2, 2, 3, 4)))]
         self.steps = len(call["path"])
         if self.chance(0.08):
-            call["path"][0] = f"{self['type']} {call['path'][0]}"
+            call["path"][0] = f"{self.pick((of, of, self['type']))} {call['path'][0]}"
         more = self.arguments(OF_PATHS)
         for name in ("measure", "count_distinct") if more.get("show") == "walks" else ():
             more.pop(name, None)  # which have no nodes to count for
