@@ -159,6 +159,19 @@ async def test_the_column_that_became_the_name_is_asked_by_its_own_name(
         assert answer["facets"]["material"]["distinct"] == 2
 
 
+async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute(
+        """CREATE TABLE cities (id int PRIMARY KEY, name text, near int REFERENCES cities);
+        INSERT INTO cities SELECT n, 'Drolo, Drolo ' || n, 1 FROM generate_series(1, 400) AS n;
+        INSERT INTO cities VALUES (900, 'Drolo', 1)"""
+    )
+    async with open_graph(await opened()) as graph:
+        answer = await read(graph, "bfs_query", seeds=["Drolo"])
+        assert answer["notes"][0] == '"Drolo" was taken as cities:900 (cities).'
+
+
 async def test_a_column_of_names_beside_a_column_of_types_is_asked_by_its_own_name(
     owner: asyncpg.Connection, opened: Open
 ) -> None:
