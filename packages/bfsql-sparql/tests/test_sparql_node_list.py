@@ -94,6 +94,20 @@ async def test_a_property_of_labels_is_the_name_by_its_own_key(
         assert "is the name of" not in usage
 
 
+@pytest.mark.parametrize("serve_each", ["fuseki", "virtuoso"], indirect=True)
+async def test_types_and_predicates_that_no_query_can_contain_are_left_out_and_counted(
+    serve_each: Callable[..., Awaitable[SparqlBackend]],
+) -> None:
+    odd = LABELS.replace("e:Film", "http://e.test/a\\u0020b")
+    triple = "<e:b> <http://e.test/a\\u0022> <e:c> .\n"
+    full = Prefixes({"e": "http://e.test/"}).full
+    text = re.sub(r"<([a-z]+:\w+)>", lambda found: f"<{full(found[1])}>", odd + triple)
+    async with open_graph(await serve_each(text, prefixes={"e": "http://e.test/"})) as graph:
+        answer = await read(graph, "describe_schema")
+        assert (answer["entity_types"], answer["predicates"]) == (["e:Book"], [])
+        assert answer["next_steps"].endswith("contain, such as blanks: 2.")
+
+
 KEYS = ("x", "name", "synonyms")
 
 
