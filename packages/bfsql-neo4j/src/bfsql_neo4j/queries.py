@@ -261,23 +261,16 @@ def search_by_words(schema: GraphSchema) -> str:
 def search_by_part_of_name(
     schema: GraphSchema, types: Collection[str] | None = None, most: int | None = None
 ) -> str:
-    """Candidates by a part of a name, `$called`, in the first `most` nodes of the types.
-
-    If `most` is 0, all of them are read, and whole names are compared, which takes a fraction of
-    the time for each.
-    """
+    """Candidates by a part of a name, `$called`, in the first `most` nodes; 0: by whole names."""
     names = [name for name in types or () if name in schema.labels]
     label = f":{any_of(names)}" if names and UNTYPED not in (types or ()) else ""
-    first = f"WITH n LIMIT {most} " if most else ""
-    shown = f"{schema.dialect.text}({name_of(schema)})"
-    part = (
-        f"any(text IN {_list_of(schema.searched)} "
-        f"WHERE toLower({schema.dialect.text}(text)) CONTAINS $called)"
-    )
+    first, text = f"WITH n LIMIT {most} " if most else "", schema.dialect.text
+    test = f"any(text IN {_list_of(schema.searched)} WHERE toLower({text}(text)) CONTAINS $called)"
+    if most == 0:  # which takes a fraction of the time for each node
+        test = f"toLower({text}({name_of(schema)})) = $called"
     return (
         f"MATCH (n{label}) {first}WITH n, 0.0 AS score {_of_types(schema)} "
-        f"WITH n, score WHERE {f'toLower({shown}) = $called' if most == 0 else part} "
-        f"{_best_candidates(schema)}"
+        f"WITH n, score WHERE {test} {_best_candidates(schema)}"
     )
 
 

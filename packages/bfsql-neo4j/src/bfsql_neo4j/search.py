@@ -20,8 +20,6 @@ from bfsql_neo4j.schema import GraphSchema
 
 MAX_CHARS = 256
 """Most characters of a text that are searched."""
-SHARE = 0.5
-"""Part of the time of a call that comparing every whole name may take."""
 
 _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
@@ -120,7 +118,7 @@ async def _without_fulltext(
             compared = "whole names"
             statement = queries.search_by_part_of_name(schema, types, 0)
             try:
-                async with call.time_limit(SHARE):
+                async with call.time_limit(0.5):
                     found |= {row[0]: row for row in await reader.one(statement, **parameters)}
             except TimeoutError:
                 compared = "ids"

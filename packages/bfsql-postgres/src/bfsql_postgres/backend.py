@@ -124,9 +124,7 @@ class PostgresBackend(BatchGraphDb):
         if caution:
             log.warning("%s", caution)
         if any("left out" in sentence for sentence in proposal.left_out):
-            caution += (
-                " Some tables of the database are not in this graph: bfsql doctor lists them."
-            )
+            caution += " Some tables are not in this graph: bfsql doctor lists them."
         _warn_of_slowness(layout, by_meaning=fitting is not None)
         return cls(pool, layout, fitting, caution, schema_timeout=settings.schema_timeout)
 

@@ -22,9 +22,6 @@ from bfsql.models.name_keys import ANY_TYPE, NameKeys
 Path = tuple[str, str]
 """Schema and name of a table."""
 
-LOADED_NAMES = " Its keys of names: "
-"""In the comment of a loaded table, before the arguments of its `NameKeys`."""
-
 _TEXTS = frozenset({"text", "varchar"})
 _NUMBERS = frozenset({"int2", "int4", "int8", "float4", "float8", "numeric"})
 
@@ -120,6 +117,7 @@ class Relation:
     rows: float
     """The planner's estimate; 0 if it has none, as for views."""
     comment: str
+    """After the first line, the arguments of `NameKeys` if a load made the table."""
     columns: Mapping[str, Column]
     """The columns that this role may read, by name."""
     unreadable: Sequence[str]
@@ -414,7 +412,7 @@ class Layout:
         properties = [(kind, key) for kind, one in own for key, _ in one.metadata]
         for _, one in own:
             with suppress(ValueError, TypeError):  # a comment that is no load's
-                loaded = NameKeys.pairs(one.relation.comment.partition(LOADED_NAMES)[2])
+                loaded = NameKeys.pairs(one.relation.comment.partition("\n")[2])
                 names, properties = names + loaded[0], properties + loaded[1]
         return NameKeys(names, properties)
 

@@ -78,9 +78,9 @@ class Schema:
                 "the operator can name entities to sample around (--probe-seed)."
             )
         if self._unwritable:
+            number = len(self._unwritable)
             parts.append(
-                "Types and predicates are left out whose IRIs have characters that no query can "
-                f"contain, such as blanks: {len(self._unwritable)}."
+                f"Types and predicates whose IRIs no query can contain: {number}, left out."
             )
         return " ".join(parts)
 

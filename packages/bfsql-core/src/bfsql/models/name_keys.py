@@ -51,11 +51,7 @@ class NameKeys:
 
     @staticmethod
     def pairs(text: str) -> list[list[tuple[str, str]]]:
-        """The two arguments, as a loader wrote them in JSON.
-
-        Raises:
-            ValueError, TypeError: The text is anything else.
-        """
+        """The two arguments, as a loader wrote them; a ValueError or TypeError for other texts."""
         names, properties = from_json(text)
         return [[(str(kind), str(key)) for kind, key in some] for some in (names, properties)]
 

@@ -17,7 +17,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
@@ -93,12 +92,10 @@ async def load_graph(
         async with _transaction(connection):
             tables = await _begin(connection, settings, options, report.place)
             await _copy(tables, records, report, strict=options.strict)
-            merging = GraphMerge(tables, report, options)
-            await merging.merge()
+            await GraphMerge(tables, report, options).merge(getattr(records, "name_keys", ()))
             check_graph(report, options, keeps_dangling=True)
             if options.progress:
                 options.progress("writing", None)
-            await merging.mark(records.name_keys if isinstance(records, RefusalFilter) else ())
             await replace(tables)
         await _vacuum(tables)
     return report

@@ -248,9 +248,7 @@ async def search_id_first(trial: Trial) -> None:
 @filling_rule("search-name-next", "search gives exact names next, ties by id", source=ORDER)
 async def search_name_next(trial: Trial) -> None:
     """Namesakes before those whose name is longer, however many, with their names."""
-    longer = (
-        NodeRecord(f"d:{n}", "Person", {"name": f"Paris, Paris, Paris {n}"}) for n in range(300)
-    )
+    longer = (NodeRecord(f"d:{n}", "Person", {"name": "Paris, " * 3 + f"{n}"}) for n in range(300))
     async with trial.filled([*longer, *crowd()]) as db:
         found = list(await db.search_entities("Paris"))
         named = [stub.id for stub in found if stub.id != "Paris"]
