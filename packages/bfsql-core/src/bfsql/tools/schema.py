@@ -97,7 +97,8 @@ class GraphSchema:
             self._db.entity_types(), self._db.predicates(), self._db.comprehensive()
         )
         names = tuple(sorted(set(types))), tuple(sorted(set(predicates)))
-        schema = Schema(*names, complete, self._db.name_keys())
+        keys = self.latest.name_keys if self.latest else self._db.name_keys()
+        schema = Schema(*names, complete, keys)
         if self.latest is None:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema
