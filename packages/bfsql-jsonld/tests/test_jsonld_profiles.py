@@ -184,6 +184,8 @@ async def test_linked_data_is_followed_from_document_to_document(people: str) ->
         answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
         assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben", "p:cy"]
         assert answer["edge_count"] == 2
+        answer = json.loads((await graph.bfs_query(["p:ada"], 2, where=["schema:name!=cy"])).text)
+        assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
         told = json.loads((await graph.describe_schema()).text)["next_steps"]
         assert "only outgoing edges" in told
         assert "no search by name" in told

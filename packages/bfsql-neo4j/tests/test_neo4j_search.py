@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bfsql import open_graph
 from bfsql.embedding import Embedder
 from bfsql.errors import StoreError
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
@@ -74,6 +75,27 @@ async def test_ids_names_and_aliases_are_found_either_way(db: Neo4jBackend) -> N
     assert await ids(db, "black", "Band") == []
     [black, *_] = await db.search_entities("black", ["Album"])
     assert black == ("a:2", "Album", "Black", None)
+
+
+@pytest.mark.parametrize("index", ["CREATE INDEX FOR (n:City) ON (n.name)", None])
+@pytest.mark.parametrize("longer", ["DROLO, ", "Drolo, Drolo "])
+async def test_a_whole_name_is_found_without_a_full_text_index_however_many_names_contain_it(
+    settings: Neo4jSettings, cypher: Any, emptied: None, longer: str, index: str | None
+) -> None:
+    many = "UNWIND range(1, 600) AS n CREATE (:City {entity_id: 'a:' + n, name: $longer + n})"
+    await cypher(many, longer=longer)
+    await cypher("CREATE (:City {entity_id: 'z:1', name: 'Drolo'})")
+    for statement in filter(None, (index, "CALL db.awaitIndexes(30)")):
+        await cypher(statement)
+    backend = await Neo4jBackend.open(settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bfsql_neo4j.search.MOST_SCANNED", 300)
+        async with open_graph(backend) as graph:
+            notes = (await graph.bfs_query(["Drolo"])).notes
+    compared = "names that begin with its text" if index else "whole names"
+    assert notes[0] == '"Drolo" was taken as z:1 (City).'
+    assert f"beyond the first 300 of 601 nodes only {compared} were compared" in notes[-1]
+    await backend.close()
 
 
 async def test_no_text_raises(db: Neo4jBackend) -> None:

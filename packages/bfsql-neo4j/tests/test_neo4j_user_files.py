@@ -8,6 +8,7 @@ from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
 class TestUserFiles(ServerFilesSuite):
+    KEEPS_NAME_KEYS = False
     ELSEWHERE = "--database"
 
     @pytest.fixture

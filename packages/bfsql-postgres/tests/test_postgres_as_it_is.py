@@ -159,6 +159,39 @@ async def test_the_column_that_became_the_name_is_asked_by_its_own_name(
         assert answer["facets"]["material"]["distinct"] == 2
 
 
+async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute(
+        """CREATE TABLE cities (id int PRIMARY KEY, name text, near int REFERENCES cities);
+        INSERT INTO cities SELECT n, 'Drolo, Drolo ' || n, 1 FROM generate_series(1, 400) AS n;
+        INSERT INTO cities VALUES (900, 'Drolo', 1)"""
+    )
+    async with open_graph(await opened()) as graph:
+        answer = await read(graph, "bfs_query", seeds=["Drolo"])
+        assert answer["notes"][0] == '"Drolo" was taken as cities:900 (cities).'
+
+
+async def test_a_column_of_names_beside_a_column_of_types_is_asked_by_its_own_name(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute(
+        """CREATE TABLE things (id text PRIMARY KEY, kind text, title text, size int);
+        CREATE TABLE parts (id text PRIMARY KEY, kind text, label text, size int);
+        CREATE TABLE links (a text, b text);
+        INSERT INTO things VALUES ('1', 'Film', 'Heat', 3), ('2', 'Book', 'Heat', 4);
+        INSERT INTO parts VALUES ('p', 'Film', 'Solo', 2)"""
+    )
+    named = {"things": "title", "parts": "label"}
+    nodes = [f"{one}: id=id, type=kind, name={name}" for one, name in named.items()]
+    backend = await opened(nodes=nodes, edges=["links: subject=a, object=b"])
+    async with open_graph(backend) as graph:
+        seeds = ["*[title=Heat]", "Film[title=Heat]", "Film[label=Solo]", "Film[name=Solo]"]
+        found = [await read(graph, "bfs_query", seeds=[one], sort_by="title") for one in seeds]
+        ids = [[node["id"] for node in answer["nodes"]] for answer in found]
+        assert ids == [["1", "2"], ["1"], ["p"], ["p"]]
+
+
 COMPANY = [
     Question(
         "Which products does a supplier supply?",

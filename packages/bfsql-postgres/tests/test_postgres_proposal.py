@@ -147,6 +147,7 @@ async def test_unusual_tables_are_read_or_named(odd: Database) -> None:
     assert "\n".join(proposal.left_out) == LEFT_OUT.strip().replace("ROLE", odd.reader)
     backend = await PostgresBackend.open(settings)
     try:
+        assert (await backend.next_steps()).endswith("not in this graph: bfsql doctor lists them.")
         await assert_agreed(backend, ODD_RECORDS, evidence=False)
         counts, wanted = await backend.outline(), await MemoryBackend(ODD_RECORDS).outline()
         assert (counts.node_counts, counts.relations) == (wanted.node_counts, wanted.relations)

@@ -1,17 +1,20 @@
 """Entities by type and properties: what the store leaves out never meets the conditions."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from bfsql import call
+from bfsql import call, open_graph
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.rdf import Prefixes
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.dataset import Reply, TooSlow
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.nasty_values import LITERALS, VALUES, every_condition
+from bfsql_test_support.tool_calls import read
 
 Graph = Mapping[str, tuple[str, Mapping[str, Any]]]
 """Type and metadata of each node."""
@@ -59,6 +62,50 @@ def nasty() -> list[GraphRecord]:
         NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
         for i, value in enumerate(VALUES)
     ]
+
+
+LABELS = """\
+<e:a> <rdf:type> <e:Film> .
+<e:a> <rdfs:label> "Heat" .
+<e:b> <rdf:type> <e:Book> .
+<e:b> <skos:prefLabel> "Heat" .
+<e:c> <rdf:type> <e:Book> .
+<e:c> <rdfs:label> "Cy" .
+"""
+
+
+async def test_a_property_of_labels_is_the_name_by_its_own_key(
+    serve_each: Callable[..., Awaitable[SparqlBackend]],
+) -> None:
+    full = Prefixes({"e": "http://e.test/"}).full
+    text = re.sub(r"<(.*?)>", lambda found: f"<{full(found[1])}>", LABELS)
+    backend = await serve_each(text, prefixes={"e": "http://e.test/"})
+    asked = {"fields": ["rdfs:label"], "facets": ["rdfs:label"], "sort_by": "-skos:prefLabel"}
+    seeds = ["*[rdfs:label=Heat]", "e:Book[rdfs:label=Cy]", "e:Book[skos:prefLabel=Heat]"]
+    async with open_graph(backend) as graph:
+        found = [
+            await read(graph, "bfs_query", seeds=[one], **asked) for one in [*seeds, "*[name=Cy]"]
+        ]
+        ids = [[node["id"] for node in answer["nodes"]] for answer in found]
+        assert ids == [["e:a", "e:b"], ["e:c"], ["e:b"], ["e:c"]]
+        assert [node["metadata"] for node in found[0]["nodes"]] == [{"name": "Heat"}] * 2
+        assert found[0]["facets"]["rdfs:label"]["values"] == [["Heat", 2]]
+        usage = (await read(graph, "describe_schema"))["tool_usage_notes"]
+        assert "is the name of" not in usage
+
+
+@pytest.mark.parametrize("serve_each", ["fuseki", "virtuoso"], indirect=True)
+async def test_types_and_predicates_that_no_query_can_contain_are_left_out_and_counted(
+    serve_each: Callable[..., Awaitable[SparqlBackend]],
+) -> None:
+    odd = LABELS.replace("e:Film", "http://e.test/a\\u0020b")
+    triple = "<e:b> <http://e.test/a\\u0022> <e:c> .\n"
+    full = Prefixes({"e": "http://e.test/"}).full
+    text = re.sub(r"<([a-z]+:\w+)>", lambda found: f"<{full(found[1])}>", odd + triple)
+    async with open_graph(await serve_each(text, prefixes={"e": "http://e.test/"})) as graph:
+        answer = await read(graph, "describe_schema")
+        assert (answer["entity_types"], answer["predicates"]) == (["e:Book"], [])
+        assert answer["next_steps"].endswith("no query can contain: 2, left out.")
 
 
 KEYS = ("x", "name", "synonyms")

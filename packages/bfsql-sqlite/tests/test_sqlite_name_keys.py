@@ -20,6 +20,7 @@ FILES = {
     "plain.csv": "id,name,sort\np1,P,Q\n",
     "more.json": '{"nodes": [{"id": "m1", "title": "Solo"}], "links": []}',
     "typed.csv": "id:ID,headline:string,:LABEL\nt1,News,Page\n",
+    "works.ttl": '<http://e.test/w> <http://www.w3.org/2000/01/rdf-schema#label> "Opus" .',
     "edges.csv": "source,target,predicate\ns1,f1,in\ns2,f1,in\nb1,f1,of\n",
 }
 TYPES = {"samples": "Sample", "films": "Film", "books": "Book", "plain": "Plain"}
@@ -52,7 +53,8 @@ def ids(path: Path, seed: str) -> list[str]:
 
 
 def test_a_file_knows_which_column_became_the_name(load):
-    path = load(*FILES, options=["--name-column", NAMED])
+    rdf = "works.ttl"  # without it, what has no type is a Node
+    path = load(*(FILES.keys() - {rdf}), options=["--name-column", NAMED])
     expected = {
         "Sample[material=DNA]": ["s1"],
         "*[material=DNA]": ["s1"],
@@ -63,6 +65,7 @@ def test_a_file_knows_which_column_became_the_name(load):
         "Plain[sort=Q]": ["p1"],
     }
     assert {seed: ids(path, seed) for seed in expected} == expected
+    assert ids(load(rdf, options=["--replace"]), "*[rdfs:label=Opus]") == ["http://e.test/w"]
 
 
 def test_append_keeps_the_key_until_the_type_has_such_a_property(load):

@@ -4,7 +4,7 @@ import pytest
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.models.name_keys import NameKeys
+from bfsql.models.name_keys import ANY_TYPE, NameKeys
 from bfsql_test_support.tool_calls import read
 
 RECORDS = [
@@ -17,7 +17,10 @@ RECORDS = [
     *(EdgeRecord(f"s{n}", "in", "f1", {"material": "tape"}) for n in (1, 2, 3)),
     EdgeRecord("b1", "of", "f1"),
 ]
-KEYS = NameKeys([("samples", "material"), ("Film", "title")], [("Book", "title")])
+KEYS = NameKeys(
+    [("samples", "material"), ("Film", "title"), (ANY_TYPE, "label"), (ANY_TYPE, "code")],
+    [("Book", "title"), ("Book", "code")],
+)
 
 
 class Store(MemoryBackend):
@@ -44,6 +47,13 @@ WALK = {"seeds": ["f1"], "path": ["<-in- samples"], "show": "ends"}
         (query("Book[title=Heat]"), "b1"),
         (query("*[title=Heat]"), "b1"),
         (query("samples:*", where=["samples.material=RNA"]), "s2"),
+        (query("*[label=DNA]"), "f2 s1"),
+        (query("samples[label=DNA]"), "s1"),
+        (query("samples|Book[label~N][material=RNA]"), "s2"),
+        (query("f1", where=["label=DNA", "samples.label~A"]), "s1"),
+        (query("samples[code=DNA]"), "s1"),
+        (query("Book|samples[code=DNA]"), ""),
+        (query("Film:*", sort_by="label"), "f2 f1"),
         (query("f1", where=["material=DNA", "in.material=tape"]), "f1 b1 s1"),
         (query("samples:*", sort_by="-material"), "s2 s1 s3"),
         (query("Film:*", sort_by="title"), "f2 f1"),

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql import MemoryBackend, open_graph
+from bfsql import MemoryBackend, call, open_graph
+from bfsql.errors import ToolError
 from bfsql.models import NodeRecord
+from bfsql.models.records import Omission
 
 PEOPLE = ["Vanlam Chakel", "Vanlam Drorep", "Korbin Chakel", "Stelna Mordrik", "Ulrik Fasdren"]
 RECORDS = [
@@ -47,6 +49,18 @@ async def test_a_rare_word_is_similar_where_nothing_has_all_words():
     assert notes == [
         'No entity is called "the annual report on zelkrat"; these share a rare word with it.'
     ]
+
+
+class PartlySearched(MemoryBackend):
+    async def search_entities(self, query, node_types=None):
+        call.omitted(Omission(query, "search", reason="only ids were compared"))
+        return []
+
+
+async def test_the_error_of_an_unknown_name_says_that_its_search_was_incomplete():
+    async with open_graph(PartlySearched(RECORDS)) as graph:
+        with pytest.raises(ToolError, match=r"The search did not finish \(only ids were compared"):
+            await graph.bfs_query(["Vanlam"])
 
 
 @pytest.mark.parametrize("query", ["annual report", "report 31", "nothing here"])

@@ -40,7 +40,8 @@ async def discover(client: Client) -> GraphSchema:
         type_property,
         id_kinds=frozenset(map(kind_of, values)) or frozenset({"text"}),
         own_kinds=frozenset(kind_of(row[0]) for row in rows),
-        text_keys=frozenset(index.text_keys) if index else frozenset(),
+        text_keys=frozenset(index.text_keys()) if index else frozenset(),
+        whole_keys=frozenset(index.text_keys("mapping->TEXTSTRING")) if index else frozenset(),
         indexed=index.finds(id_property) if index and id_property else None,
         own_long=not numbers or await client.rows(as_long) != [0],
         nested=await client.rows_unless_refused(some_nested) is not None,
@@ -87,14 +88,14 @@ class JanusGraphSchema:
             for _, name, mixed, number, status, _ in self._fields
         )
 
-    @property
-    def text_keys(self) -> list[str]:
-        """Properties whose words a mixed index finds."""
+    def text_keys(self, mapping: str = "") -> list[str]:
+        """Properties whose words a mixed index finds, with a text in its parameters."""
         return [
             name
             for _, name, mixed, _, status, parameters in self._fields
             if mixed
             and status == "ENABLED"
+            and mapping in parameters
             and "mapping->STRING" not in parameters
             and self.keys.get(name) == "String"
         ]

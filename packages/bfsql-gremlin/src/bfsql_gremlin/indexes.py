@@ -56,7 +56,7 @@ def lacking(settings: GremlinSettings, schema: JanusGraphSchema) -> list[str]:
     if settings.id_property != OWN_ID and not schema.finds(settings.id_property):
         scripts.append(_script(PREFIX + settings.id_property, [settings.id_property], None, schema))
     names = searched(settings)
-    if settings.search == "index" and schema.backend and not schema.text_keys:
+    if settings.search == "index" and schema.backend and not schema.text_keys():
         found = [name for name in names if schema.keys.get(name, "String") == "String"]
         scripts.append(_script(NAMES, found, schema.backend, schema))
     return scripts

@@ -49,6 +49,8 @@ class GraphSchema:
     """The kinds of the engine's own ids."""
     text_keys: frozenset[str] = frozenset()
     """Properties that a mixed index of JanusGraph finds by their words."""
+    whole_keys: frozenset[str] = frozenset()
+    """Those of them that it also finds by their whole text."""
     indexed: bool | None = None
     """Whether an index finds ids; None if that is not known."""
     own_long: bool = True

@@ -77,13 +77,14 @@ async def _with_names(
     """Ids of vertices with the text as a name or a part of one; best comparisons first."""
     settings = client.settings
     indexed = sorted(schema.text_keys.intersection(searched(settings)))
+    whole = P.within([*dict.fromkeys((text, text.lower(), text.title()))])
     if settings.search == "index" and indexed:
+        exact = [(key, whole) for key in settings.name_property if key in schema.whole_keys]
         for tests in _by_index(text):
-            pairs = [(key, test) for key in indexed for test in tests]
+            pairs = exact + [(key, test) for key in indexed for test in tests]
             if found := await _ids(client, schema, queries.named(schema, pairs, types)):
                 return found
         return []
-    whole = P.within([*dict.fromkeys((text, text.lower(), text.title()))])
     tests = [whole, PlainTextP.starting_with(text)]
     pairs = [(name, test) for name in settings.name_property for test in tests]
     found = await _ids(client, schema, queries.named(schema, pairs, types))

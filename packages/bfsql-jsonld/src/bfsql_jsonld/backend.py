@@ -13,11 +13,12 @@ from bfsql.abc import GraphDbInterface, each
 from bfsql.errors import ConfigurationError, EntitiesNotListed
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import is_text
+from bfsql.models.name_keys import ANY_TYPE, NameKeys
 from bfsql.models.outline import Outline
 from bfsql.models.parts import EdgeFilter, only, part_of
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
-from bfsql_jsonld.documents import CONTEXT_LINK, DocumentReader
+from bfsql_jsonld.documents import CONTEXT_LINK, LABELS, DocumentReader
 from bfsql_jsonld.entities import DocumentSource, RouteSource, Source, evidence
 from bfsql_jsonld.listings import fetch_edges, fetch_nodes, fetch_ring, in_a_url, read_nodes
 from bfsql_jsonld.routes import Api
@@ -55,6 +56,8 @@ class JsonLdBackend(GraphDbInterface):
         self._settings = settings
         self._api = api = Api.of(settings)
         self.session = api.session
+        labels = LABELS if settings.reading in ("auto", "json-ld") else ()
+        self._name_keys = NameKeys((ANY_TYPE, api.prefixes.short(iri)) for iri in labels)
         self._schema = SchemaReader(api)
         self._documents = DocumentReader(api)
         self._source: Source = (
@@ -222,6 +225,10 @@ class JsonLdBackend(GraphDbInterface):
             if found is not None:
                 return found
         return await super().provenance_for_node(entity_id, limit)
+
+    def name_keys(self) -> NameKeys:
+        """The properties of labels, for any type, where answers may be JSON-LD."""
+        return self._name_keys
 
     async def outline(self) -> Outline | None:
         """The composition of the graph according to an API of this project; None for any other."""

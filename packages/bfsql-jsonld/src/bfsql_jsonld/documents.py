@@ -41,7 +41,7 @@ CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
 _LD = "application/ld+json"
-_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES)) if iri}
+LABELS = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES)) if iri}
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
@@ -209,7 +209,7 @@ class DocumentReader:
 
     def _names(self, node: Mapping[str, Any]) -> Iterator[Name]:
         """The names of a node, in the wanted languages."""
-        for iri, rank in _NAMES.items():
+        for iri, rank in LABELS.items():
             for value in node.get(iri, ()):
                 if isinstance(text := self._value(value, {}), str) and "@value" in value:
                     yield rank, value.get("@language", "").lower(), text
@@ -311,7 +311,7 @@ def _targets(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _metadata(iri: str, predicate: str, value: Any) -> dict[str, Any]:
-    if iri in _NAMES and isinstance(value, str):
+    if iri in LABELS and isinstance(value, str):
         return {"name": value}
     if iri in _SYNONYMS and isinstance(value, str):
         return {"synonyms": [value]}

@@ -261,15 +261,16 @@ def search_by_words(schema: GraphSchema) -> str:
 def search_by_part_of_name(
     schema: GraphSchema, types: Collection[str] | None = None, most: int | None = None
 ) -> str:
-    """Candidates by a part of a name, `$called`; reads the first `most` nodes of the types."""
+    """Candidates by a part of a name, `$called`, in the first `most` nodes; 0: by whole names."""
     names = [name for name in types or () if name in schema.labels]
     label = f":{any_of(names)}" if names and UNTYPED not in (types or ()) else ""
-    first = "" if most is None else f"WITH n LIMIT {most} "
+    first, text = f"WITH n LIMIT {most} " if most else "", schema.dialect.text
+    test = f"any(text IN {_list_of(schema.searched)} WHERE toLower({text}(text)) CONTAINS $called)"
+    if most == 0:  # which takes a fraction of the time for each node
+        test = f"toLower({text}({name_of(schema)})) = $called"
     return (
         f"MATCH (n{label}) {first}WITH n, 0.0 AS score {_of_types(schema)} "
-        f"WITH n, score WHERE any(text IN {_list_of(schema.searched)} "
-        f"WHERE toLower({schema.dialect.text}(text)) CONTAINS $called) "
-        f"{_best_candidates(schema)}"
+        f"WITH n, score WHERE {test} {_best_candidates(schema)}"
     )
 
 
@@ -277,8 +278,9 @@ def search_by_indexes(schema: GraphSchema, spellings: Sequence[str]) -> Statemen
     """Candidates whose name is a text, or begins with it, in one of its spellings."""
     branches = [
         f"UNWIND $spellings AS text MATCH (n:{any_of(labels)}) "
-        f"WHERE n.{quoted(name)} STARTS WITH text WITH n LIMIT {HIT_LIMIT * 10} RETURN n"
+        f"WHERE n.{quoted(name)} {test} text WITH n LIMIT {HIT_LIMIT * 10} RETURN n"
         for name, labels in (schema.name_indexes or {}).items()
+        for test in ("=", "STARTS WITH")
     ]
     scope = "()" if schema.dialect.scoped else ""
     return (

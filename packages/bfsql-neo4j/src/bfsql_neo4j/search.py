@@ -113,10 +113,18 @@ async def _without_fulltext(
     found |= {row[0]: row for row in await reader.one(statement, **parameters)}
     nodes = sum(n for label, n in schema.labels.items() if types is None or label in types)
     if nodes > MOST_SCANNED:
+        compared = "names that begin with its text"
+        if not schema.name_indexes:
+            compared = "whole names"
+            statement = queries.search_by_part_of_name(schema, types, 0)
+            try:
+                async with call.time_limit(0.5):
+                    found |= {row[0]: row for row in await reader.one(statement, **parameters)}
+            except TimeoutError:
+                compared = "ids"
         why = (
             f"there is no full-text index, so beyond the first {MOST_SCANNED:,} of {nodes:,} nodes "
-            f"only {'names that begin with its text' if schema.name_indexes else 'ids'} were "
-            "compared; bfsql index --apply creates one"
+            f"only {compared} were compared; bfsql index --apply creates one"
         )
         call.omitted(Omission(text, "search", reason=why))
     return list(found.values())

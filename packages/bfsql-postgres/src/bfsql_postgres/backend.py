@@ -56,7 +56,7 @@ class PostgresBackend(BatchGraphDb):
         pool: Connections to the database.
         layout: The location of the graph in the database.
         embedder: Makes vectors of search texts; None to search by name only.
-        caution: A warning about the ids, which ends `next_steps`.
+        caution: What to know of the ids and of what is left out, which ends `next_steps`.
         schema_timeout: Seconds that counting the nodes or the relations of large tables may take.
     """
 
@@ -123,6 +123,8 @@ class PostgresBackend(BatchGraphDb):
         proposal.log()
         if caution:
             log.warning("%s", caution)
+        if any("left out" in sentence for sentence in proposal.left_out):
+            caution += " Some tables are not in this graph: bfsql doctor lists them."
         _warn_of_slowness(layout, by_meaning=fitting is not None)
         return cls(pool, layout, fitting, caution, schema_timeout=settings.schema_timeout)
 
@@ -286,8 +288,8 @@ class PostgresBackend(BatchGraphDb):
         )
 
     async def next_steps(self) -> str:
-        """The generic advice, and a caution about the ids."""
-        return f"{DEFAULT_NEXT_STEPS} {self._caution}".rstrip()
+        """The generic advice, and cautions about the ids and about what is left out."""
+        return f"{DEFAULT_NEXT_STEPS} {self._caution.strip()}".rstrip()
 
     def _part(
         self, predicates: Collection[str] | None, direction: EdgeDirection | None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from pydantic_core import from_json
 
-from bfsql.models.name_keys import NameKeys
+from bfsql.models.name_keys import ANY_TYPE, NameKeys
 
 # --- what the database has ---------------------------------------------------
 
@@ -115,6 +116,8 @@ class Relation:
     """`r` table, `p` partitioned table, `v` view, `m` materialized view, `f` foreign table."""
     rows: float
     """The planner's estimate; 0 if it has none, as for views."""
+    comment: str
+    """After the first line, the arguments of `NameKeys` if a load made the table."""
     columns: Mapping[str, Column]
     """The columns that this role may read, by name."""
     unreadable: Sequence[str]
@@ -199,6 +202,7 @@ SELECT json_build_object(
     'relations', (
         SELECT json_agg(json_build_object(
             'schema', schema, 'name', name, 'kind', relkind, 'rows', greatest(reltuples, 0),
+            'comment', coalesce(obj_description(asked.oid, 'pg_class'), ''),
             'columns', (
                 SELECT json_agg(json_build_object(
                     'name', a.attname, 'type_schema', tn.nspname, 'type', t.typname,
@@ -402,10 +406,15 @@ class Layout:
 
     @cached_property
     def name_keys(self) -> NameKeys:
-        """The columns of names of the tables that have one type."""
-        own = [(one.type, one) for one in self.nodes if isinstance(one.type, str)]
-        properties = ((kind, key) for kind, one in own for key, _ in one.metadata)
-        return NameKeys(((kind, one.name.name) for kind, one in own if one.name), properties)
+        """The columns of names of the tables, and those that a load took for the name."""
+        own = [(one.type if isinstance(one.type, str) else ANY_TYPE, one) for one in self.nodes]
+        names = [(kind, one.name.name) for kind, one in own if one.name]
+        properties = [(kind, key) for kind, one in own for key, _ in one.metadata]
+        for _, one in own:
+            with suppress(ValueError, TypeError):  # a comment that is no load's
+                loaded = NameKeys.pairs(one.relation.comment.partition("\n")[2])
+                names, properties = names + loaded[0], properties + loaded[1]
+        return NameKeys(names, properties)
 
     @cached_property
     def is_disjoint(self) -> bool:

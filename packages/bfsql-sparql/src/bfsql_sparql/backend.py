@@ -23,6 +23,7 @@ from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.http import hide_login
 from bfsql.models import EdgeFilter, EntityStub, Metadata, Node, Outline, PropertyCondition, Triple
+from bfsql.models.name_keys import ANY_TYPE, NO_NAME_KEYS, NameKeys
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.schema_statistics import (
@@ -87,7 +88,7 @@ class SparqlBackend(BatchGraphDb):
     ) -> None:
         self._opening = asyncio.Lock()
         self._explicit_settings = _explicit_settings(endpoint, prefixes, settings)
-        self._is_open = store is not None
+        self._is_open, self._name_keys = store is not None, NO_NAME_KEYS
         if store is not None:
             self._serve(store)
 
@@ -101,7 +102,8 @@ class SparqlBackend(BatchGraphDb):
 
     def _serve(self, store: Store) -> None:
         self._store = store
-        self._mapping = store.mapping
+        self._mapping = mapping = store.mapping
+        self._name_keys = NameKeys((ANY_TYPE, mapping.ids.id(iri)) for iri in mapping.labels)
         self._schema = Schema(store)
         batches = Batches(store.dataset, store.settings)
         self._edges = Edges(store, batches)
@@ -285,6 +287,10 @@ class SparqlBackend(BatchGraphDb):
     async def next_steps(self) -> str:
         """Advice on starting in this graph, and on the reliability of its lists."""
         return await self._schema.next_steps()
+
+    def name_keys(self) -> NameKeys:
+        """The properties of labels, for any type; none before the graph is open."""
+        return self._name_keys
 
     # --- parts --------------------------------------------------------------
 

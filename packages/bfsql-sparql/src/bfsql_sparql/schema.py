@@ -47,6 +47,7 @@ class Schema:
         self._capabilities = store.capabilities
         self._types: Listing | None = None
         self._predicates: Listing | None = None
+        self._unwritable = set[str]()
 
     async def entity_types(self) -> list[str]:
         """Every main type of a node, as ids, sorted; or some, if there is no full list."""
@@ -75,6 +76,11 @@ class Schema:
                 "large or too slow for a complete list: others occur, and work as filters just "
                 "as well. The schema_summary of each answer lists those of its nodes and edges; "
                 "the operator can name entities to sample around (--probe-seed)."
+            )
+        if self._unwritable:
+            number = len(self._unwritable)
+            parts.append(
+                f"Types and predicates whose IRIs no query can contain: {number}, left out."
             )
         return " ".join(parts)
 
@@ -121,7 +127,9 @@ class Schema:
         found = await self._dataset.select(query, budget.seconds_left() * 0.6)
         if found is None or found.cut or len(found.rows) > MOST:
             return None
-        return _names(found.rows)
+        names = _names(found.rows)
+        self._unwritable |= {row[0] for row in found.rows if isinstance(row[0], str)} - names
+        return names
 
     async def _best(self, types: frozenset[str], budget: TimeBudget) -> frozenset[str]:
         """The given types that are the main type of a node; all if the store cannot tell."""

@@ -22,11 +22,11 @@ import numpy as np
 
 from bfsql.integers import NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
+from bfsql.loading.files import keys_of_names
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
-from bfsql.models.load import ColumnAccount, LoadMode, LoadOptions, LoadReport
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql.sources.neo4j_headers import neo4j_columns
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph
@@ -249,9 +249,9 @@ class _Load:
         edges = [one for table in tables for one in table.edges]
         evidence = [one for table in tables for one in table.evidence]
         self.names = [
-            (key, table.types)
+            one
             for table, source in zip(tables, sources, strict=False)
-            for key in _keys_of_names(source.account.columns)
+            for one in keys_of_names(source.account, table.types)
         ]
         if self._old is not None:
             self._old.rename_untyped(self._options, nodes)
@@ -268,15 +268,6 @@ class _Load:
         )
         graph.number()
         return graph
-
-
-def _keys_of_names(columns: Sequence[ColumnAccount]) -> list[str]:
-    """The keys, other than `name`, of the columns that became the name."""
-    keys = [column.name.strip() for column in columns]
-    if typed := neo4j_columns(keys):
-        keys = [one.name for one in typed]
-    pairs = zip(keys, columns, strict=True)
-    return [key for key, column in pairs if column.meaning == "name" != key]
 
 
 def _reason(error: duckdb.Error) -> str:

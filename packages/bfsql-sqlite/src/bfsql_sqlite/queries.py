@@ -9,13 +9,14 @@ filled up to one of a few sizes, so that SQLite prepares few statements.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
+
+from bfsql.models.name_keys import NameKeys
 
 CHUNK = 512
 """Most keys in one statement."""
@@ -133,8 +134,7 @@ _NAME_KEYS = "SELECT value FROM meta WHERE key = 'name_keys'"
 def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
     """The two arguments of `NameKeys`, as `bulk.write_graph` writes them."""
     (text,) = reader.execute(_NAME_KEYS).fetchone() or ("[[], []]",)
-    names, properties = json.loads(text)
-    return [[(str(kind), str(key)) for kind, key in pairs] for pairs in (names, properties)]
+    return NameKeys.pairs(text)
 
 
 # --- search -----------------------------------------------------------------

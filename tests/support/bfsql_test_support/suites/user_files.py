@@ -48,6 +48,8 @@ class UserFilesSuite:
     """The prefix that the store adds to ids from tables."""
     RDF = False
     """Whether nodes may lack a type, which is then reported as `owl:Thing`."""
+    KEEPS_NAME_KEYS = True
+    """Whether a load keeps which column became the name."""
 
     @pytest.fixture(autouse=True)
     def _in_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +180,22 @@ class UserFilesSuite:
         assert done.exit_code == 0
         assert "Nothing was written." in done.stdout
         assert held() == old
+
+    def test_the_column_that_became_the_name_is_asked_by_its_own_name(
+        self, store: Store, load: Callable[..., Result]
+    ) -> None:
+        Path("samples.csv").write_text("id,type,material\na,Sample,DNA\nb,Sample,RNA\n")
+        Path("books.csv").write_text("id,type,name,material\nd,Book,B,DNA\n")
+        named = ("--name-column", "samples.csv=material")
+        assert load("samples.csv", "books.csv", "--replace", *named).exit_code == 0
+        found = []
+        for seed in ("Sample[material=DNA]", "Sample[name=DNA]", "*[material=DNA]"):
+            query = ("bfs-query", seed, "--json", *(store.read or store.load))
+            answer = json.loads(CliRunner().invoke(bfsql, query, prog_name="bfsql").stdout)
+            found.append([self._own(node["id"]) for node in answer["nodes"]] or answer["notes"])
+        unknown = 'No property "material" is known there; it has name.'
+        assert found[1:] == [["a"], ["d"]]
+        assert found[0] == ["a"] if self.KEEPS_NAME_KEYS else unknown in found[0][0]
 
 
 class ServerFilesSuite(UserFilesSuite):

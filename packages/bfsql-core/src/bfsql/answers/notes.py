@@ -247,7 +247,7 @@ def relation_notes(
             "counts are upper bounds."
         )
     for one, end in unmatched.items():
-        has_edges = [outline.has_edges(step) if outline else None for step in one.steps]
+        has_edges = [(outline or Outline(sampled=True)).has_edges(step) for step in one.steps]
         plain_step = len(one.steps) == 1 and one.steps[0] == one.steps[0].unconditional
         all_or_none = "all" if COMPARE[one.comparison](0, one.number) else "none"
         if plain_step and has_edges == [True] and all_or_none == "all":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, islice
@@ -24,12 +24,15 @@ from bfsql.models.load import (
     SourceAccount,
 )
 from bfsql.models.merge import UNTYPED
+from bfsql.models.name_keys import ANY_TYPE
+from bfsql.models.rdf_names import NAME_PROPERTIES
 from bfsql.models.records import GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.files import ReadSoFar
+from bfsql.sources.neo4j_headers import neo4j_columns
 from bfsql.sources.open import Source
 from bfsql.sources.rdf_choices import choose_together
 
@@ -296,6 +299,7 @@ class RefusalFilter:
             graph is the same and it updates the account and calls `add_table`; then `finish`.
         strict: Whether a refusal is an error.
         progress: Has to be called from time to time while a table is read.
+        name_keys: The types of nodes, with keys of their names, once all records were read here.
     """
 
     def __init__(
@@ -311,6 +315,7 @@ class RefusalFilter:
         self.sources = sources
         self.strict = strict
         self.progress = progress or (lambda _: None)
+        self.name_keys: list[tuple[str, str]] = []
         self._stream = stream
         self._count = 0
 
@@ -320,6 +325,14 @@ class RefusalFilter:
         Raises:
             SourceError: Every line was refused, or one in strict mode.
         """
+        for source in self.sources:
+            types = set[str]()
+            for record in self.records_of(source.records):
+                if type(record) is NodeRecord:
+                    types.add(record.entity_type)
+                yield record
+            named = keys_of_names(source.account, types)
+            self.name_keys += ((kind, key) for key, own in named for kind in own)
         yield from self.records_of(self._stream)
         self.finish()
 
@@ -365,3 +378,16 @@ class RefusalFilter:
         self.refused += 1
         if len(self.refusals) < MAX_REFUSALS:
             self.refusals.append(refusal)
+
+
+def keys_of_names(
+    account: SourceAccount, types: Collection[str]
+) -> list[tuple[str, Collection[str]]]:
+    """The keys, other than `name`, of what became the name, with the types of the nodes."""
+    if account.format in RDF:
+        return [(key, (ANY_TYPE,)) for key in NAME_PROPERTIES]
+    keys = [column.name.strip() for column in account.columns]
+    if typed := neo4j_columns(keys):
+        keys = [one.name for one in typed]
+    pairs = zip(keys, account.columns, strict=True)
+    return [(key, types) for key, column in pairs if column.meaning == "name" != key]

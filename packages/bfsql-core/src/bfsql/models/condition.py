@@ -24,7 +24,7 @@ from bfsql.errors import ToolError, bad_value
 from bfsql.masking import shorten
 from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
-from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
+from bfsql.models.name_keys import ANY_TYPE, NAME, NO_NAME_KEYS, NameKeys
 from bfsql.models.records import Metadata
 from bfsql.models.spelling import KnownNames
 
@@ -82,7 +82,7 @@ class Names:
             return key, scope
         named = self._name_keys.types_of(key, None if scope is None else (scope,))
         only = next(iter(named)) if len(named) == 1 and steps is None else scope
-        return (NAME, only) if named else (key, scope)
+        return (NAME, None if only == ANY_TYPE else only) if named else (key, scope)
 
     @cached_property
     def known_names(self) -> KnownNames:

@@ -103,7 +103,8 @@ class Outline:
     def has_edges(self, step: Step) -> bool | None:
         """Whether the graph has edges that a step may take; None if that is not known.
 
-        Conditions on properties and relations are not considered.
+        Conditions on properties and relations are not considered. The graph has the predicates that
+        a step names, so one without types has edges.
         """
         ends = step.types
         for subject, predicate, other, _ in self.relations:
@@ -111,7 +112,7 @@ class Outline:
             into = step.direction != "out" and (ends is None or subject in ends)
             if (out or into) and (step.predicates is None or predicate in step.predicates):
                 return True
-        return None if self.sampled or self.relations_left_out else False
+        return (ends is None or None) if self.sampled or self.relations_left_out else False
 
     @property
     def edge_counts(self) -> dict[str, int]:

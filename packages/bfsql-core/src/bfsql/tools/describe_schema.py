@@ -20,6 +20,7 @@ from bfsql.engine.traverse import Bounds, directions_of, relations_of, traverse
 from bfsql.errors import FirstRingTooLarge
 from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription
+from bfsql.models.name_keys import ANY_TYPE
 from bfsql.schema_statistics import evenly_spaced
 from bfsql.tools.budget import Budget
 from bfsql.tools.descriptions import usage_notes
@@ -54,7 +55,8 @@ async def whole_schema(
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
     calls = worked_calls(schema, outline, patterns=db.lists_entities())
-    named = " ".join(key_notes(schema.name_keys, islice(schema.name_keys.types, SHOWN)))
+    own = (key for key, of in schema.name_keys.types.items() if ANY_TYPE not in of)
+    named = " ".join(key_notes(schema.name_keys, islice(own, SHOWN)))
     usage = f"{usage_notes(limits.answer_format, calls)} {named}".rstrip()
 
     def document(share: int) -> dict[str, Any]:

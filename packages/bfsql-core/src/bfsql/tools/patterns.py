@@ -35,7 +35,7 @@ from bfsql.models import (
     StepComparison,
 )
 from bfsql.models.condition import SPELLINGS, Names, condition, property_condition, quoted_spans
-from bfsql.models.name_keys import NAME
+from bfsql.models.name_keys import ANY_TYPE, NAME
 from bfsql.models.pattern import Comparison
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.arrows import GRAMMAR, ParsedStep, StepReader, step_error
@@ -214,7 +214,8 @@ class PatternReader:
         for one in pattern.conditions:
             if types := self._vocabulary.schema.name_keys.types_of(one.key, pattern.types):
                 conditions = [replace(c, key=NAME) if c is one else c for c in pattern.conditions]
-                pattern = replace(pattern, types=types, conditions=tuple(conditions))
+                of = pattern.types if ANY_TYPE in types else types
+                pattern = replace(pattern, types=of, conditions=tuple(conditions))
         return pattern
 
     def _properties(

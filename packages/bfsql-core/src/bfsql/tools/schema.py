@@ -81,7 +81,7 @@ class GraphSchema:
         self._memory = memory
         self.latest: Schema | None = None
         self.known_outline: Outline | None = None
-        self._db, self._name_keys = db, db.name_keys()
+        self._db = db
         self._read_at, self._took = -float("inf"), 0.0
         self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
         self._counting: asyncio.Task[None] | None = None
@@ -97,7 +97,8 @@ class GraphSchema:
             self._db.entity_types(), self._db.predicates(), self._db.comprehensive()
         )
         names = tuple(sorted(set(types))), tuple(sorted(set(predicates)))
-        schema = Schema(*names, complete, self._name_keys)
+        keys = self.latest.name_keys if self.latest else self._db.name_keys()
+        schema = Schema(*names, complete, keys)
         if self.latest is None:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema

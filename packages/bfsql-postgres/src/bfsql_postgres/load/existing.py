@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading import graph_is_there
-from bfsql_postgres.load.ddl import ENTITY, EVIDENCE_TABLES, MARK, MARK_BEGINS, NAMES, RELATIONSHIP
+from bfsql_postgres.load.ddl import ENTITY, EVIDENCE_TABLES, MARK_BEGINS, NAMES, RELATIONSHIP
 from bfsql_postgres.load.tables import PREFIX, SCRATCH, LoadTables
-from bfsql_postgres.sql import identifier, literal
+from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -148,9 +148,6 @@ async def replace(tables: LoadTables) -> None:
                 await _run_results(connection, _RIGHTS, *paths)
         await connection.execute(f"DROP TABLE {', '.join(map(tables.place, old))}")
     await _run_results(connection, _NAMES, schema, PREFIX, PREFIX + SCRATCH)
-    for table in tables.tables:
-        path = tables.place(table.name)
-        await connection.execute(f"COMMENT ON TABLE {path} IS {literal(MARK)}")
 
 
 async def _run_results(connection: Connection, query: str, *values: str) -> None:

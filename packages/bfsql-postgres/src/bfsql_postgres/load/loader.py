@@ -92,7 +92,7 @@ async def load_graph(
         async with _transaction(connection):
             tables = await _begin(connection, settings, options, report.place)
             await _copy(tables, records, report, strict=options.strict)
-            await GraphMerge(tables, report, options).merge()
+            await GraphMerge(tables, report, options).merge(getattr(records, "name_keys", ()))
             check_graph(report, options, keeps_dangling=True)
             if options.progress:
                 options.progress("writing", None)

@@ -12,7 +12,7 @@ process for 500,000 edges, whose whole load takes 17.
 # ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfsql.loading.intake import EXAMPLES, sample_step
@@ -20,8 +20,9 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
 from bfsql.models.records import NodeRecord
-from bfsql_postgres.load.ddl import ENTITY, RELATIONSHIP
+from bfsql_postgres.load.ddl import ENTITY, MARK, RELATIONSHIP
 from bfsql_postgres.load.tables import DESCRIBED, PASSAGE, LoadTables
+from bfsql_postgres.sql import literal
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -47,8 +48,8 @@ class GraphMerge:
         self._described, self._passage = tables.path(DESCRIBED), tables.path(PASSAGE)
         self._missing, self._evidenced = tables.scratch("missing"), tables.scratch("evidenced")
 
-    async def merge(self) -> None:
-        """Merge nodes, edges, their ends, and evidence."""
+    async def merge(self, named: Iterable[tuple[str, str]] = ()) -> None:
+        """Merge nodes, edges, their ends, and evidence; `named`: types with keys of their names."""
         progress = self._options.progress or (lambda *_: None)
         for path in (self._described, self._passage):
             await self._connection.execute(f"ANALYZE {path}")
@@ -62,6 +63,7 @@ class GraphMerge:
         if await self._connection.fetchval(f"SELECT EXISTS (SELECT FROM {self._passage})"):
             await self._finish_evidence()
         await self._tables.index(self._tables.evidence)
+        await self._mark(named)
         progress("merging", 1.0)
 
     async def _finish_nodes(self) -> None:
@@ -237,6 +239,21 @@ class GraphMerge:
             relationship_id,
             encode(properties),
         )
+
+    async def _mark(self, named: Iterable[tuple[str, str]]) -> None:
+        """Comment on the tables, with the arguments of `NameKeys` for these types and keys."""
+        names = sorted({(kind or self._options.default_type, key) for kind, key in named})
+        others: list[tuple[str, str]] = []
+        for key in {key for _, key in names}:
+            # The text also occurs where the key is in an inner object.
+            has = f"strpos({ENTITY.rest}::text, $1) > 0"
+            has = f"$1 <> '' AND {key} IS NOT NULL" if key in ENTITY.own else has
+            query = f"SELECT DISTINCT entity_type FROM {self._nodes} WHERE {has}"
+            others += ((kind, key) for kind in await self._ids(query, f"{encode([key])[1:-1]}:"))
+        texts = f"{MARK}\n{encode([names, others])}", MARK, MARK
+        for table, text in zip(self._tables.tables, texts, strict=True):
+            path = self._tables.path(table.name)
+            await self._connection.execute(f"COMMENT ON TABLE {path} IS {literal(text)}")
 
     # --- statements -------------------------------------------------------------
 

@@ -239,8 +239,9 @@ async def search_id_first(trial: Trial) -> None:
 
 @filling_rule("search gives exact names next, ties by id", source=ORDER)
 async def search_name_next(trial: Trial) -> None:
-    """Namesakes before those whose name is longer, with their names."""
-    async with trial.filled(crowd()) as db:
+    """Namesakes before those whose name is longer, however many, with their names."""
+    longer = (NodeRecord(f"d:{n}", "Person", {"name": "Paris, " * 3 + f"{n}"}) for n in range(300))
+    async with trial.filled([*longer, *crowd()]) as db:
         found = list(await db.search_entities("Paris"))
         named = [stub.id for stub in found if stub.id != "Paris"]
         wanted = [f"c:{n:02}" for n in range(len(named))]
