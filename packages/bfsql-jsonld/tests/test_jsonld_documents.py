@@ -13,7 +13,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Refusal
 from bfsql.models.rdf import Prefixes
 from bfsql.sources import read_all
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 
 EX = "http://ex.test/"
 PREFIXES = {"ex": EX, "ex2": "http://ex2.test/"}

@@ -16,7 +16,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Refusal, SourceAccount
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import Prefixes
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.files import Files

@@ -11,8 +11,8 @@ import numpy as np
 from bfsql import call
 from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked
 from bfsql.engine.along import EdgeConditions, StepArcs
+from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import Arcs
 from bfsql.engine.select import Selection
 from bfsql.engine.traverse import (
     Bounds,

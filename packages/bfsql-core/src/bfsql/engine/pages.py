@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Query
-from bfsql.engine.select import Selection
+from bfsql.engine.select import LastPage, PagePlaces, Prefix, Selection
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
@@ -81,13 +81,14 @@ class Pages:
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count the nodes cut off."""
         prefix = await self._prefix_of(count)
-        return await off_loop(prefix.size, lambda: self._of(prefix, count))
+        size = len(prefix.types) + len(prefix.triples)
+        return await off_loop(size, lambda: self._of(prefix, count))
 
     def _of(self, prefix: Prefix, count: int) -> Result:
         query, selection = self.query, self.selection
         assert not isinstance(query, PathQuery)
         page = self._page(prefix, count)
-        facts = self._facts(count, page, prefix.edges_to_earlier(count))
+        facts = self._facts(count, page, bisect_left(prefix.crossing, count))
         if isinstance(query, BfsQuery):
             result = self._bfs_result(page, facts, query, query.max_hops)
             return replace(result, along=[path.text for path in query.along])
@@ -163,18 +164,26 @@ class Pages:
         )
 
     def _page(self, prefix: Prefix, count: int) -> Subgraph:
-        """A page with the first `count` nodes."""
-        page, degrees = prefix.page(count), self.selection.degrees
+        """A page with the first `count` nodes, and what is on it with them."""
+        ids, triples, degrees = prefix.ids[:count], prefix.triples, self.selection.degrees
+        if count < len(prefix.ids):
+            places = zip(triples, prefix.of_triples, strict=True)
+            triples = [triple for triple, place in places if place < count]
+        if prefix.others:
+            listed = frozenset(ids)
+            more = [i for i, place in prefix.others if place < count and i not in listed]
+            ids = [*ids, *more]
+        page = Subgraph(ids, prefix.types, triples)
         if degrees is None:
             return page
         numbers = degrees[self._start : self._start + count].tolist()
-        return replace(page, degrees=dict(zip(page.ids, numbers, strict=False)))
+        return replace(page, degrees=dict(zip(ids, numbers, strict=False)))
 
     async def _prefix_of(self, count: int) -> Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
-        if known is None or not count <= known.length <= 2 * length:
+        if known is None or not count <= len(known.ids) <= 2 * length:
             places = await self._places_of(length)
             self._prefix = known = await self._read(places, length)
             last = LastPage(self._start, self.walks, places, known)
@@ -218,94 +227,6 @@ class Pages:
             edges, last = marked(edges, first >= start), last.compress(first >= start) - start
         nodes, types = until[start:], selection.types[start:stop]
         return PagePlaces(length, nodes, types, np.arange(length), edges, last, crossing)
-
-
-class PagePlaces(NamedTuple):
-    """The content of pages of any length, by the page on which it first is.
-
-    The place of a node or an edge is a number: pages with more nodes than it contain it.
-    """
-
-    length: int
-    """Number of nodes on the longest of these pages; those that they add to it do not count."""
-    nodes: IntArray
-    """Handles of the nodes, each once."""
-    types: IntArray
-    """Numbers of their types."""
-    of_nodes: npt.NDArray[np.integer]
-    """The place of each node."""
-    edges: Ring
-    """The edges, each once, in no order."""
-    of_edges: npt.NDArray[np.integer]
-    """The place of each edge."""
-    crossing: IntArray
-    """Places of the ends of edges that lead to nodes before the page, ascending."""
-
-    def beginning(self, length: int) -> PagePlaces:
-        """The content of pages with at most `length` nodes."""
-        nodes, edges = self.of_nodes < length, self.of_edges < length
-        return PagePlaces(
-            length,
-            self.nodes[nodes],
-            self.types[nodes],
-            self.of_nodes[nodes],
-            marked(self.edges, edges),
-            self.of_edges[edges],
-            self.crossing,
-        )
-
-
-class Prefix(NamedTuple):
-    """The beginning of a page in strings, from which shorter pages are cut."""
-
-    ids: Sequence[str]
-    """The nodes that pages count, in order."""
-    types: dict[str, str]
-    others: Sequence[tuple[str, int]]
-    """The ids of all nodes on the walks of a path, sorted, and their places."""
-    triples: Sequence[Triple]
-    """The edges, sorted."""
-    of_triples: Sequence[int]
-    """The place of each edge."""
-    crossing: IntArray
-    """As in `PagePlaces`."""
-
-    @property
-    def length(self) -> int:
-        """The number of nodes that count."""
-        return len(self.ids)
-
-    @property
-    def size(self) -> int:
-        """The number of nodes and edges."""
-        return len(self.types) + len(self.triples)
-
-    def page(self, count: int) -> Subgraph:
-        """The first `count` nodes, and what is on the page with them."""
-        ids, triples = self.ids[:count], self.triples
-        if count < self.length:
-            places = zip(triples, self.of_triples, strict=True)
-            triples = [triple for triple, place in places if place < count]
-        if self.others:
-            listed = frozenset(ids)
-            more = [i for i, place in self.others if place < count and i not in listed]
-            ids = [*ids, *more]
-        return Subgraph(ids, self.types, triples)
-
-    def edges_to_earlier(self, count: int) -> int:
-        """The number of edges that lead from the first `count` nodes to earlier pages."""
-        return bisect_left(self.crossing, count)
-
-
-class LastPage(NamedTuple):
-    """The last page that was looked up."""
-
-    start: int
-    """The place of its first node in the answer."""
-    walks: bool | None
-    """As in `Pages`."""
-    places: PagePlaces
-    prefix: Prefix
 
 
 async def in_strings(

@@ -1,26 +1,88 @@
 """The part of a traversal that makes up the answer: its selection.
 
 The selection is the whole answer in its order (`protocol.md` 3, 5); `bfsql.engine.pages` cuts it
-into pages.
+into pages. It keeps the content of the last of them, since calls for the next ones follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from bfsql.arrays import Handles, LongArray, counted_numbers, marked, within
 from bfsql.engine.along import StepArcs
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import Bounds, TraversalResult, traverse
 from bfsql.integers import IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps, ConditionTally, SchemaSummary
+from bfsql.models import AnswerGaps, ConditionTally, SchemaSummary, Triple
 from bfsql.models.facet import Facets
 from bfsql.workers import off_loop
 
-if TYPE_CHECKING:
-    from bfsql.engine.pages import LastPage
+
+class PagePlaces(NamedTuple):
+    """The content of pages of any length, by the page on which it first is.
+
+    The place of a node or an edge is a number: pages with more nodes than it contain it.
+    """
+
+    length: int
+    """Number of nodes on the longest of these pages; those that they add to it do not count."""
+    nodes: IntArray
+    """Handles of the nodes, each once."""
+    types: IntArray
+    """Numbers of their types."""
+    of_nodes: npt.NDArray[np.integer]
+    """The place of each node."""
+    edges: Ring
+    """The edges, each once, in no order."""
+    of_edges: npt.NDArray[np.integer]
+    """The place of each edge."""
+    crossing: IntArray
+    """Places of the ends of edges that lead to nodes before the page, ascending."""
+
+    def beginning(self, length: int) -> PagePlaces:
+        """The content of pages with at most `length` nodes."""
+        nodes, edges = self.of_nodes < length, self.of_edges < length
+        return PagePlaces(
+            length,
+            self.nodes[nodes],
+            self.types[nodes],
+            self.of_nodes[nodes],
+            marked(self.edges, edges),
+            self.of_edges[edges],
+            self.crossing,
+        )
+
+
+class Prefix(NamedTuple):
+    """The beginning of a page in strings, from which shorter pages are cut."""
+
+    ids: Sequence[str]
+    """The nodes that pages count, in order."""
+    types: dict[str, str]
+    others: Sequence[tuple[str, int]]
+    """The ids of all nodes on the walks of a path, sorted, and their places."""
+    triples: Sequence[Triple]
+    """The edges, sorted."""
+    of_triples: Sequence[int]
+    """The place of each edge."""
+    crossing: IntArray
+    """As in `PagePlaces`."""
+
+
+class LastPage(NamedTuple):
+    """The last page that was looked up."""
+
+    start: int
+    """The place of its first node in the answer."""
+    walks: bool | None
+    """As in `Pages`."""
+    places: PagePlaces
+    prefix: Prefix
 
 
 @dataclass(frozen=True, slots=True)

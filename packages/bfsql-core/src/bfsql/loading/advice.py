@@ -18,9 +18,9 @@ from bfsql.errors import SourceError
 from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.fields import is_label, texts
 from bfsql.sources.files import guarded
-from bfsql.sources.formats import option_of
 from bfsql.sources.headers import EdgeColumns, NodeColumns, listed
 from bfsql.sources.open import Source
+from bfsql.sources.options import option_of
 from bfsql.sources.tables import AnyTable
 
 _EDGES = 20_000

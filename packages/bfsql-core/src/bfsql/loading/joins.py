@@ -21,10 +21,10 @@ from bfsql.models.load import LoadReport, SourceAccount
 from bfsql.sources.derived import TypedEnds
 from bfsql.sources.fields import texts
 from bfsql.sources.files import guarded
-from bfsql.sources.formats import option_of
 from bfsql.sources.headers import OBJECT, SUBJECT, NodeColumns, value_or_none
 from bfsql.sources.id_columns import id_text
 from bfsql.sources.open import Source
+from bfsql.sources.options import option_of
 from bfsql.sources.tables import AnyTable
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.sessions import Sessions
-from bfsql.server.stdio import reserved_stdin, reserved_stdout
+from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import require_known_names, require_token, verified_token

@@ -9,8 +9,8 @@ from pathlib import Path
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import identifier, records
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import EdgeColumns, columns_of, names_columns
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.rows import Dialect, rows_of
 
 _ENDS = ["subject", "object"]

@@ -13,8 +13,8 @@ from typing import Any
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, is_label
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import NAME, TYPE, Columns, EdgeColumns, Names, NodeColumns, with_label
+from bfsql.sources.options import SourceOptions
 
 ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 """Keys of ids that are stored apart from the attributes, among which `id` may mean another."""

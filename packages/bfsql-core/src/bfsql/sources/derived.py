@@ -15,7 +15,6 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, texts
 from bfsql.sources.files import guarded
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import (
     OBJECT,
     SUBJECT,
@@ -26,6 +25,7 @@ from bfsql.sources.headers import (
     value_or_none,
 )
 from bfsql.sources.id_columns import Texts, id_text
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.tables import AnyTable
 
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}\Z|[A-Z]{3,}\Z")

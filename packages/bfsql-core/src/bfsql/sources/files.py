@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import importlib.util
 import io
 import stat
 import sys
@@ -16,12 +17,14 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from bfsql.errors import SourceError, system_reason
-from bfsql.sources.formats import check_library
 
 _T = TypeVar("_T")
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module that decompresses `.zst`."""
+
+PACKED = frozenset({".gz", ".zst"})
+"""Endings of compressed files."""
 
 SPECIAL_FILES = {
     stat.S_IFCHR: "character device",
@@ -178,3 +181,30 @@ def guarded(path: Path, stream: Iterator[_T]) -> Iterator[_T]:
     """The same stream, under `faults_of`."""
     with faults_of(path):
         yield from stream
+
+
+def check_library(path: Path, what: str, module: str, extra: str) -> None:
+    """Check that a library is installed, without importing it.
+
+    Args:
+        path: The file that needs it.
+        what: What the library reads.
+        module: The module to import.
+        extra: The extra of bfsql-core that installs it.
+
+    Raises:
+        SourceError: The library is not installed; the message names the command that installs it.
+    """
+    if not _is_there(module):
+        raise SourceError(
+            path,
+            f"reading {what} needs a library that is not installed; install it with: "
+            f'pip install "bfsql-core[{extra}]"',
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # raised for the package that contains the module
+        return False

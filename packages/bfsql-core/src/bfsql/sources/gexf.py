@@ -18,7 +18,7 @@ from typing import Any
 
 from bfsql.models.load import SourceAccount
 from bfsql.sources.attributes import OBJECT, SUBJECT
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.xml_graphs import Declaration, Element, XmlGraph, typed
 
 _OF_NODE = ("start", "end", "pid")

@@ -27,7 +27,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable, excerpt, identifier
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import encoding_of, open_text
 
 _LONGEST = 1 << 24

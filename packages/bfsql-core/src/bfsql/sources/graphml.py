@@ -15,7 +15,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, Refusal
 from bfsql.sources import lightrag
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.xml_graphs import Declaration, Element, XmlGraph, typed
 
 

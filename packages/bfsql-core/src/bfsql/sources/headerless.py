@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.sources.fields import value_of
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import listed, named_columns, names_columns
+from bfsql.sources.options import SourceOptions
 
 RECURRENCE = 1_000
 """Number of rows among which the cells of the first one are looked for."""

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, texts
-from bfsql.sources.formats import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions
 from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
+from bfsql.sources.options import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions
 
 Row: TypeAlias = Mapping[Any, Any]
 """Column to value; a column without a value may be absent or None."""

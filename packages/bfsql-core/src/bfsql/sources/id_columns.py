@@ -13,8 +13,8 @@ from pathlib import Path
 from bfsql.errors import SourceError
 from bfsql.models.records import GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, excerpt, identifier, value_of
-from bfsql.sources.formats import option_of
 from bfsql.sources.headers import NodeColumns, Row, listed, value_or_none
+from bfsql.sources.options import option_of
 from bfsql.sources.tables import AnyTable
 
 

@@ -27,11 +27,11 @@ from bfsql.models.records import GraphStream
 from bfsql.sources import headers
 from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable, excerpt, json_objects, records, sound_record
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_lines import JsonObject
 from bfsql.sources.json_records import keys_of, lifted, object_records
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.tables import ObjectTable, RecordOfRow
 from bfsql.sources.text import beginning, encoding_of, whole_text
 

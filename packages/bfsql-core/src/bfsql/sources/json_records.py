@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import Columns, EndsAndId, NodeColumns, Row, columns_of, ends_and_id
+from bfsql.sources.options import SourceOptions
 
 _KINDS = {
     **dict.fromkeys(("node", "vertex", "entity"), True),

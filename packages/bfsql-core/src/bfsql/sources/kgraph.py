@@ -53,8 +53,8 @@ from bfsql.sources.fields import (
     without_nulls,
 )
 from bfsql.sources.files import check_unchanged, stamp
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_lines import JsonObject, objects
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import encoding_of
 
 _REQUIRED = ("entities", "relationships")

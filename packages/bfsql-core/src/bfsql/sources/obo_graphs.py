@@ -22,8 +22,8 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import Prefixes
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, identifier, json_objects, records, sound_record
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_graphs import read_document
+from bfsql.sources.options import SourceOptions
 
 _BEGINNING = re.compile(r'\s*\{\s*"graphs"\s*:\s*\[')
 _AXIOMS = ("equivalentNodesSets", "domainRangeAxioms", "propertyChainAxioms")

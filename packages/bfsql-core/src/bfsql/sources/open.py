@@ -15,9 +15,9 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.derived import TypedEnds, reference_edges, typed_ends
 from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import with_unique_ids
+from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
 from bfsql.sources.rdf_choices import Choices, RdfStream, choose_together

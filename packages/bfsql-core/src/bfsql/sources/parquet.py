@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import SourceAccount
-from bfsql.sources.formats import PACKED, check_library
+from bfsql.sources.files import PACKED, check_library
 from bfsql.sources.headers import check_each_once
 
 if TYPE_CHECKING:

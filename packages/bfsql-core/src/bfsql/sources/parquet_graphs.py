@@ -27,8 +27,8 @@ from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EvidenceRecord, GraphStream, NodeRecord, Triple
 from bfsql.sources.fields import records
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import Columns, Row, columns_of
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.tables import ObjectTable
 

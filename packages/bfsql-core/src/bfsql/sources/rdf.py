@@ -33,9 +33,9 @@ from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, is_iri
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
-from bfsql.sources.files import guarded, open_bytes
-from bfsql.sources.formats import SourceOptions, check_library
+from bfsql.sources.files import check_library, guarded, open_bytes
 from bfsql.sources.headers import listed
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.rdf_choices import Choices, Name, RdfStream
 from bfsql.sources.text import encoding_of, lines, open_utf8, whole_text
 

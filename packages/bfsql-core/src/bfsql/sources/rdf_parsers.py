@@ -27,7 +27,7 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal
 from bfsql.models.records import Refusal
-from bfsql.sources.formats import PACKED
+from bfsql.sources.files import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf_guard import check_document, open_guarded
 from bfsql.sources.text import encoding_of, lines, not_text, open_utf8, rest_of_line, whole_text

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
-from bfsql.sources.contents import format_of_content
-from bfsql.sources.files import faults_of
-from bfsql.sources.formats import PACKED, Format, SourceOptions
+from bfsql.sources.files import PACKED, faults_of
 from bfsql.sources.gexf import Gexf
 from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import GraphML
@@ -25,10 +24,54 @@ from bfsql.sources.json_ld_guard import is_json_ld
 from bfsql.sources.json_lines import is_lines
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.obo_graphs import is_obo_graphs, open_obo_graphs
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.rows import is_table
-from bfsql.sources.tables import read_table
+from bfsql.sources.tables import AnyTable, read_table
 from bfsql.sources.text import beginning
+
+Sniff: TypeAlias = Callable[[str], bool]
+"""Whether a file that begins with this text has the format: up to 64 KB, decompressed; the last
+line may be incomplete, and bytes that are not text are U+FFFD."""
+
+Read: TypeAlias = Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]
+"""Reads a file or folder with options, of which it ignores those that do not concern it, on demand.
+
+It yields a `Refusal` for each part that cannot be used, and enters columns and notes into the
+account, among them one on everything that it leaves out; the caller counts the records. It raises
+a `SourceError` if the file is not of the format or lacks something; faults that only show later
+are raised between the records. `bfsql.sources.text` opens files, compressed or not.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of graph files: how it is recognised, how it is read, and what a load leaves out.
+
+    Another distribution adds a format by an entry point that names its value; the name of the
+    entry point is the name of the format:
+
+        [project.entry-points."bfsql.formats"]
+        graphson = "bfsql_graphson:GRAPHSON"
+
+    Several formats can have the same ending. The file is of the last of them whose `sniff`
+    recognises it, or else of the first, which owns the ending. A file whose ending is unknown is
+    of the last format that recognises it. In both cases formats of other distributions are last.
+    """
+
+    summary: str
+    """The content of such a file, as help texts describe it."""
+    read: Read
+    suffixes: tuple[str, ...] = ()
+    """Endings that identify the format; each may be followed by one of `PACKED`."""
+    sniff: Sniff | None = None
+    """Recognises a file; None if only the ending can."""
+    folder: tuple[str, ...] = ()
+    """Files that identify a folder of this format, one of which is enough; none if the format
+    is for single files."""
+    loses: str = ""
+    """What a load leaves out of such a file, as a clause; empty if nothing."""
+
 
 GROUP = "bfsql.formats"
 """The entry point group of formats of other distributions."""
@@ -151,6 +194,14 @@ CONVERSIONS = {
 """Endings of files that no format reads, and what to do with them."""
 
 _GRAPHSON = re.compile(r'"@type"\s*:\s*"g:')
+
+_ELEMENT = re.compile(r"<(?:\w+:)?(\w+)")
+_ROOTS = {"graphml": "graphml", "gexf": "gexf", "RDF": "rdfxml"}
+_PREFIX = re.compile(r"^[ \t]*+@(?:prefix|base)[ \t][^<\n]*<[^<>\n]*>[ \t]*\.", re.MULTILINE)
+_STATEMENT = re.compile(
+    r"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+"
+    r'(?:<[^<>\s]*>|_:\S+|"(?:[^"\\]|\\.)*+"\S*)(\s+(?:<[^<>\s]*>|_:\S+))?\s*\.\s*'
+)
 
 FORMER_NAMES = {"node-link": "json"}
 """Former names of formats."""
@@ -299,9 +350,23 @@ def format_by_content(path: Path, owner: str | None) -> str | None:
     """The format of a file by its content, if that is plain; or else the owner of its ending."""
     found = None
     with suppress(SourceError), faults_of(path):  # the reader reports the fault
-        found = format_of_content(beginning(path)) if path.is_file() else None
+        found = _format_of_content(beginning(path)) if path.is_file() else None
     is_json = found == "jsonld" and owner in {"json", "jsonl"}
     return owner if found is None or is_json or owner in _SUPERSETS.get(found, ()) else found
+
+
+def _format_of_content(text: str) -> str | None:
+    """The name of the format of a file that begins with this text; None if it is another one."""
+    begin = text.lstrip()[:1]
+    if begin == "<" and (root := _ELEMENT.search(text)) and root[1] in _ROOTS:
+        return _ROOTS[root[1]]
+    if begin in {"{", "["}:
+        return "jsonld" if is_json_ld(text) else None
+    if _PREFIX.search(text):
+        return "turtle"
+    lines = (line for line in text.splitlines() if line.strip() and line[0] != "#")
+    statement = _STATEMENT.fullmatch(next(lines, ""))
+    return statement and ("nquads" if statement[1] else "ntriples")
 
 
 def note_on_name(path: Path, name: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.adjacency_lists import is_adjacency_list, open_adjacency_list
 from bfsql.sources.fields import Unusable, records, texts, value_of
-from bfsql.sources.formats import SourceOptions, option_of
 from bfsql.sources.headerless import (
     EDGE_LISTS,
     RECURRENCE,
@@ -38,6 +37,7 @@ from bfsql.sources.headers import (
 from bfsql.sources.json_lines import objects
 from bfsql.sources.json_records import object_records
 from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
+from bfsql.sources.options import SourceOptions, option_of
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
 

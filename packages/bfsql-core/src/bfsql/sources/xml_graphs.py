@@ -17,7 +17,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
 from bfsql.sources.attributes import ID, OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.xml_guard import open_xml, xml_faults
 
 _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}

@@ -22,14 +22,14 @@ from bfsql.arrays import (
     distinct_numbers,
     places_of,
 )
+from bfsql.engine.arcs import FLIPPED, Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.pages import PagePlaces, Pages, Prefix
-from bfsql.engine.path.arcs import FLIPPED, Arcs
+from bfsql.engine.pages import Pages
 from bfsql.engine.path.compare import compared
 from bfsql.engine.path.distinct import different_nodes
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import PathReader, PathReading
-from bfsql.engine.select import Selection
+from bfsql.engine.select import PagePlaces, Prefix, Selection
 from bfsql.engine.traverse import Bounds, types_of
 from bfsql.errors import BoundMet, ToolError
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeSet

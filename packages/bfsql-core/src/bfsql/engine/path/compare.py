@@ -15,7 +15,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
-from bfsql.engine.path.arcs import Arcs, Junction
+from bfsql.engine.arcs import Arcs, Junction
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.path.read import Layer
 from bfsql.engine.thresholds import PAIR_BYTES

@@ -17,7 +17,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import LongArray, concatenated, distinct_numbers, places_of, ranges, runs
-from bfsql.engine.path.arcs import Junction, united
+from bfsql.engine.arcs import Junction, united
 from bfsql.engine.path.prune import Walks
 from bfsql.engine.thresholds import BUSY, PAIR_BYTES, PAIRS
 from bfsql.errors import NodesUncounted

@@ -23,7 +23,7 @@ from bfsql.arrays import (
     places_of,
     runs,
 )
-from bfsql.engine.path.arcs import MANY, Arcs, Junction, capped_products, capped_sums
+from bfsql.engine.arcs import MANY, Arcs, Junction, capped_products, capped_sums
 from bfsql.engine.path.read import Layer
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 

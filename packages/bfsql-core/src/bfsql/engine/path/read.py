@@ -16,8 +16,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct_numbers
+from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
 from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.errors import BoundMet, StepUnfinished

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
+from bfsql.engine.arcs import MANY, Arcs, capped_products
 from bfsql.engine.pages import Pages
 from bfsql.engine.path.answer import PathResult
-from bfsql.engine.path.arcs import MANY, Arcs, capped_products
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
