@@ -18,7 +18,7 @@ from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import PLACE, TOO_LONG, base_of, quads
 from bfsql.sources.registry import FORMATS, format_by_content
 from bfsql.sources.text import encoding_of, open_utf8
-from bfsql.sources.xml_text import XmlText
+from bfsql.sources.xml_guard import XmlText
 from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel, LoadedGraph
 
 _OXIGRAPH = {

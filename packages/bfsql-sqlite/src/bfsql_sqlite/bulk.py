@@ -26,7 +26,7 @@ from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import ColumnAccount, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql.sources.neo4j_headers import neo4j_columns
+from bfsql.sources.headers import neo4j_columns
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph

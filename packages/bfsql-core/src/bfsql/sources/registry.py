@@ -14,21 +14,20 @@ from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
-from bfsql.sources.files import PACKED, faults_of
-from bfsql.sources.gexf import Gexf
+from bfsql.sources.files import PACKED, STANDARD_INPUT, faults_of, name_of
 from bfsql.sources.gml import open_gml
-from bfsql.sources.graphml import GraphML
 from bfsql.sources.headers import listed
-from bfsql.sources.json_graphs import open_json
+from bfsql.sources.json_graphs import is_obo_graphs, open_json, open_obo_graphs
 from bfsql.sources.json_ld_guard import is_json_ld
-from bfsql.sources.json_lines import is_lines
+from bfsql.sources.json_records import is_lines
 from bfsql.sources.kgraph import open_bundle
-from bfsql.sources.obo_graphs import is_obo_graphs, open_obo_graphs
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
+from bfsql.sources.parquet import open_graphrag, open_parquet
+from bfsql.sources.rdf import open_rdf
 from bfsql.sources.rows import is_table
 from bfsql.sources.tables import AnyTable, read_table
 from bfsql.sources.text import beginning
+from bfsql.sources.xml_graphs import Gexf, GraphML
 
 Sniff: TypeAlias = Callable[[str], bool]
 """Whether a file that begins with this text has the format: up to 64 KB, decompressed; the last
@@ -77,13 +76,9 @@ GROUP = "bfsql.formats"
 """The entry point group of formats of other distributions."""
 
 
-def _read_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    from bfsql.sources.rdf import open_rdf
-
-    return open_rdf(path, account.format, options, account)
-
-
 _BLANK = "blank nodes in blank nodes"
+_NAMES = f"graph names, {_BLANK}"
+_DRAWN = "positions, colours, sizes"
 _SUPERSETS = {"ntriples": {"turtle", "trig", "nquads"}, "nquads": {"trig"}, "turtle": {"trig"}}
 """Formats whose readers also read another one."""
 
@@ -135,49 +130,26 @@ FORMATS: dict[str, Format] = {
         sniff=is_obo_graphs,
         loses="axioms other than edges and logical definitions",
     ),
-    "graphml": Format(
-        "GraphML",
-        lambda path, options, account: GraphML(path, options, account).records(),
-        (".graphml",),
-        loses="hyperedges",
-    ),
-    "gexf": Format(
-        "GEXF, as Gephi writes it",
-        lambda path, options, account: Gexf(path, options, account).records(),
-        (".gexf",),
-        loses="positions, colours, sizes",
-    ),
-    "gml": Format(
-        "GML, the Graph Modelling Language", open_gml, (".gml",), loses="positions, colours, sizes"
-    ),
-    "turtle": Format("RDF in Turtle", _read_rdf, (".ttl", ".turtle"), loses=_BLANK),
-    "ntriples": Format("RDF in N-Triples", _read_rdf, (".nt", ".ntriples"), loses=_BLANK),
+    "graphml": Format("GraphML", GraphML.read, (".graphml",), loses="hyperedges"),
+    "gexf": Format("GEXF, as Gephi writes it", Gexf.read, (".gexf",), loses=_DRAWN),
+    "gml": Format("GML, the Graph Modelling Language", open_gml, (".gml",), loses=_DRAWN),
+    "turtle": Format("RDF in Turtle", open_rdf, (".ttl", ".turtle"), loses=_BLANK),
+    "ntriples": Format("RDF in N-Triples", open_rdf, (".nt", ".ntriples"), loses=_BLANK),
     "nquads": Format(
-        "RDF in N-Quads; the graphs become one",
-        _read_rdf,
-        (".nq", ".nquads"),
-        loses=f"graph names, {_BLANK}",
+        "RDF in N-Quads; the graphs become one", open_rdf, (".nq", ".nquads"), loses=_NAMES
     ),
-    "trig": Format(
-        "RDF in TriG; the graphs become one", _read_rdf, (".trig",), loses=f"graph names, {_BLANK}"
-    ),
-    "rdfxml": Format("RDF in RDF/XML", _read_rdf, (".rdf", ".owl"), loses=_BLANK),
+    "trig": Format("RDF in TriG; the graphs become one", open_rdf, (".trig",), loses=_NAMES),
+    "rdfxml": Format("RDF in RDF/XML", open_rdf, (".rdf", ".owl"), loses=_BLANK),
     "jsonld": Format(
-        "RDF in JSON-LD, read whole",
-        _read_rdf,
-        (".jsonld", ".json"),
-        sniff=is_json_ld,
-        loses=f"graph names, {_BLANK}",
+        "RDF in JSON-LD, read whole", open_rdf, (".jsonld", ".json"), is_json_ld, loses=_NAMES
     ),
 }
 """The formats of this distribution by name; of those with the same ending, the first owns it."""
 
-_SHEETS = "save each sheet as CSV, and load those"
-_SCRIPT = "run it in Neo4j, and then: bfsql serve --backend neo4j"
 _NETWORKX = "in Python, networkx.write_graphml(networkx.{}(FILE), 'graph.graphml')"
 CONVERSIONS = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEETS),
-    **dict.fromkeys((".cypher", ".cql"), _SCRIPT),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save each sheet as CSV, and load those"),
+    **dict.fromkeys((".cypher", ".cql"), "run it in Neo4j, and then: bfsql serve --backend neo4j"),
     **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
     **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
@@ -233,14 +205,14 @@ class FormatState(PluginState):
 
 def format_states() -> list[FormatState]:
     """Every installed format of another distribution."""
-    return [_state(one, _load(one)) for one in plugins_of(GROUP)]
-
-
-def _state(one: Installed, found: Format | str) -> FormatState:
-    state, summary = (found, "") if isinstance(found, str) else ("ok", found.summary)
-    if one.name in FORMATS:
-        state = "bfsql-core has a format of the same name"
-    return FormatState(one.name, one.distribution, one.version, state, summary)
+    states = []
+    for one in plugins_of(GROUP):
+        found = _load(one)
+        state, summary = (found, "") if isinstance(found, str) else ("ok", found.summary)
+        if one.name in FORMATS:
+            state = "bfsql-core has a format of the same name"
+        states.append(FormatState(one.name, one.distribution, one.version, state, summary))
+    return states
 
 
 def _broken() -> str:
@@ -260,25 +232,41 @@ def format_of(path: Path, named: str | None) -> str:
         SourceError: The path does not exist, or its format is unknown; the
             message lists the known formats.
     """
-    named, known = FORMER_NAMES.get(named or "", named), known_formats()
+    named, known, reason = FORMER_NAMES.get(named or "", named), known_formats(), ""
     if named is not None and named not in known:
         names = ", ".join(known)
-        raise SourceError(
-            path, f"there is no format {named!r}; the formats are: {names}{_broken()}"
-        )
+        reason = f"there is no format {named!r}; the formats are: {names}{_broken()}"
+        raise SourceError(path, reason)
     try:
-        is_folder = path.is_dir()
-        if not is_folder and not path.exists():
-            raise SourceError(path, "there is no such file or folder; check the path")
-        if is_folder:
+        if path.is_dir():
             return _format_of_folder(path, named, known)
+        if not path.exists():
+            reason = "there is no such file or folder; check the path"
     except OSError as error:
         raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
-    if named is not None and known[named].folder:
-        raise SourceError(
-            path, f"the format {named!r} is for folders, but this is a file; name its folder"
-        )
+    if not reason and named is not None and known[named].folder:
+        reason = f"the format {named!r} is for folders, but this is a file; name its folder"
+    if reason:
+        raise SourceError(path, reason)
     return named or _format_of_file(path, known)
+
+
+def format_of_pipe(path: Path, named: str | None) -> str:
+    """Like `format_of`; standard input has no name that could identify its format.
+
+    Raises:
+        SourceError: The format is unknown, or is a folder format.
+    """
+    if path != STANDARD_INPUT:
+        return format_of(path, named)
+    named = FORMER_NAMES.get(named or "", named)
+    single = [name for name, known in known_formats().items() if not known.folder]
+    if named in single:
+        return named
+    what = "no format is named"
+    if named is not None:
+        what = f"the format {named!r} is not for single files"
+    raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
 def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]] | None:
@@ -292,7 +280,7 @@ def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str,
     if (named in known and known[named].folder) or any((folder / file).exists() for file in marks):
         return None
     with faults_of(folder):
-        found = [*sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())]
+        found = sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())
     files, others = [], []
     for file in found:
         try:
@@ -332,18 +320,16 @@ def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
         owner = _recognised(path, sharing, known) or owner
     elif suffix not in CONVERSIONS and (owner is None or owner in FORMATS):
         owner = format_by_content(path, owner) or _recognised(path, known, known)
-    if owner is None and suffix in CONVERSIONS:
+    if owner is not None:
+        return owner
+    if suffix in CONVERSIONS:
         raise SourceError(path, f"{suffix} files cannot be read: {CONVERSIONS[suffix]}")
-    if owner is None:
-        endings = ", ".join(
-            f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items()
-        )
-        raise SourceError(
-            path,
-            "the file name has no known extension; name the format with --format. The formats "
-            f"are: {endings}{_broken()}",
-        )
-    return owner
+    endings = (f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items())
+    raise SourceError(
+        path,
+        "the file name has no known extension; name the format with --format. The formats "
+        f"are: {', '.join(endings)}{_broken()}",
+    )
 
 
 def format_by_content(path: Path, owner: str | None) -> str | None:
@@ -384,8 +370,8 @@ def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -
         return None
     with faults_of(path):
         text = beginning(path)
-    sniffs = ((name, known[name].sniff) for name in reversed([*names]))
-    found = next((name for name, sniff in sniffs if sniff is not None and sniff(text)), None)
+    sniffs = {name: known[name].sniff for name in reversed([*names])}
+    found = next((name for name, sniff in sniffs.items() if sniff and sniff(text)), None)
     if found in {None, "jsonl"} and _GRAPHSON.search(text):
         raise SourceError(path, f"GraphSON cannot be read: {CONVERSIONS['.graphson']}")
     return found
