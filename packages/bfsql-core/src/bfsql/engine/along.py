@@ -1,4 +1,4 @@
-"""The edges that some steps take, in any order: `along` (`asking-2.md` 15).
+"""The edges that some steps take, in any order: `along` (`protocol.md` 38).
 
 A traversal or a search for connections follows these edges and reads no others: predicates and
 directions are asked of the store, and the conditions of a step are tested at the nodes and edges

@@ -1,4 +1,4 @@
-"""Shortest connections of seeds and targets, searched from both ends (`asking.md` 7)."""
+"""Shortest connections of seeds and targets, searched from both ends (`protocol.md` 31)."""
 
 from __future__ import annotations
 

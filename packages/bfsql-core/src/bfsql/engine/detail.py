@@ -1,6 +1,6 @@
 """The metadata of a page, limited to the filters and `fields` of the query.
 
-`node_types` and `predicates` select the records, `fields` the keys of each (`asking.md` 8).
+`node_types` and `predicates` select the records, `fields` the keys of each (`protocol.md` 32).
 """
 
 from __future__ import annotations

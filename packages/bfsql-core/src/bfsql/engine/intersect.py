@@ -1,6 +1,6 @@
 """Intersection: the part of a traversal within reach of every seed (`protocol.md` 6).
 
-Its connections are shortest ways over edges that the traversal has read (`asking.md` 9).
+Its connections are shortest ways over edges that the traversal has read (`protocol.md` 33).
 """
 
 from __future__ import annotations

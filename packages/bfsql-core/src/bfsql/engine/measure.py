@@ -1,4 +1,4 @@
-"""`measure`: numbers for each shown node of a path, over the walks through it (`asking-2.md` 14).
+"""`measure`: numbers for each shown node of a path, over the walks through it (`protocol.md` 37).
 
 Each different node or edge of the named step counts once, however many walks lead to it. For
 `count`, `bfsql.engine.path.distinct` passes hubs without making pairs; the other functions make

@@ -1,4 +1,4 @@
-"""The order of the nodes of an answer: `sort_by` (`asking.md` 8).
+"""The order of the nodes of an answer: `sort_by` (`protocol.md` 32).
 
 Numbers precede text, and nodes without a value come last, whatever the direction; equal values
 are ordered by id. Only the metadata key that is sorted by is read.

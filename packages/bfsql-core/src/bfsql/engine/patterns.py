@@ -1,4 +1,4 @@
-"""The nodes of a pattern: those of some types that meet its conditions (`asking-2.md` 11).
+"""The nodes of a pattern: those of some types that meet its conditions (`protocol.md` 34).
 
 The store yields nodes that may meet the conditions, and core compares what the store does not
 compare exactly. Relations are read last, at nodes that meet all other conditions.

@@ -1,7 +1,7 @@
 """Conditions on the relations of nodes: how many different nodes stand at their end.
 
 A relation is a path that begins at the node, independent of the walk that led to it
-(`asking-2.md` 13); the nodes at its end are counted as those of a path's answer are.
+(`protocol.md` 36); the nodes at its end are counted as those of a path's answer are.
 """
 
 from __future__ import annotations

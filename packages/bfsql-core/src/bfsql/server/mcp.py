@@ -94,7 +94,7 @@ def create_server(
 
     Args:
         backend_or_factory: Name of an installed backend, an instance, a class, or an async callable
-            that returns an instance (chapter 9).
+            that returns an instance.
         graph_description: What the graph is about, for `describe_schema`.
         instructions: The operator's own text, added to the server's instructions.
         limits: Limits of every call; None for the defaults.

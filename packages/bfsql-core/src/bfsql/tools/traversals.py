@@ -53,9 +53,9 @@ from bfsql.tools.steps import PathArguments, path_query, without_steps
 from bfsql.tools.validate import without_doubts
 
 MAX_PAIRS = 100
-"""Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
+"""Maximum number of pairs of a seed and a target connected in a call (`protocol.md` 31)."""
 SET_PAGE = 50
-"""Number of entities of a set that a page has where `limit` is left out (`asking-2.md` 11)."""
+"""Number of entities of a set that a page has where `limit` is left out (`protocol.md` 34)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Traversal:
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
-        if max_hops is None:  # one hop around entities, or a set itself (`asking-2.md` 11)
+        if max_hops is None:  # one hop around entities, or a set itself (`protocol.md` 34)
             max_hops = 1 if seeds.is_named else 0
             if not max_hops and arguments["limit"] is None:
                 arguments["limit"] = SET_PAGE

@@ -1,4 +1,4 @@
-"""Walks in which the nodes of two steps are the same, or different ones (`asking-2.md` 12).
+"""Walks in which the nodes of two steps are the same, or different ones (`protocol.md` 35).
 
 A comparison with a step needs its node all along the walk. Walks are therefore taken in a graph
 of pairs: each arc together with the node at which the compared step of its walk stands. In that
