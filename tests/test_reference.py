@@ -52,6 +52,22 @@ def bare(cell: str) -> str:
     return cell.strip().strip("`")
 
 
+def test_each_point_and_page_that_the_source_cites_exists() -> None:
+    points = {int(n) for n in re.findall(r"^(\d+)\. ", page("reference/protocol.md"), re.MULTILINE)}
+    listed = section(page("explanation/layers.md"), "## Rules of the architecture")
+    laws = {int(number) for number in re.findall(r"^(\d+)\. ", listed, re.MULTILINE)}
+    assert points == {*range(1, len(points) + 1)}
+    for file in DOCS.parent.glob("packages/*/src/**/*.py"):
+        text = " ".join(file.read_text(encoding="utf-8").split())
+        cited = re.findall(r"protocol(?:\.md`)? (\d+(?:(?:,| and| to)? \d+)*)", text)
+        assert {int(n) for one in cited for n in re.findall(r"\d+", one)} <= points, file
+        rules_cited = re.findall(r"[Rr]ule (\d+) of the architecture", text)
+        assert {*map(int, rules_cited)} <= laws, file
+        pages = re.findall(r"\(`([a-z-]+\.md)`", text)
+        assert all((DOCS / "reference" / name).exists() for name in pages), (file, pages)
+        assert not re.search(r"(?i)\b(?:chapter \d|appendix a\b)", text), file
+
+
 def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
     assert headings(page("reference/tools.md"), "##") == [*PARAMETERS, "Notes", "Answers in lines"]
 

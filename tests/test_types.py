@@ -3,7 +3,13 @@
 import os
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).parent.parent
 SUPPORT = "tests/support/bfsql_test_support"
@@ -15,6 +21,7 @@ CHECKED = [
     *(ROOT / SUPPORT / name for name in ("questions", "servers", "soak")),
 ]
 """All that is checked; in one run of mypy, since each reads what is imported again."""
+PACKAGES = [path.parent.name for path in ROOT.glob("packages/*/src/*/__init__.py")]
 
 
 def run(command: list[str], **more: str) -> None:
@@ -40,3 +47,28 @@ def test_mypy_finds_nothing_in_the_project_or_a_new_backend(tmp_path: Path) -> N
 
 def test_imports_follow_the_layers() -> None:
     run(["lint-imports", "--no-cache"])
+
+
+def test_no_module_and_no_folder_is_in_a_circle_of_imports() -> None:
+    """All imports count: those at the top, those in functions, and those for types alone."""
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    imports = [(a, b) for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]
+    assert len(imports) > 2_000
+    between = defaultdict(set)  # of each folder, which of its modules and folders import which
+    for names in ([name.split(".") for name in pair] for pair in imports):
+        same = [*takewhile(lambda name: name[0] == name[1], zip(*names, strict=False))]
+        one, other = (".".join(name[: len(same) + 1]) for name in names)
+        between[one.rpartition(".")[0]].add((one, other))
+    assert [*filter(None, map(circle, [imports, *between.values()]))] == []
+
+
+def circle(imports: Iterable[tuple[str, str]]) -> str:
+    """A circle, if there is one: each module imports the next."""
+    sorter = TopologicalSorter()
+    for one, other in imports:
+        sorter.add(one, other)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        return " -> ".join(reversed(error.args[1]))
+    return ""

@@ -1,4 +1,4 @@
-"""Other APIs by settings alone: chapter 12 with other names, context brokers, linked data."""
+"""Other APIs by settings alone: our web API with other names, context brokers, linked data."""
 
 import json
 
@@ -12,7 +12,7 @@ from bfsql_jsonld import JsonLdBackend
 EX = "http://ex.test/"
 
 
-async def test_the_chapters_own_api_is_read_by_the_defaults(opened, pages) -> None:
+async def test_our_web_api_is_read_by_the_defaults(opened, pages) -> None:
     pages["/entities/a"] = {"@context": "https://x.test/c", "id": "a", "@type": "T", "name": "Ada"}
     edge = {"subject": "a", "predicate": "knows", "object": "b"}
     pages["/entities/a/relations?direction=out"] = {"relations": [edge]}

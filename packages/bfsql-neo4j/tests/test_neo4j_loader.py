@@ -16,8 +16,7 @@ import pytest
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
-from bfsql.loading.staging import Staging
-from bfsql.loading.statements import PRAGMAS
+from bfsql.loading.staging import PRAGMAS, Staging
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
@@ -370,7 +369,7 @@ async def test_a_constraint_that_the_graph_breaks_is_reported_with_what_is_there
 async def test_a_full_disk_is_reported(load, cypher, monkeypatch) -> None:
     await load(OLD)
     limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
-    monkeypatch.setattr("bfsql.loading.statements.PRAGMAS", limit + PRAGMAS)
+    monkeypatch.setattr("bfsql.loading.staging.PRAGMAS", limit + PRAGMAS)
     with pytest.raises(StoreError, match=r"in a temporary file: .* full") as caught:
         await load(many(50_000))
     assert str(caught.value).endswith("No node in it has been changed.")

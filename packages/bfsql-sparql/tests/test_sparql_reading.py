@@ -16,7 +16,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Refusal, SourceAccount
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import Prefixes
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.files import Files
@@ -74,7 +74,7 @@ def _quoted(text: str) -> str:
 
 def _reference(file: Path) -> MemoryBackend:
     account = SourceAccount(str(file), "ntriples")
-    found = open_rdf(file, "ntriples", SourceOptions(), account)
+    found = open_rdf(file, SourceOptions(), account)
     records: list[Any] = [one for one in found if not isinstance(one, Refusal)]
     # Stores do not keep the order of types in the file: the alphabetically first one counts.
     types: dict[str, set[str]] = defaultdict(set)

@@ -61,7 +61,7 @@ async def test_a_broken_rule_tells_what_was_asked_and_what_came():
     finding = await judge(RULE, trial_of(OneWay))
     assert finding.outcome == "broken"
     assert "but edges_to('s:1') does not" in finding.reason
-    with pytest.raises(pytest.fail.Exception, match="rule both-directions; chapter 8"):
+    with pytest.raises(pytest.fail.Exception, match="rule both-directions; the backend contract"):
         raise_outcome(finding)
 
 

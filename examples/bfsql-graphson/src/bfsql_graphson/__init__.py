@@ -11,7 +11,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord
 from bfsql.sources import Format, SourceOptions
 from bfsql.sources.fields import Unusable, identifier, records
-from bfsql.sources.json_lines import objects
+from bfsql.sources.json_records import objects
 from bfsql.sources.text import encoding_of
 
 _TYPED = {"@type", "@value"}

@@ -82,7 +82,7 @@ class Place(NamedTuple):
     types: IntArray
     """The number of the type of each node."""
     named: bool
-    """Whether it is an entity that the call named, which conditions spare (`asking-2.md` 12)."""
+    """Whether it is an entity that the call named, which conditions spare (`protocol.md` 35)."""
 
     @classmethod
     def of(cls, node: ResolvedNode) -> Place:
@@ -248,7 +248,7 @@ class IntegerGraph(ABC):
         return False
 
     async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
-        """The value of a property of each node, None for a node without it (`asking-2.md` 11).
+        """The value of a property of each node, None for a node without it (`protocol.md` 34).
 
         None in place of the list if the store has no column for all of them, so that core reads
         their metadata.

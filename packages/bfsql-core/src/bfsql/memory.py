@@ -35,7 +35,7 @@ from bfsql.models.matching import EXACT, Labels, Match, NameQuery, aliases_of, n
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
-"""Candidates of a search (chapter 12: "at most 10-20 candidates")."""
+"""Candidates of a search (`backend-contract.md`)."""
 
 
 class MemoryBackend(GraphDbInterface):

@@ -49,7 +49,7 @@ def test_a_broken_backend_fails_and_the_rule_is_named(loaded, broken):
     result = loaded(*CHECK, "--id", "f:1", "--id", "p:2")
     assert result.exit_code == 1
     assert "BROKEN     both directions of an edge agree" in result.output
-    assert "rule both-directions; chapter 8" in result.output
+    assert "rule both-directions; the backend contract" in result.output
     assert "The backend is broken" in result.output
 
 

@@ -121,7 +121,7 @@ def walks_of(
     shown: int,
     filters: dict[str, Any],
 ) -> Layered:
-    """The walks that a call requests (`asking.md` 6 to 8)."""
+    """The walks that a call requests (`protocol.md` 30 to 32)."""
     conditions = [Where.of(text) for text in filters.get("where", ())]
     on_nodes = [one for one in conditions if one.key == "year"]
 

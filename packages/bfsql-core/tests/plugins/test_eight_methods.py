@@ -1,4 +1,4 @@
-"""A class with the eight methods of the author's chapter 12 runs unchanged."""
+"""A class with the eight methods of the contract alone runs unchanged."""
 
 import json
 import os

@@ -81,7 +81,7 @@ def test_pieces_of_any_size_give_the_same_tokens(size):
     texts = ('"<< \\\\"', '"""<< "" <<"""', "'''<< '' \\' <<'''", "e:O\\'B # << ' \n")
     even = b"".join(map(statement, texts)) + statement("<<( e:a e:b 1 )>>")
     for content, is_deep in ((even * 1_001, False), (even + b"<< " * 1_001, True)):
-        guard = TurtleGuard("a.ttl", lines=False)
+        guard = TurtleGuard("a.ttl", "turtle")
         pieces = [content[at : at + size] for at in range(0, len(content), size)]
         with pytest.raises(SourceError) if is_deep else nullcontext():
             for piece in [*pieces, b""]:

@@ -1,6 +1,6 @@
 """Fields: the keys of an answer that contain id, type, name, results and relations.
 
-Nothing is interpreted here: values are those of the API, as chapter 12 reads them.
+Nothing is interpreted here: values are those of the API.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Fields:
         )
 
     def edge_metadata(self, document: Any) -> dict[str, Any]:
-        """The metadata of a relation (chapter 12: `data.get("metadata", {})`)."""
+        """The metadata of a relation; empty without any."""
         found = _first(_object(document, "the relation"), self._settings.metadata_field)[1]
         return {} if found is None else dict(_object(found, "the metadata"))
 

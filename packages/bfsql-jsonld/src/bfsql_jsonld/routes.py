@@ -14,7 +14,7 @@ from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 
 SEARCH_LIMIT = 20
-"""Number of hits requested (chapter 12: "at most 10-20 candidates")."""
+"""Number of hits requested (`backend-contract.md`)."""
 
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 
@@ -61,7 +61,7 @@ class Routes:
     def search(self, text: str, types: Sequence[str]) -> str:
         """Entities by name.
 
-        Types are one value with commas (chapter 12), or several if one of them has a comma.
+        Types are one value with commas, or several if one of them has a comma.
         """
         s = self._settings
         parameters = [(s.query_param, text), (s.limit_param, str(SEARCH_LIMIT))]

@@ -46,7 +46,7 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
         "schema_path": "",
     },
 }
-"""Profiles by name; `default` is for `bfsql serve --rest`, with the routes of chapter 12."""
+"""Profiles by name; `default` is for `bfsql serve --rest`, with the routes of its web API."""
 
 
 def _usable_url(value: str) -> str:

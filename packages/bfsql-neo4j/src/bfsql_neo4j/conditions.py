@@ -1,4 +1,4 @@
-"""Conditions on properties in Cypher, decided in three values (`asking-2.md` 11).
+"""Conditions on properties in Cypher, decided in three values (`protocol.md` 34).
 
 The server decides a condition where its functions certainly agree with
 `PropertyCondition.holds`, and answers null where they may not: text with characters outside of

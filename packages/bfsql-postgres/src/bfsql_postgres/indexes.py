@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bfsql_postgres import queries
 from bfsql_postgres.discovery import layout_of
-from bfsql_postgres.load.writer import writer
 from bfsql_postgres.metadata import items_of
 from bfsql_postgres.pushdown import Pushdown
 from bfsql_postgres.schema import Column, Edges, Evidence, Id, Layout, Nodes, Relation
@@ -24,6 +23,7 @@ from bfsql_postgres.sql import (
     text,
     type_name,
 )
+from bfsql_postgres.writer import writer
 
 if TYPE_CHECKING:
     import asyncpg

@@ -1,4 +1,4 @@
-"""The entities of some types that meet conditions, from one statement (`asking-2.md` 11)."""
+"""The entities of some types that meet conditions, from one statement (`protocol.md` 34)."""
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conditions on properties as SQL, which narrows a listing of nodes (`asking-2.md` 11).
+"""Conditions on properties as SQL, which narrows a listing of nodes (`protocol.md` 34).
 
 A test is true for every row that meets its condition, and may be true for others: core compares the
 property again. So a text that Postgres would compare in another way than `bfsql.models.comparison`

@@ -1,4 +1,4 @@
-"""SparqlBackend: the eight requests, and the batches, over any SPARQL 1.1 store (chapter 10)."""
+"""SparqlBackend: the eight requests, and the batches, over any SPARQL 1.1 store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata of edges from statements about them (chapter 10, `protocol.md` 7 and 16).
+"""Metadata of edges from statements about them (`protocol.md` 7 and 16).
 
 Wikibase (used by Wikidata) has its own form: beside `item wdt:P value` stands
 `item p:P statement`, `statement ps:P value`, and the statement has qualifiers, a rank, and

@@ -1,4 +1,4 @@
-"""The edges of a ring, by one query per direction; those of a hub in windows (chapter 10)."""
+"""The edges of a ring, by one query per direction; those of a hub in windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 
 
 class Edges:
-    """Reads the edges of a ring, by one query per direction (chapter 8: "the batch")."""
+    """Reads the edges of a ring, by one query per direction."""
 
     def __init__(self, store: Store, batches: Batches) -> None:
         self._dataset = store.dataset

@@ -107,7 +107,7 @@ class Endpoint(Dataset):
         return cls(settings)
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """See `Dataset` (chapter 10); a redirect elsewhere is also a `StoreError`.
+        """See `Dataset`; a redirect elsewhere is also a `StoreError`.
 
         The time for the query runs from its turn, that of the call all the time.
         """

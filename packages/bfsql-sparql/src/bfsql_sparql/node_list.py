@@ -1,4 +1,4 @@
-"""Lists the entities of some types that may meet conditions (`asking-2.md` 11).
+"""Lists the entities of some types that may meet conditions (`protocol.md` 34).
 
 They come from one query, if the endpoint returns all its rows, or else from windows in the order of
 their IRIs. What an endpoint does not return in either way is reported as an omission.

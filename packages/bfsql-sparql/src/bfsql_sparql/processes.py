@@ -17,10 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from bfsql_sparql.rdf_files import LoadedGraph
+from typing import BinaryIO, NamedTuple
 
 FILE, CHUNK, FOLDER, LOADED, QUERY = b"f", b"c", b"d", b"l", b"q"
 """The kinds of requests: a file, its bytes, a folder; the end of the graph; a query."""
@@ -30,6 +27,14 @@ EMPTY = b"empty"
 """The body of the reply to the end of a graph without statements."""
 
 _HEAD = struct.Struct(">cQ")
+
+
+class LoadedGraph(NamedTuple):
+    """What is known of a graph after it was loaded."""
+
+    prefixes: dict[str, str]
+    """The prefixes that the files declare, those of the first file first."""
+    is_empty: bool
 
 
 class Channel:

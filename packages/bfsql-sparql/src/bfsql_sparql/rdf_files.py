@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -19,8 +18,8 @@ from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import PLACE, TOO_LONG, base_of, quads
 from bfsql.sources.registry import FORMATS, format_by_content
 from bfsql.sources.text import encoding_of, open_utf8
-from bfsql.sources.xml_text import XmlText
-from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel
+from bfsql.sources.xml_guard import XmlText
+from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel, LoadedGraph
 
 _OXIGRAPH = {
     "turtle": "TURTLE",
@@ -36,14 +35,6 @@ _ENDINGS = {
     for format_ in _OXIGRAPH
 }
 """The endings of each format. A file `.json` need not be RDF."""
-
-
-class LoadedGraph(NamedTuple):
-    """What is known of a graph after it was loaded."""
-
-    prefixes: dict[str, str]
-    """The prefixes that the files declare, those of the first file first."""
-    is_empty: bool
 
 
 class GraphSource:

@@ -42,7 +42,7 @@ TURTLE = "text/turtle"
 
 
 def query_request(query: str, settings: SparqlSettings, url: str, seconds: float) -> HttpRequest:
-    """The request that carries one query (chapter 10), as SPARQLWrapper makes it; never an update.
+    """The request that carries one query, as SPARQLWrapper makes it; never an update.
 
     Args:
         query: The whole text.

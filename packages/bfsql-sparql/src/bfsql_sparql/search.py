@@ -1,4 +1,4 @@
-"""Finds the entities that a typed text may mean, in the order of chapter 12."""
+"""Finds the entities that a typed text may mean, the likeliest first."""
 
 from __future__ import annotations
 

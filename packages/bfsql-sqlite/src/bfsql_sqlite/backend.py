@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import aclosing, closing, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from bfsql_sqlite.records import Records, part
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
+if TYPE_CHECKING:
+    from bfsql_sqlite.temporary_graph import TemporaryGraph
+
 Reader = sqlite3.Connection
 
 NODE_BATCH = 5_000
@@ -49,11 +52,13 @@ class SqliteBackend(BatchGraphDb):
     Args:
         pool: Connections to the file.
         schema: The part that is read only once, since the file never changes.
+        temporary: The file, if it is removed at the end.
     """
 
-    def __init__(self, pool: Pool, schema: Schema) -> None:
+    def __init__(self, pool: Pool, schema: Schema, temporary: TemporaryGraph | None = None) -> None:
         self._pool = pool
         self._schema = schema
+        self._temporary = temporary
 
     @classmethod
     async def create(cls, **settings: Any) -> SqliteBackend:
@@ -76,15 +81,20 @@ class SqliteBackend(BatchGraphDb):
         Raises:
             StoreError: As `create`; or such a file cannot be loaded.
         """
-        if settings.path.name.lower().endswith(SOURCES):
-            from bfsql_sqlite.temporary_graph import TemporaryGraph  # and with it all readers
+        if not settings.path.name.lower().endswith(SOURCES):
+            return cls(*await _read_graph(settings))
+        from bfsql_sqlite.temporary_graph import TemporaryGraph  # and with it all readers
 
-            return await TemporaryGraph.load(settings)
-        return cls(*await read_graph(settings))
+        temporary = await TemporaryGraph.load(settings)
+        try:
+            return cls(*await _read_graph(temporary.settings), temporary)
+        except BaseException:
+            temporary.close()
+            raise
 
     def changed(self) -> Hashable | None:
         """The state of the file at the path, if it is no longer the file that was opened."""
-        return self._pool.changed()
+        return (self._temporary or self._pool).changed()
 
     @property
     def shortcoming(self) -> str:
@@ -97,7 +107,11 @@ class SqliteBackend(BatchGraphDb):
 
     async def close(self) -> None:
         """Close the file; running reads stop."""
-        await self._pool.close()
+        try:
+            await self._pool.close()
+        finally:
+            if self._temporary is not None:
+                self._temporary.close()
 
     # --- the eight ----------------------------------------------------------
 
@@ -198,7 +212,7 @@ class SqliteBackend(BatchGraphDb):
         return await self._pool.run(partial(_provenance, entity_id, limit, self._schema))
 
 
-async def read_graph(settings: SqliteSettings) -> tuple[Pool, Schema]:
+async def _read_graph(settings: SqliteSettings) -> tuple[Pool, Schema]:
     """Open a file that `bfsql load` made.
 
     Raises:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from bfsql.integers import BATCH_EDGES, IntArray
 from bfsql.loading.intake import EXAMPLES, Merging, merged_node, sample_step
-from bfsql.loading.statements import MOST_COMPARED, SIMILAR_IDS
+from bfsql.loading.staging import MOST_COMPARED, SIMILAR_IDS
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import created_node, merge_edges, with_evidence

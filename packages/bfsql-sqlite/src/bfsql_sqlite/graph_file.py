@@ -23,7 +23,7 @@ from bfsql.errors import StoreError
 from bfsql.integers import NO_NODE
 from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
-from bfsql.loading.statements import PRAGMAS
+from bfsql.loading.staging import PRAGMAS
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_sqlite import edge_tables
 from bfsql_sqlite.adjacency import Adjacency

@@ -1,4 +1,4 @@
-"""Reads the columns of properties in a file: which nodes meet a condition (`asking-2.md` 11).
+"""Reads the columns of properties in a file: which nodes meet a condition (`protocol.md` 34).
 
 A condition is first compared with the dictionary of its property (`met_codes`, `containing`), then
 the codes of the nodes are looked up in the result, row by row (`select`). Nodes whose value is not

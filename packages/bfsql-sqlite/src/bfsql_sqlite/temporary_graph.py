@@ -18,9 +18,7 @@ from bfsql.errors import SourceError, StoreError, system_reason
 from bfsql.loading import Reading, fill
 from bfsql.loading.folders import working_folder
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_sqlite.backend import SqliteBackend, read_graph
-from bfsql_sqlite.connection import Pool, file_state
-from bfsql_sqlite.integer_graph import Schema
+from bfsql_sqlite.connection import file_state
 from bfsql_sqlite.plugin import plugin
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -30,26 +28,28 @@ _AS_LOADED = LoadOptions(create_nodes=True, default_type="")
 """The defaults of `bfsql load`, except that the graph may be empty."""
 
 
-class TemporaryGraph(SqliteBackend):
-    """A graph whose file is removed when it is closed, or by the next one if it was killed.
+class TemporaryGraph:
+    """The file of a graph, which is removed when it is closed, or by the next one if it was killed.
 
     Args:
-        pool: Connections to the graph's file.
-        schema: As in `SqliteBackend`.
+        settings: Those of the file.
         source: The file that was loaded, and its state before that.
         folder: Removes the folder of the graph's file.
+
+    Attributes:
+        settings: Those of the file.
     """
 
     def __init__(
-        self, pool: Pool, schema: Schema, source: tuple[Path, Hashable], folder: ExitStack
+        self, settings: SqliteSettings, source: tuple[Path, Hashable], folder: ExitStack
     ) -> None:
-        super().__init__(pool, schema)
+        self.settings = settings
         self._source, self._state = source
         self._folder = folder
 
     @classmethod
     async def load(cls, settings: SqliteSettings) -> Self:
-        """Load a source as `bfsql load` does by default, and open the graph.
+        """Load a source as `bfsql load` does by default.
 
         Args:
             settings: `path` is the source.
@@ -75,20 +75,16 @@ class TemporaryGraph(SqliteBackend):
             except OSError as error:
                 reason = system_reason(error)
                 raise StoreError(f"{source} cannot be loaded to serve it: {reason}") from error
-            pool, schema = await read_graph(made)
-            return cls(pool, schema, (source, state), stack.pop_all())
+            return cls(made, (source, state), stack.pop_all())
 
     def changed(self) -> Hashable | None:
         """The state of the source, if it is no longer the file that was loaded."""
         state = file_state(self._source)
         return None if state == self._state else state
 
-    async def close(self) -> None:
-        """Close the graph and remove its file."""
-        try:
-            await super().close()
-        finally:
-            self._folder.close()
+    def close(self) -> None:
+        """Remove the file."""
+        self._folder.close()
 
 
 def _log(source: Path, report: LoadReport) -> None:

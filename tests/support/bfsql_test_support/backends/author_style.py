@@ -1,4 +1,4 @@
-"""A backend in the style of the author's chapter 12: eight methods over a REST service, no more.
+"""A backend in the author's style: eight methods over a REST service, no more.
 
 The service is a function from a path to JSON, so that no network is needed.
 """

@@ -281,9 +281,8 @@ class SignatureAdapter(PassThroughBackend):
     """A backend of any signatures, with full ones.
 
     Signatures are inspected once, here. `search_entities` may lack `node_types` or take
-    them only by position (chapter 12: "Do not filter by entity type here -- that is the
-    caller's job"), batches may lack the arguments for a part, and any method that returns
-    a value may be a plain one.
+    them only by position, since core filters (`backend-contract.md`), batches may lack the
+    arguments for a part, and any method that returns a value may be a plain one.
 
     Args:
         inner: The backend.

@@ -1,8 +1,7 @@
 """The contract between core and a store: eight required methods, and faster optional ones.
 
-A backend only has to implement eight abstract methods (chapter 8: "deliberately
-primitive -- eight methods, all basic graph navigation, no traversal
-intelligence"). The others have a working default, built on the eight; a backend
+A backend only has to implement eight abstract methods, all of them basic graph navigation
+(`backend-contract.md`). The others have a working default, built on the eight; a backend
 overrides those that its store can answer faster.
 """
 
@@ -63,8 +62,7 @@ _Value = TypeVar("_Value")
 class GraphDbInterface(ABC):
     """Primitive, read-only graph navigation over one store.
 
-    A backend returns fresh data on every call and never caches: core does that
-    (chapter 8: "Backends stay simple").
+    A backend returns fresh data on every call and never caches: core does that.
     """
 
     # --- the eight ----------------------------------------------------------
@@ -197,7 +195,7 @@ class GraphDbInterface(ABC):
         entity_types: Collection[str] | None = None,
         conditions: Sequence[PropertyCondition] = (),
     ) -> AsyncGenerator[Sequence[Node]]:
-        """The entities of some types, in batches of some thousand (`asking-2.md` 11).
+        """The entities of some types, in batches of some thousand (`protocol.md` 34).
 
         Each entity occurs at least once, in any order; all are of one state of the store, so read
         them from a snapshot or by pages that follow the id, never by numbers of rows. A backend
@@ -275,7 +273,7 @@ class GraphDbInterface(ABC):
         return only(_present(asked, await each(asked, self.metadata_for_edge)), keys)
 
     async def outline(self) -> Outline | None:
-        """An outline of the graph in counts; None if the store cannot provide one (`asking.md` 4).
+        """An outline of the graph in counts; None if the store has none (`protocol.md` 29).
 
         It may take up to a minute, the deadline of the call: core requests it in the background.
         """

@@ -1,4 +1,4 @@
-"""An answer as lines of text: the same facts as the JSON, in fewer characters (`asking.md` 8).
+"""An answer as lines of text: the same facts as the JSON, in fewer characters (`protocol.md` 32).
 
     answer  = walk | list | entity | schema
     walk    = taken* counts field* facet* (table* links* | rows?)

@@ -1,4 +1,4 @@
-"""An outline as a model reads it: a short text for each relation and property (`asking.md` 4)."""
+"""An outline as a model reads it: a text for each relation and property (`protocol.md` 29)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact shapes of answers, for clients and tests (Appendix A, "Response format").
+"""The exact shapes of answers, for clients and tests (`tools.md`).
 
 These models are the only description of answers. Nothing is coerced, and a field that the
 protocol does not have is an error, so reading an answer with them proves its form:

@@ -1,4 +1,4 @@
-"""The objects of the protocol, made from results (Appendix A, "Response format")."""
+"""The objects of the protocol, made from results (`tools.md`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """CachedGraphDb: any backend behind a cache of its answers.
 
-Chapter 8: "Because the cache is transparent -- CachedGraphDb implements
-GraphDbInterface -- backends do not implement caching themselves."
+It is a backend itself, so that no backend caches and no caller knows of it.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 from bfsql.answers import notes
 from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
+from bfsql.loading.advice import ends_without_node, lacks_most_ends
 from bfsql.loading.intake import similar_ids
-from bfsql.loading.joins import ends_without_node, lacks_most_ends
 from bfsql.masking import shorten
 from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount

@@ -28,8 +28,7 @@ from bfsql.settings import (
     read_config,
     resolve,
 )
-from bfsql.settings.resolve import unused_variables
-from bfsql.settings.trust import excess, leaks
+from bfsql.settings.resolve import excess, leaks, unused_variables
 
 log = logging.getLogger("bfsql")
 

@@ -27,7 +27,7 @@ from bfsql.interpreter import rare_collections
 from bfsql.loading import Reading, fill, rehearse
 from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
-from bfsql.sources.formats import OWN_OPTIONS, option_of
+from bfsql.sources.options import OWN_OPTIONS, option_of
 
 _FLAGS = ("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict")
 

@@ -6,7 +6,7 @@
     vector = await embedder("hormone that stops urination")
 
 The loader that fills the store and the search over it have to use the same model: distances
-between vectors of different models mean nothing (chapter 9).
+between vectors of different models mean nothing.
 """
 
 from bfsql.embedding.embedder import Embed, Embedder, searched_by_names

@@ -2,7 +2,7 @@
 
 An arc is an edge together with the direction in which a walk takes it. Two arcs meet if the
 first ends at the node where the second begins, unless they are the same edge. A self-loop is
-one arc, whatever the direction (`asking.md` 6).
+one arc, whatever the direction (`protocol.md` 30).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What several entities have in common: shortest connections, and intersections.
 
-Connections of seeds and targets are searched from both ends (`asking.md` 7). An intersection is the
-part of a traversal within reach of every seed (`protocol.md` 6); its connections are shortest ways
-over edges that the traversal has read (`asking.md` 9).
+Connections of seeds and targets are searched from both ends (`protocol.md` 31). An intersection is
+the part of a traversal within reach of every seed (`protocol.md` 6); its connections are shortest
+ways over edges that the traversal has read (`protocol.md` 33).
 """
 
 from __future__ import annotations

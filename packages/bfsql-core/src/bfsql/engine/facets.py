@@ -1,4 +1,4 @@
-"""`facets`: the whole answer in groups by the values of properties (`asking-2.md` 14).
+"""`facets`: the whole answer in groups by the values of properties (`protocol.md` 37).
 
 Values are counted batch by batch. Only when all are counted are they compared: numbers, also
 those held as text, form a group by their number, and text by its exact spelling.

@@ -1,4 +1,4 @@
-"""`measure`: numbers for each shown node of a path, over the walks through it (`asking-2.md` 14).
+"""`measure`: numbers for each shown node of a path, over the walks through it (`protocol.md` 37).
 
 Each different node or edge of the named step counts once, however many walks lead to it. To count
 them, the walks are divided at a junction between the two steps. The pairs of the nodes on both

@@ -1,4 +1,4 @@
-"""The nodes of a pattern, and the relations of nodes (`asking-2.md` 11, 13).
+"""The nodes of a pattern, and the relations of nodes (`protocol.md` 34, 36).
 
 The store yields nodes that may meet the conditions of a pattern, and core compares what the store
 does not compare exactly. Relations are read last, at nodes that meet all other conditions. A

@@ -48,7 +48,7 @@ async def _of_nodes(
         if not all(own.get(i, NO_METADATA).keys() >= wanted for i in ids):
             read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
         records = [_both(own.get(i), read.get(i)) for i in ids]
-        if "id" in wanted:  # "where there is none the entity's id" (`asking-2.md` 11)
+        if "id" in wanted:  # "where there is none the entity's id" (`protocol.md` 34)
             records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
         yield part, records
 

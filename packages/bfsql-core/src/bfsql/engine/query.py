@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.engine.along import steps_along
+from bfsql.engine.along import selected, steps_along
 from bfsql.engine.conditions import Query
 from bfsql.engine.connect import intersect
 from bfsql.engine.facets import with_facets
@@ -14,7 +14,7 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.pages import Pages, Result, with_absent_fields, with_metadata
 from bfsql.engine.patterns import RelationReader
 from bfsql.engine.table import in_order_of
-from bfsql.engine.traverse import Bounds, select, selected, traverse
+from bfsql.engine.traverse import Bounds, select, traverse
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 

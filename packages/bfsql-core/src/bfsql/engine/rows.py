@@ -3,7 +3,7 @@
 The rows are ordered by the nodes of one step; walks through the same node by the nodes of the
 steps before it, the nearest first, then by those of the steps behind it. The numbers of walks over
 each arc are known, so that an offset skips whole branches, and walks are made one by one from the
-pruned arcs. Only nodes, and the arcs at a node that a row passes, are sorted (`asking-2.md` 15).
+pruned arcs. Only nodes, and the arcs at a node that a row passes, are sorted (`protocol.md` 38).
 """
 
 from __future__ import annotations

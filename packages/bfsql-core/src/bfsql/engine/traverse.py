@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +40,6 @@ from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, Types
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps, ConditionTally, EdgeDirection
 from bfsql.workers import off_loop
-
-if TYPE_CHECKING:
-    from bfsql.engine.along import StepArcs
 
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
@@ -174,52 +171,6 @@ async def traverse(
         dangling,
         missing,
     )
-
-
-async def selected(  # noqa: PLR0917 - what makes two answers the same
-    columns: IntegerGraph,
-    seeds: NodeSet,
-    hops: int,
-    bounds: Bounds,
-    conditions: Conditions,
-    along: StepArcs | None = None,
-) -> AnswerTable:
-    """Traverse and select; a result found earlier without any filter is reused.
-
-    Args:
-        columns: The graph.
-        seeds: Seed nodes.
-        hops: Rings to expand.
-        bounds: Limits on nodes and edges.
-        conditions: Filters that remove nodes and edges afterwards.
-        along: The steps to follow; None to follow all edges in both directions.
-
-    Raises:
-        FirstRingUnfinished: As in `traverse`.
-        FirstRingTooLarge: As in `traverse`.
-        TypesUnread: As in `traverse`.
-        TimeoutError: The deadline passed while metadata was read.
-    """
-    filtered = conditions or (along is not None and along.has_conditions)
-    cache = None if filtered else columns.answer_cache
-    steps = None if along is None else along.paths
-    # A graph without the properties that a hook redacts shares the cache of the whole graph.
-    request = (type(columns), seeds.handles.tobytes(), hops, bounds, steps)
-    found: AnswerTable | None = None if cache is None else cache.find(request)
-    if found is None:
-        reach = await traverse(columns, seeds, hops, bounds, None if along is None else along.ring)
-        found = await select(reach, conditions)
-        if along is not None:
-            facts = replace(
-                found.facts,
-                farthest=int(reach.distances.max(initial=0)),
-                outermost=int((reach.distances == hops).sum()),
-                conditions=(*found.facts.conditions, *along.facts),
-            )
-            found = replace(found, facts=facts)
-        if cache is not None and reach.stopped_by is None:
-            cache.keep(request, found, found.size)
-    return found
 
 
 async def select(reach: TraversalResult, conditions: Conditions) -> AnswerTable:

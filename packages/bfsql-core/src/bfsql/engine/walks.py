@@ -2,7 +2,7 @@
 
 Each computation visits the layers once, forwards or backwards, and joins them at junctions:
 numbers of walks, the first of some nodes that a walk passes, and pairs of nodes of two steps.
-Walks are never listed (`asking.md` 6).
+Walks are never listed (`protocol.md` 30).
 """
 
 from __future__ import annotations

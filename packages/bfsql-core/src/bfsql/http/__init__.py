@@ -34,7 +34,7 @@ from bfsql.http.authentication import (
     fits_header,
     header_secret,
 )
-from bfsql.http.client import HttpClient, HttpReply, HttpRequest, follow_redirects, tls_context
+from bfsql.http.client import HttpClient, follow_redirects, tls_context
 from bfsql.http.errors import (
     EndlessRedirects,
     Failure,
@@ -44,6 +44,7 @@ from bfsql.http.errors import (
     UnusableCertificate,
     describe,
 )
+from bfsql.http.messages import HttpReply, HttpRequest
 from bfsql.http.retry import RateLimited, RateLimiter, Retryable, backoff, retry
 from bfsql.masking import hide_secrets, one_line
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic import SecretStr
 
-    from bfsql.http.client import HttpReply
+    from bfsql.http.messages import HttpReply
 
 Post: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable["HttpReply"]]
 """Sends URL, form and headers as a POST request and returns the reply."""

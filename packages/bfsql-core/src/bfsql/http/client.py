@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -22,53 +22,13 @@ from bfsql.errors import ConfigurationError
 from bfsql.http.addresses import ascii_host, public_address, server_of
 from bfsql.http.authentication import Credentials, fits_header
 from bfsql.http.errors import EndlessRedirects, Failure, NoReply, ReplyTooLarge, UnusableCertificate
-from bfsql.http.retry import retry_after
+from bfsql.http.messages import HttpReply, HttpRequest
 from bfsql.settings import open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import httpx2
-
-_REDIRECTS = (301, 302, 303, 307, 308)
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A request to send."""
-
-    url: str
-    method: str = "GET"
-    body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """A reply of any status, read to its end."""
-
-    request: HttpRequest
-    """The original request, as it was passed to the client."""
-    status: int
-    headers: Mapping[str, str]
-    """The headers, by name in lower case."""
-    body: bytes = b""
-    """The body, decompressed."""
-
-    @property
-    def content_type(self) -> str:
-        """The media type without parameters, in lower case; empty if there is none."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def location(self) -> str | None:
-        """The target of a redirect, as the server wrote it; None for any other reply."""
-        return self.headers.get("location") if self.status in _REDIRECTS else None
-
-    @property
-    def retry_after(self) -> float | None:
-        """Seconds that the server requests to wait, see the function of this name."""
-        return retry_after(self.headers.get("retry-after"))
 
 
 class HttpClient:

@@ -20,7 +20,7 @@ from bfsql.masking import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bfsql.http.client import HttpReply, HttpRequest
+    from bfsql.http.messages import HttpReply, HttpRequest
 
 
 class Failure(Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, islice
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.advice import add_advice
+from bfsql.loading.advice import NodeTables, add_advice, with_typed_ends
 from bfsql.loading.intake import MAX_REFUSALS, check_graph
-from bfsql.loading.joins import NodeTables, with_typed_ends
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
     MADE_TYPE,
@@ -32,7 +31,7 @@ from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.files import ReadSoFar
-from bfsql.sources.neo4j_headers import neo4j_columns
+from bfsql.sources.headers import neo4j_columns
 from bfsql.sources.open import Source
 from bfsql.sources.rdf_choices import choose_together
 
@@ -122,16 +121,9 @@ async def rehearse(reading: Reading) -> Rehearsal:
 
 
 class Reading:
-    """The open files of a load, and the errors found in them.
+    """The open files of a load, and the errors found in them; the arguments are those of `load`.
 
     Opening a pipe waits until it has been read completely.
-
-    Args:
-        plugin: The backend to load into.
-        paths: As for `load`.
-        options: As for `load`.
-        remove: As for `load`.
-        how: As for `load`.
 
     Raises:
         ConfigurationError: The mode is APPEND, which the backend does not support.
@@ -169,7 +161,8 @@ class Reading:
         self._ends = [one.ends for one in sources if how.create_nodes and one.ends is not None]
         sources = [
             *sources,
-            *_derived(sources),
+            # The references of tables of nodes are sources of their own.
+            *(Source(one.account, one.references) for one in sources if one.references is not None),
             *(Source(SourceAccount("", ""), one.records()) for one in self._ends),
         ]
         self.records = RefusalFilter(
@@ -184,9 +177,10 @@ class Reading:
             strict=how.strict,
         )
         """The nodes and edges to remove."""
+        untyped = UNTYPED if any(one.format in RDF for one in self._accounts) else MADE_TYPE
         self.how = replace(
             how,
-            default_type=how.default_type or _untyped(self._accounts),
+            default_type=how.default_type or untyped,
             remove=self.removed if remove else how.remove,
             possible_ids=self._node_tables.possible_ids,
         )
@@ -213,13 +207,6 @@ class Reading:
         )
 
 
-def _derived(sources: Iterable[Source]) -> Iterator[Source]:
-    """The references of tables of nodes, as sources of their own."""
-    for one in sources:
-        if one.references is not None:
-            yield Source(one.account, one.references)
-
-
 def _named(source: Source, untyped: str) -> GraphStream:
     """The nodes and edges to remove of a source; an RDF statement does not name its ends."""
     if source.account.format not in RDF:
@@ -238,24 +225,15 @@ def _reporter(progress: Progress | None, paths: Sequence[Path]) -> Callable[[int
     return lambda _: progress("reading", read.share())
 
 
-def _untyped(accounts: Sequence[SourceAccount]) -> str:
-    return UNTYPED if any(account.format in RDF for account in accounts) else MADE_TYPE
-
-
 def _check_appends(plugin: BackendPlugin) -> None:
-    """Make sure that a backend can add to a graph.
-
-    Raises:
-        ConfigurationError: Its loader only makes or replaces graphs.
-    """
-    if plugin.load is None or (plugin.appends and _takes_options(plugin.load)):
-        return
-    raise ConfigurationError(
-        f"--append and --remove are not available for this backend ({plugin.summary}): a load "
-        "into it makes a graph or replaces one. Change the graph with the store's own tools, load "
-        "into another database or schema, or use a graph file: bfsql load SOURCE --append "
-        "--backend sqlite --path graph.db"
-    )
+    """Raise a `ConfigurationError` if the loader of a backend only makes or replaces graphs."""
+    if plugin.load is not None and not (plugin.appends and _takes_options(plugin.load)):
+        raise ConfigurationError(
+            f"--append and --remove are not available for this backend ({plugin.summary}): a load "
+            "into it makes a graph or replaces one. Change the graph with the store's own tools, "
+            "load into another database or schema, or use a graph file: bfsql load SOURCE "
+            "--append --backend sqlite --path graph.db"
+        )
 
 
 def _takes_options(load: Load) -> bool:
@@ -268,11 +246,7 @@ def _takes_options(load: Load) -> bool:
 
 
 def _with_options(load: Load, how: LoadOptions) -> Load:
-    """The loader; one that takes no options can only replace the content of the store.
-
-    Raises:
-        ConfigurationError: It takes no options, and something else is requested.
-    """
+    """The loader; a `ConfigurationError` if it can only replace, and something else is asked."""
     if _takes_options(load):
         return load
     if how.mode is not LoadMode.REPLACE:

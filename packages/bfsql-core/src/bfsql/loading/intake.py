@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from bfsql import call
 from bfsql.errors import LoadRefused, SourceError, StoreError
-from bfsql.loading.statements import BATCH, nfc_normalize
 from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.matching import LONGEST
 from bfsql.models.merge import merge_node_records
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
+BATCH = 5_000
+"""Rows written to the file at a time."""
 MAX_REFUSALS = 100
 """Most refusals that a report shows; all of them are counted."""
 EXAMPLES = 5
@@ -103,16 +106,22 @@ def similar_ids(report: LoadReport) -> str:
     """
     pairs = []
     for pair in report.similar_examples:
-        look_the_same = len({nfc_normalize(one) for one in pair}) == 1
-        pairs.append(
-            " and ".join(json.dumps(shorten(one, 40), ensure_ascii=look_the_same) for one in pair)
-        )
+        look_the_same = len({*map(nfc_normalize, pair)}) == 1
+        written = (json.dumps(shorten(one, 40), ensure_ascii=look_the_same) for one in pair)
+        pairs.append(" and ".join(written))
     if not pairs:
         return ""
     return (
         "Ids that differ only in case, blanks, Unicode form or a final .0 are different ids: "
         f"{report.similar_ids:,}, for instance {', '.join(pairs)}."
     )
+
+
+def nfc_normalize(text: str) -> str:
+    """A text in the composed form of Unicode, for SQLite, which lacks the function."""
+    if text.isascii() or len(text) > LONGEST:  # it takes the square of a run of marks
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 def graph_is_there(
@@ -127,11 +136,8 @@ def graph_is_there(
         elsewhere: For a store that supports no mode APPEND: where to load if the graph is to
             remain, as `load into another schema with --schema`.
     """
-    known = [
-        f"{number:,} {thing}{'' if number == 1 else 's'}"
-        for number, thing in ((nodes, "node"), (edges, "edge"))
-        if number is not None
-    ]
+    numbers = ((n, thing) for n, thing in ((nodes, "node"), (edges, "edge")) if n is not None)
+    known = [f"{n:,} {thing}{'s' * (n != 1)}" for n, thing in numbers]
     size = f" of {' and '.join(known)}" if known else ""
     advice = "Use --replace to replace it, or --append to add to it."
     if elsewhere:  # --replace is named only together with the number of nodes that it deletes

@@ -28,11 +28,17 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from bfsql.errors import StoreError
-from bfsql.loading import statements as sql
 from bfsql.loading.folders import working_folder
-from bfsql.loading.intake import EXAMPLES, Merging, Worker, accepted, merged_node
-from bfsql.loading.joins import count_ends
-from bfsql.loading.statements import BATCH
+from bfsql.loading.intake import (
+    BATCH,
+    EXAMPLES,
+    Merging,
+    Worker,
+    accepted,
+    merged_node,
+    nfc_normalize,
+    sample_step,
+)
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import Item, created_node, evidence_items, merge_edges, with_evidence
@@ -44,6 +50,117 @@ FOLDERS = "bfsql-load-"
 """How the names of the folders of `staged` begin."""
 
 DEFAULTS = LoadOptions()
+
+
+PRAGMAS = """
+PRAGMA main.journal_mode = OFF;
+PRAGMA main.synchronous = OFF;
+PRAGMA main.locking_mode = EXCLUSIVE;
+PRAGMA main.cache_size = -65536;
+"""
+
+# Columns of one letter hold numbers: n of a node, p of a predicate, e of a row of `edge`, d of a
+# description (a row of `described`); s and o are those of the nodes at the two ends of an edge.
+TABLES = """
+CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE edge (
+    e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
+    items INTEGER NOT NULL, metadata NOT NULL
+);
+CREATE TABLE described (
+    d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
+);
+-- By name: what only evidence names is neither a node nor a predicate.
+CREATE TABLE evidence (
+    subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
+);
+-- What becomes of the first of records that are merged; the others are deleted.
+CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
+CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
+"""
+
+_DESCRIBE = "INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)"
+
+NODE_GROUPS = """
+SELECT n, id, d, type, metadata
+FROM (SELECT n FROM described GROUP BY n HAVING count(*) > 1)
+CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
+"""
+
+APPLY_NODES = """
+UPDATE described SET type = merged.type, metadata = merged.metadata
+FROM merged_node AS merged WHERE described.d = merged.d;
+DELETE FROM described WHERE n IN (SELECT n FROM described WHERE d IN (SELECT d FROM merged_node))
+AND d NOT IN (SELECT d FROM merged_node);
+"""
+
+PASSAGES = """
+CREATE TABLE passage AS
+SELECT a.n AS s, predicate.p AS p, b.n AS o, item
+FROM evidence
+CROSS JOIN node AS a ON a.id = subject
+CROSS JOIN predicate ON predicate.name = evidence.predicate
+CROSS JOIN node AS b ON b.id = object
+"""
+
+UNFINISHED = """
+CREATE TABLE unfinished AS
+SELECT s, p, o FROM edge GROUP BY s, p, o HAVING count(*) > 1 OR min(items) < 0
+UNION SELECT s, p, o FROM passage
+"""
+
+EDGE_GROUPS = """
+SELECT s, p, o, 0 AS passage, e AS place, metadata AS data
+FROM unfinished CROSS JOIN edge USING (s, p, o)
+UNION ALL SELECT s, p, o, 1, rowid, item FROM passage
+ORDER BY 1, 2, 3, 4, 5
+"""
+IS_PASSAGE, PLACE, DATA = 3, 4, 5
+"""Places of columns in the rows of this query, and of any other that `edge_groups` runs."""
+
+APPLY_EDGES = """
+UPDATE edge SET items = merged.items, metadata = merged.metadata
+FROM merged_edge AS merged WHERE edge.e = merged.e;
+DELETE FROM edge WHERE e IN (SELECT e FROM unfinished CROSS JOIN edge USING (s, p, o))
+AND e NOT IN (SELECT e FROM merged_edge);
+"""
+
+# With +n the edges are looked through only where a node lacks a description.
+UNDESCRIBED_ENDS = """
+CREATE TABLE created AS SELECT n, id FROM node LEFT JOIN described USING (n)
+WHERE d IS NULL AND (+n IN (SELECT s FROM edge) OR +n IN (SELECT o FROM edge))
+ORDER BY id
+"""
+
+DESCRIBED_ENDS = """
+SELECT count(*) FROM described WHERE n IN (SELECT s FROM edge UNION ALL SELECT o FROM edge)
+"""
+
+SAMPLE = "SELECT id FROM created WHERE (rowid - 1) % ? = 0 ORDER BY rowid"
+IS_NODE = "SELECT 1 FROM node JOIN described USING (n) WHERE id = ?"
+
+MOST_COMPARED = 1_000_000
+"""Up to this number of ids are compared for spellings that are easily mistaken."""
+SIMILAR_IDS = """
+SELECT count(*) OVER (), one, other FROM (
+    SELECT min(id) AS one, max(id) AS other FROM {ids}
+    GROUP BY lower(replace(CASE WHEN length(id) > 256 THEN id ELSE nfc_normalize(
+        CASE WHEN id GLOB '[0-9]*.0' THEN substr(id, 1, length(id) - 2) ELSE id END
+    ) END, ' ', '')) HAVING count(*) > 1
+) AS pair ORDER BY one LIMIT 3
+"""
+"""For SQLite and for DuckDB: the number of groups of ids that differ only in case, blanks, Unicode
+form or a final .0, and two ids of some of them. DuckDB has `nfc_normalize`, which takes the square
+of a run of marks and cannot be interrupted: longer ids than names are compared by are left."""
+
+
+DANGLING = """
+SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
+    s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)
+FROM edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o
+WHERE s IN (SELECT n FROM undescribed) OR o IN (SELECT n FROM undescribed)
+"""
 
 
 class Codec(NamedTuple):
@@ -170,8 +287,8 @@ class Staging:
         self._check = check
         self._codec = codec
         self._options = options
-        self.connection.executescript(sql.PRAGMAS + sql.TABLES)
-        self.connection.create_function("nfc_normalize", 1, sql.nfc_normalize)
+        self.connection.executescript(PRAGMAS + TABLES)
+        self.connection.create_function("nfc_normalize", 1, nfc_normalize)
         # After each 100,000 steps of SQLite's machine.
         self.connection.set_progress_handler(worker.stopped, 100_000)
         self._ids = Numbers(self.connection, "node", "n", "id", ids_in_memory)
@@ -217,7 +334,7 @@ class Staging:
 
     def _flush(self) -> None:
         for insert, rows in (
-            ("INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)", self._described),
+            (_DESCRIBE, self._described),
             ("INSERT INTO edge (s, p, o, items, metadata) VALUES (?, ?, ?, ?, ?)", self._edges),
             ("INSERT INTO evidence VALUES (?, ?, ?, ?)", self._evidence),
         ):
@@ -240,19 +357,19 @@ class Staging:
         self.connection.executemany(
             "INSERT INTO merged_node VALUES (?, ?, ?)", self._merged_nodes()
         )
-        self.connection.executescript(sql.APPLY_NODES)
+        self.connection.executescript(APPLY_NODES)
         default_type = (self._options.default_type,)
         self.connection.execute("UPDATE described SET type = ? WHERE type = ''", default_type)
-        count_ends(self.connection, self.report, self._options.possible_ids)
+        self._count_ends()
         if self._options.create_nodes:
             self._create_nodes()
         self.report.nodes = self._number("SELECT count(*) FROM described")
-        if self.report.nodes <= sql.MOST_COMPARED:
-            ids = sql.SIMILAR_IDS.format(ids="node")  # also those at dangling ends
+        if self.report.nodes <= MOST_COMPARED:
+            ids = SIMILAR_IDS.format(ids="node")  # also those at dangling ends
             self.report.note_similar_ids(self.connection.execute(ids))
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
-        for (_, id_), group in groupby(self.connection.execute(sql.NODE_GROUPS), itemgetter(0, 1)):
+        for (_, id_), group in groupby(self.connection.execute(NODE_GROUPS), itemgetter(0, 1)):
             first = next(group)
             records = (
                 NodeRecord(id_, type_, self._codec.decode(data))
@@ -261,8 +378,24 @@ class Staging:
             node = merged_node(records, self._options.default_type, self.report)
             yield first[2], node[0], self._codec.encode(node[1])
 
+    def _count_ends(self) -> None:
+        """Count the ends of edges with and without a description, and look up possible ids.
+
+        Those without become the table `created`.
+        """
+        report, execute = self.report, self.connection.execute
+        execute(UNDESCRIBED_ENDS)
+        report.undescribed_ends = self._number("SELECT count(*) FROM created")
+        if report.undescribed_ends:
+            report.described_ends = self._number(DESCRIBED_ENDS)
+            step = (sample_step(report.undescribed_ends),)
+            report.undescribed_sample = [id_ for (id_,) in execute(SAMPLE, step)]
+        report.actual_ids = {
+            text for text in self._options.possible_ids if execute(IS_NODE, (text,)).fetchone()
+        }
+
     def _create_nodes(self) -> None:
-        """Describe the ends of edges that no record describes, which `count_ends` has found."""
+        """Describe the ends of edges that no record describes, which `_count_ends` has found."""
         self.report.created_nodes = self.report.undescribed_ends
         examples = self.connection.execute("SELECT id FROM created LIMIT ?", (EXAMPLES,))
         self.report.created_examples = [id_ for (id_,) in examples]
@@ -272,10 +405,7 @@ class Staging:
             return node.entity_type, self._codec.encode(node.metadata)
 
         rows = self.connection.execute("SELECT n, id FROM created")
-        self.connection.executemany(
-            "INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)",
-            ((n, *described(id_)) for n, id_ in rows),
-        )
+        self.connection.executemany(_DESCRIBE, ((n, *described(id_)) for n, id_ in rows))
 
     def drop_dangling(self, order: str = "subject, predicate, object") -> None:
         """Delete edges with an end that no record describes, and count them.
@@ -290,7 +420,7 @@ class Staging:
         if not self._number("SELECT EXISTS (SELECT 1 FROM undescribed)"):
             return
         report, examples = self.report, self.report.dangling_examples
-        for subject, _, obj, *lacks in self.connection.execute(f"{sql.DANGLING} ORDER BY {order}"):
+        for subject, _, obj, *lacks in self.connection.execute(f"{DANGLING} ORDER BY {order}"):
             report.dangling_edges += 1
             for end, lacking in zip((subject, obj), lacks, strict=True):
                 if lacking and end not in examples and len(examples) < EXAMPLES:
@@ -304,16 +434,16 @@ class Staging:
         """Leave one row of every edge, with its evidence in its metadata."""
         self.find_passages()
         self.connection.execute("CREATE INDEX edge_out ON edge (s, p, o, items)")
-        self.connection.execute(sql.UNFINISHED)
+        self.connection.execute(UNFINISHED)
         self.connection.executemany(
             "INSERT INTO merged_edge VALUES (?, ?, ?)", self._merged_edges()
         )
-        self.connection.executescript(sql.APPLY_EDGES)
+        self.connection.executescript(APPLY_EDGES)
         self.report.edges = self._number("SELECT count(*) FROM edge")
 
     def find_passages(self) -> None:
         """Make `passage`, the evidence of pairs that are known, by the numbers of its edge."""
-        self.connection.execute(sql.PASSAGES)
+        self.connection.execute(PASSAGES)
         self.report.unattached_evidence += self._number(
             "SELECT (SELECT count(*) FROM evidence) - (SELECT count(*) FROM passage)"
         )
@@ -334,11 +464,11 @@ class Staging:
             passages: dict[Any, None] = {}
             for row in chain([first], group):
                 count += 1
-                length += len(row[sql.DATA])
-                if row[sql.IS_PASSAGE]:
-                    passages[row[sql.DATA]] = None
+                length += len(row[DATA])
+                if row[IS_PASSAGE]:
+                    passages[row[DATA]] = None
                 else:
-                    merging.add(decode(row[sql.DATA]))
+                    merging.add(decode(row[DATA]))
             if merging.number:
                 items = [decode(data) for data in passages]
                 yield EdgeGroup(first, merging.number, length, merging.records, items)
@@ -355,11 +485,11 @@ class Staging:
 
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         number = self._number("SELECT count(*) FROM unfinished")
-        for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS, merge=True)):
+        for count, group in enumerate(self.edge_groups(EDGE_GROUPS, merge=True)):
             if count % 1_000 == 0:
                 self.tell("merging", count / number)
             metadata, items = self.merge_group(group)
-            yield group.row[sql.PLACE], len(items), self._codec.encode(metadata)
+            yield group.row[PLACE], len(items), self._codec.encode(metadata)
 
     # --- what was merged ------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""How metadata is compared with the values of a condition, and how it is sorted (`asking.md` 8).
+"""How metadata is compared with the values of a condition, and how it is sorted (`protocol.md` 32).
 
 Text is compared without case and accents, numbers as numbers, and ISO dates as dates, even if
 a store holds them as text. The condition determines the comparison: a number is compared

@@ -1,4 +1,4 @@
-"""Conditions of `where`, as they are written (`asking.md` 8).
+"""Conditions of `where`, as they are written (`protocol.md` 32).
 
     condition  = [step "."] [scope "."] property
     property   = key operator value ("|" value)* | ["no"] key
@@ -97,7 +97,7 @@ class Names:
 
 @dataclass(frozen=True)
 class PropertyCondition:
-    """A condition on one property of a node or of an edge (`asking-2.md` 11)."""
+    """A condition on one property of a node or of an edge (`protocol.md` 34)."""
 
     key: str
     """The key of the metadata."""

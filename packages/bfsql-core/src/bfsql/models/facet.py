@@ -1,4 +1,4 @@
-"""Facets and measures: how they are written, and what is computed (`asking-2.md` 14).
+"""Facets and measures: how they are written, and what is computed (`protocol.md` 37).
 
     facet    = [step "."] [scope "."] key [":" number]
     measure  = "count" step | ("min" | "max" | "sum" | "mean") step "." [scope "."] key

@@ -1,4 +1,4 @@
-"""How a text matches the names of an entity: the classes of search (`asking.md` 2).
+"""How a text matches the names of an entity: the classes of search (`protocol.md` 27).
 
 From the best to the last: `id`, `name`, `alias`, `prefix`, `words`, `part`, `similar`,
 `meaning`, `other`. The first seven depend on the id, the name and the synonyms of an

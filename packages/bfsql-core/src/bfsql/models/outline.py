@@ -1,4 +1,4 @@
-"""The contents of a graph in counts: types, relations and properties (`asking.md` 4).
+"""The contents of a graph in counts: types, relations and properties (`protocol.md` 29).
 
 A store counts its nodes and edges in its own way and passes on the metadata of all of
 them or of a sample. `outline_of` computes the outline, so that it is the same for every

@@ -12,7 +12,7 @@ from bfsql.models.pattern import ANY, Pattern, Step
 MAX_STEPS = 8
 """Maximum number of edges of a walk."""
 MAX_ALONG = 20
-"""Largest number of edges between a seed and a node that `along` reaches (`asking-2.md` 15)."""
+"""Largest number of edges between a seed and a node that `along` reaches (`protocol.md` 38)."""
 MOST_PATHS = 2**53
 """Largest exact number of walks in an answer: up to it, JSON numbers are exact."""
 
@@ -72,7 +72,7 @@ class DeadEnd:
 
 
 class WalkRow(NamedTuple):
-    """One walk of a path's answer (`asking-2.md` 15)."""
+    """One walk of a path's answer (`protocol.md` 38)."""
 
     nodes: Sequence[str]
     """Ids of the nodes, from the seed on."""

@@ -1,4 +1,4 @@
-"""Patterns: sets of nodes by type, properties and relations (`asking-2.md` 11, 13).
+"""Patterns: sets of nodes by type, properties and relations (`protocol.md` 34, 36).
 
     Trial:*                            all entities of a type
     Trial[phase=3][status=terminated]  those that meet all conditions
@@ -69,7 +69,7 @@ class ScopedRelation:
 
 @dataclass(frozen=True, slots=True)
 class StepComparison:
-    """Whether the nodes of two steps of a walk have to be the same one (`asking-2.md` 12)."""
+    """Whether the nodes of two steps of a walk have to be the same one (`protocol.md` 35)."""
 
     text: str
     """The text of the condition."""

@@ -28,7 +28,7 @@ from bfsql.models.records import (
 )
 
 MAX_HOPS = 5
-"""Largest `max_hops` and `k` (Appendix A: "Hop radius (1--5)")."""
+"""Largest `max_hops` and `k` (`protocol.md` 2)."""
 
 
 class _Filters(BaseModel):
@@ -70,7 +70,7 @@ class _PagedQuery(_Filters):
 
 
 class BfsQuery(_PagedQuery):
-    """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
+    """The union of the seeds' neighbourhoods (`tools.md`)."""
 
     max_hops: int = Field(
         ge=0, le=MAX_ALONG, description="Largest distance from any seed; 0 is the seeds alone."
@@ -87,7 +87,7 @@ class BfsQuery(_PagedQuery):
 
 
 class PathQuery(_PagedQuery):
-    """What lies on the walks along a path (`asking.md` 6)."""
+    """What lies on the walks along a path (`protocol.md` 30)."""
 
     path: Path = Field(description="The steps.")
     show: int | None = Field(
@@ -127,7 +127,7 @@ class PathQuery(_PagedQuery):
 
 
 class IntersectionQuery(_Filters):
-    """What lies within reach of every seed (Appendix A, `intersect_subgraphs`)."""
+    """What lies within reach of every seed (`tools.md`)."""
 
     k: int = Field(ge=1, le=MAX_HOPS, description="Hop radius around each seed.")
 
@@ -312,7 +312,7 @@ class _Result:
 
 @dataclass(frozen=True, slots=True)
 class BfsResult(_Result):
-    """The union of the seeds' neighbourhoods (Appendix A, "Response format")."""
+    """The union of the seeds' neighbourhoods (`tools.md`)."""
 
     max_hops: int
     offset: int = 0
@@ -329,7 +329,7 @@ class BfsResult(_Result):
 
 @dataclass(frozen=True, slots=True)
 class IntersectionResult(_Result):
-    """What lies within reach of every seed (Appendix A, `IntersectionResult`)."""
+    """What lies within reach of every seed (`tools.md`)."""
 
     k: int
     common_count: int | None = None

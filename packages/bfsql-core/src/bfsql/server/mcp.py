@@ -38,7 +38,7 @@ from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.sessions import Sessions
-from bfsql.server.stdio import reserved_stdin, reserved_stdout
+from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import require_known_names, require_token, verified_token
@@ -94,7 +94,7 @@ def create_server(
 
     Args:
         backend_or_factory: Name of an installed backend, an instance, a class, or an async callable
-            that returns an instance (chapter 9).
+            that returns an instance.
         graph_description: What the graph is about, for `describe_schema`.
         instructions: The operator's own text, added to the server's instructions.
         limits: Limits of every call; None for the defaults.

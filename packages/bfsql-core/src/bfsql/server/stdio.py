@@ -9,12 +9,10 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
-from bfsql.errors import ConfigurationError
+from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import until
 from bfsql.serving.live import GraphFactory, LiveGraph
@@ -24,8 +22,6 @@ from bfsql.serving.run import handled_signals, open_while_importing
 if TYPE_CHECKING:
     from bfsql.server.stdio_transport import Lines
     from bfsql.settings import ServeSettings
-
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
@@ -101,55 +97,3 @@ async def _serve(live: LiveGraph, lines: Lines) -> None:
         await server_of(live).run_stdio(lines)
     except* BrokenPipeError:
         pass  # the client left in the middle of an answer
-
-
-@contextmanager
-def reserved_stdin() -> Iterator[BinaryIO]:
-    """Give the process an empty standard input, at the level of file descriptors.
-
-    So a child process, or a driver that prompts for a password, does not read the client's
-    messages.
-
-    Yields:
-        The original standard input. It stays open, since a thread may still be reading it.
-    """
-    if sys.stdin is None:
-        raise _closed("input", "writes its messages to")
-    kept = os.dup(_STDIN)
-    with Path(os.devnull).open("rb") as empty:
-        os.dup2(empty.fileno(), _STDIN)
-    try:
-        yield os.fdopen(kept, "rb", closefd=False)
-    finally:
-        os.dup2(kept, _STDIN)
-
-
-@contextmanager
-def reserved_stdout() -> Iterator[TextIO]:
-    """Redirect standard output to standard error, at the level of file descriptors.
-
-    This applies to everything that Python code, a driver in C or a child process prints. It begins
-    before the store is opened and ends after it is closed, since backends print at both times.
-
-    Yields:
-        The original standard output, UTF-8.
-    """
-    if sys.stdout is None:
-        raise _closed("output", "reads the answers from")
-    sys.stdout.flush()
-    kept = os.dup(_STDOUT)
-    os.dup2(_STDERR, _STDOUT)
-    try:
-        with os.fdopen(os.dup(kept), "w", encoding="utf-8", newline="\n") as out:
-            yield out
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, _STDOUT)
-        os.close(kept)
-
-
-def _closed(stream: str, purpose: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"Standard {stream}, which the client {purpose}, is closed. Start the server from a "
-        "client, which connects pipes to it, or serve over HTTP (--transport http)."
-    )

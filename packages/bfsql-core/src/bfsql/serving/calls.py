@@ -9,12 +9,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import inf
-from typing import TYPE_CHECKING
 
 from bfsql.errors import ToolError
-
-if TYPE_CHECKING:
-    from bfsql.serving.requests import HttpRequest
+from bfsql.serving.requests import HttpRequest, expire
 
 STOPPING = "stopping"
 """`kind` of the `ToolError` of a call that a stopping server refuses or ends."""
@@ -110,9 +107,3 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
     end = time() + seconds
     while not condition() and time() < end:  # noqa: ASYNC110 - most conditions have no event
         await asyncio.sleep(0.02)
-
-
-def expire(limit: asyncio.Timeout) -> None:
-    """Let a timeout expire now."""
-    if not limit.expired():  # nor about to be
-        limit.reschedule(asyncio.get_running_loop().time())

@@ -16,7 +16,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from bfsql.call import new_request_id
-from bfsql.serving.calls import expire
 from bfsql.serving.logs import request_id
 
 if TYPE_CHECKING:
@@ -299,3 +298,9 @@ def _log_refused(scope: Scope, status: int) -> None:
         "address": client[0] if client else None,
     }
     _refusals_log.info("refused", extra={"fields": fields})
+
+
+def expire(limit: asyncio.Timeout) -> None:
+    """Let a timeout expire now."""
+    if not limit.expired():  # nor about to be
+        limit.reschedule(asyncio.get_running_loop().time())

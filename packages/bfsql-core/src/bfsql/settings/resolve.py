@@ -7,7 +7,7 @@ environment, and the options of the command line.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
-from bfsql.settings.trust import Level
+from bfsql.settings.trust import FoundFile, Level
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -279,3 +279,32 @@ def _capital(text: str) -> str:
     """The sentence with a capital letter, unless it begins with the name of a setting."""
     first = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if first in ("option", "environment", "the") else text
+
+
+def excess(allowed: FoundFile, known: Sequence[Option], table: Mapping[str, Any]) -> Iterator[str]:
+    """The settings in the table of a found file that it may not have."""
+    by_key, names = {option.key: option.field for option in known}, allowed.settings.split()
+    for key, value in table.items():
+        name = by_key.get(key.replace("-", "_"), "")  # an unknown key has an error of its own
+        if name and name not in names:
+            yield key
+        elif name in allowed.checks and not allowed.checks[name](value):
+            yield f"{key} (with this value)"
+
+
+def leaks(
+    known: Sequence[Option], resolved: Resolved[Any], environment: Mapping[str, str]
+) -> Iterator[str]:
+    """The settings of a found file to which a credential from elsewhere would be sent."""
+    levels, ways = resolved.levels, resolved.settings.found_file.credentials
+    keys = {option.field: option.key for option in known if levels[option.field] is Level.FOUND}
+    unset = (None, Level.DEFAULT)
+    for name in dict.fromkeys((*(option.field for option in known if option.secret), *ways)):
+        variable = Level.ENVIRONMENT if environment.get(name) else Level.DEFAULT
+        if levels.get(name, variable) in (Level.DEFAULT, Level.FOUND):
+            continue
+        origin = resolved.origins.get(name, f"environment variable {name}")
+        for way in ways.get(name, " ".join(keys)).split():
+            first = next((one for one in way.split("|") if levels.get(one) not in unset), "")
+            if first in keys:
+                yield f"{keys[first]} (where the credential of {origin} is sent)"

@@ -1,8 +1,8 @@
 """Readers of graph files: one module per format, each a stream with bounded memory use."""
 
-from bfsql.sources.formats import Format, SourceOptions
 from bfsql.sources.open import RDF, Source, open_source, open_sources, read_all
-from bfsql.sources.registry import FORMATS
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.registry import FORMATS, Format
 
 __all__ = [
     "FORMATS",

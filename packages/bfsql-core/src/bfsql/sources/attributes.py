@@ -13,8 +13,8 @@ from typing import Any
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, is_label
-from bfsql.sources.formats import SourceOptions
 from bfsql.sources.headers import NAME, TYPE, Columns, EdgeColumns, Names, NodeColumns, with_label
+from bfsql.sources.options import SourceOptions
 
 ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
 """Keys of ids that are stored apart from the attributes, among which `id` may mean another."""
@@ -58,10 +58,16 @@ class Attributes:
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
         """
-        if self._names is None or known is not self._known:
-            self._known, self._names = known, self._types_and_names(known)
-        types, names = self._names
         options = self._options
+        if self._names is None or known is not self._known:
+            self._known = known
+            has_name = options.name_column is not None or any(
+                key.casefold() in NAME for key in known or ()
+            )
+            self._names = with_label(_TYPE, has_name=has_name)
+            if known is None:
+                self._names = _TYPE, ("name", "label", *NAME)
+        types, names = self._names
         keys = (
             id_,
             options.type_column or _first(attributes, types),
@@ -119,13 +125,6 @@ class Attributes:
             return
         self._noted.add((key, meaning))
         self._account.add_column(key.removeprefix(":"), meaning, attributes[key])
-
-    def _types_and_names(self, known: Sequence[str] | None) -> tuple[Names, Names]:
-        """The keys of type and name; without `known`, `label` is a name."""
-        if known is None:
-            return _TYPE, ("name", "label", *NAME)
-        has_name = any(key.casefold() in NAME for key in known)
-        return with_label(_TYPE, has_name=self._options.name_column is not None or has_name)
 
 
 def _first(attributes: Mapping[str, Any], usual: Names) -> str | None:

@@ -64,14 +64,11 @@ def identifier(value: Any, what: str) -> str:
         Unusable: There is no value, it is not text, or it contains a lone
             surrogate, which no store can hold (`protocol.md` 19).
     """
-    if isinstance(value, str):
-        if value and is_text(value):
+    if isinstance(value, str) and value:
+        if is_text(value):
             return value
-        if value:
-            raise Unusable(
-                f"{what} {excerpt(value)} contains a lone surrogate or is not UTF-8 text"
-            )
-    elif isinstance(value, int) and not isinstance(value, bool):
+        raise Unusable(f"{what} {excerpt(value)} contains a lone surrogate or is not UTF-8 text")
+    if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or value == "":
         raise Unusable(f"{what} is missing")

@@ -27,7 +27,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable, excerpt, identifier
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import encoding_of, open_text
 
 _LONGEST = 1 << 24
@@ -99,7 +99,6 @@ class _Reading:
         self._make = Attributes(options, account)
         self._account = account
         self._ids: dict[Any, Any] = {}
-        self._drawn = False
 
     def record(self, block: _Block, *, directed: bool) -> NodeRecord | EdgeRecord:
         """The node or edge of a block.
@@ -108,17 +107,15 @@ class _Reading:
             Unusable: An id is missing, or a field is of the wrong kind.
         """
         values = {key: value for key, value in block.values.items() if key.lower() not in _DRAWING}
-        if len(values) < len(block.values) and not self._drawn:
-            self._drawn = True
+        if len(values) < len(block.values):
             self._account.note("graphics were left out")
         if block.key == "node":
             node = self._make.node(values, self._id, None)
             if self._id != "id":
                 self._ids[identifier(values.get("id"), "id")] = values[self._id]
             return node
-        if self._ids:
-            ends = {end: str(values.get(end)) for end in ("source", "target")}
-            values |= {end: self._ids[id_] for end, id_ in ends.items() if id_ in self._ids}
+        for end in ("source", "target") if self._ids else ():
+            values[end] = self._ids.get(str(values.get(end)), values.get(end))
         edge = self._make.edge(values, "source", "target")
         if not directed:
             self._make.note_undirected()
@@ -126,7 +123,10 @@ class _Reading:
 
 
 class _Parser:
-    """Takes one token after another, and returns the nodes and edges that they complete."""
+    """Takes one token after another, and returns the nodes and edges that they complete.
+
+    The first open block is the file, the second a graph.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -139,11 +139,6 @@ class _Parser:
         """Whether the open graph declares its edges as directed."""
         return len(self._open) > 1 and self._open[1].values.get("directed") == 1
 
-    @property
-    def _in_item(self) -> bool:
-        """Whether a block is open inside the file's block and the graph's own."""
-        return bool(self._open[2:])
-
     def take(self, token: _Token) -> _Block | None:
         """The node or edge that ends with this token.
 
@@ -151,6 +146,7 @@ class _Parser:
             SourceError: The token is not valid here.
         """
         key, self._key = self._key, None
+        reason = ""
         if key is None and token.kind == "key":
             self._key = token.text
         elif key is None and token.text == "]" and len(self._open) > 1:
@@ -158,14 +154,14 @@ class _Parser:
         elif key is None or token.text == "]":
             expected = "a key" if key is None else f"a value of {key!r}"
             reason = f"is not GML: it has {excerpt(token.text)} where {expected} should be"
-            raise SourceError(self._path, reason, token.line)
         elif token.text == "[":
             self._open.append(_Block(key, token.line))
             if len(self._open) > _DEEPEST:
                 reason = f"more than {_DEEPEST} blocks are nested inside each other"
-                raise SourceError(self._path, reason, token.line)
-        elif self._in_item or key == "directed":
+        elif self._open[2:] or key == "directed":
             self._open[-1].put(key, _value(token))
+        if reason:
+            raise SourceError(self._path, reason, token.line)
         return None
 
     def _close(self) -> _Block | None:
@@ -174,7 +170,7 @@ class _Parser:
         if around == ["", "graph"]:
             return closed if closed.key in {"node", "edge"} else None
         self._graphs += closed.key == "graph" and around == [""]
-        if self._in_item:
+        if self._open[2:]:
             self._open[-1].put(closed.key, closed.values)
         return None
 

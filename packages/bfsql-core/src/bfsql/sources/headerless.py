@@ -1,15 +1,21 @@
-"""Tables without a header: how they are recognised, and what their columns are."""
+"""Tables without a header: how they are recognised, and what their columns are.
+
+An adjacency list is one, too: a line for each node, with its id and the ids of its neighbours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from bfsql.errors import SourceError
-from bfsql.sources.fields import value_of
-from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import listed, named_columns, names_columns
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
+from bfsql.sources.fields import identifier, records, value_of
+from bfsql.sources.headers import EdgeColumns, columns_of, listed, named_columns, names_columns
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.rows import Dialect, rows_of
 
 RECURRENCE = 1_000
 """Number of rows among which the cells of the first one are looked for."""
@@ -17,18 +23,9 @@ EDGE_LISTS = (2, 3)
 """Numbers of columns of an edge list without a header."""
 
 
-class FirstRow(NamedTuple):
-    """What the first row of a table is."""
-
-    names: list[str] | None = None
-    """The names of the columns if the row is data; None if it is the header."""
-    note: str = ""
-    """A sentence for the report."""
-
-
 def first_row(
     path: Path, first: Sequence[str], rows: Sequence[Sequence[str]], options: SourceOptions
-) -> FirstRow:
+) -> tuple[list[str] | None, str]:
     """Whether the first row of a table is data, and what its columns are in this case.
 
     Without an option, it is data if it has two or three cells, none of them a usual name of a
@@ -40,6 +37,10 @@ def first_row(
         rows: Up to `RECURRENCE` rows after it.
         options: `no_header` and `columns`; a column that another option names is in a header.
 
+    Returns:
+        The names of the columns if the row is data, or None if it is the header; and a sentence for
+        the report.
+
     Raises:
         SourceError: `columns` has not as many names as the table has columns.
     """
@@ -47,7 +48,7 @@ def first_row(
     if names_columns(first, SourceOptions()):
         shown = listed([cell.strip() for cell in first])
         note = f"its first row names columns ({shown}) and is read as its header, not as data"
-        return FirstRow(None, note if wanted else "")
+        return None, note if wanted else ""
     if wanted:
         names = options.columns or _names(first, rows, options)
         if len(names) != len(first):
@@ -56,17 +57,17 @@ def first_row(
                 f"{listed(first)}; give each column a name, or none between two commas"
             )
             raise SourceError(path, reason)
-        return FirstRow(_numbered(names), "" if options.columns else _note(names))
+        return _numbered(names), "" if options.columns else _note(names)
     if names_columns(first, options):
         note = (
             "its first row is read as its header, since an option names one of the cells, but "
             "looks like data: if it is, add --no-header"
         )
-        return FirstRow(None, note if _recurs(first, rows) else "")
+        return None, note if _recurs(first, rows) else ""
     if len(first) in EDGE_LISTS and rows and looks_like_data(first, rows):
         names = _names(first, rows, options)
-        return FirstRow(_numbered(names), _note(names))
-    return FirstRow()
+        return _numbered(names), _note(names)
+    return None, ""
 
 
 def check_first(
@@ -161,3 +162,43 @@ def _names(
     if third < second:
         return ["subject", "object", "predicate"]
     return ["subject", "predicate", "object"]
+
+
+def is_adjacency_list(rows: Sequence[Sequence[str]], options: SourceOptions) -> bool:
+    """Whether rows are those of an adjacency list.
+
+    They have different numbers of cells, none of them empty; each begins with another id, and at
+    least half of these ids are also neighbours or at least half of the neighbours begin a row.
+    They are a table if the first row names a column, or the options name all or say it is data.
+    """
+    widths = {len(row) for row in rows}
+    first = {row[0] for row in rows if row}
+    others = {cell for row in rows for cell in row[1:]}
+    ends = min(EDGE_LISTS)
+    if len(widths) < ends or max(widths) <= ends or len(first) < len(rows):
+        return False
+    if options.no_header or options.columns or names_columns(rows[0], options):
+        return False
+    common = len(first & others)
+    return all(chain.from_iterable(rows)) and 2 * common >= min(len(first), len(others))
+
+
+def open_adjacency_list(
+    path: Path, encoding: str, dialect: Dialect, options: SourceOptions, account: SourceAccount
+) -> GraphStream:
+    """The edges of each node to its neighbours, and the nodes without any."""
+    account.encoding, account.separator = encoding, dialect.separator
+    account.note(
+        "read as an adjacency list: each line is a node and those to which its edges go; if the "
+        "cells are something else, name all of them, as in --columns subject,predicate,object"
+    )
+    columns = columns_of(path, ["subject", "object"], options)
+    assert isinstance(columns, EdgeColumns)
+
+    def make(cells: Sequence[str]) -> list[NodeRecord | EdgeRecord]:
+        first, *others = (cell.strip() for cell in cells)
+        if any(others):
+            return [columns.record_of((first, None, one), {}) for one in others if one]
+        return [NodeRecord(columns.subject_group + identifier(first, "node"), options.default_type)]
+
+    return records(path, rows_of(path, encoding, dialect), make)

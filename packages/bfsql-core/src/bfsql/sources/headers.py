@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import shlex
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from bfsql.errors import SourceError
-from bfsql.models.records import EdgeRecord, NodeRecord
-from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, texts
-from bfsql.sources.formats import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions
-from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
+from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, records, texts
+from bfsql.sources.options import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 
 Row: TypeAlias = Mapping[Any, Any]
 """Column to value; a column without a value may be absent or None."""
@@ -52,6 +52,16 @@ PREDICATE: Names = (
     *("rel", "edge_type", "type", "labele", "label", "kind", "_type"),
     *("relationtype", "relationshiptype"),
 )
+
+_COLUMN = re.compile(
+    r"(?P<name>.*):(?P<kind>\w+)(?:\((?P<group>[^()]*)\))?(?:\{.*\})?(?P<many>\[\])?\Z", re.DOTALL
+)
+_IDS = frozenset({"id", "start_id", "end_id"})
+_SPECIAL = _IDS | {"label", "type", "ignore"}
+_NEPTUNE = {"~id": "id", "~from": "start_id", "~to": "end_id", "~label": "label"}
+_INTEGER = re.compile(r"[+-]?\d{1,18}\Z", re.ASCII)
+SEPARATOR = ";"
+"""Separator of labels and of array values of Neo4j."""
 
 _LISTED = 40
 _SEPARATED = {":label": SEPARATOR, "category": "|", "_labels": ":"}
@@ -223,6 +233,35 @@ class EdgeColumns(_Columns):
 
 Columns: TypeAlias = NodeColumns | EdgeColumns
 
+RecordOfRow: TypeAlias = Callable[[Row], NodeRecord | EdgeRecord]
+"""Makes the record of a row; it raises `Unusable`."""
+
+
+class ObjectTable(NamedTuple):
+    """A table whose rows are objects, and its records."""
+
+    path: Path
+    """The path of the file."""
+    columns: Columns
+    """The meaning of the columns."""
+    items: Callable[[], Iterable[tuple[int | str, dict[str, Any] | Unusable]]]
+    """Reads the rows from the beginning, each with its place as in `fields.records`."""
+    make: RecordOfRow
+    is_row: Callable[[Row], bool] = lambda _: True
+    """Whether an object is of the kind that `columns` describes."""
+    is_mixed: bool = False
+    """Whether there are nodes and edges, whose keys are entered into the account one by one."""
+
+    def records(self) -> GraphStream:
+        """The records, and refusals of rows that cannot be used."""
+        make = self.make
+        return records(self.path, self.items(), lambda row: (make(row),))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All rows that can be read, of the kind that `columns` describes."""
+        found = (row for _, row in self.items() if not isinstance(row, Unusable))
+        return (row for row in found if self.is_row(row))
+
 
 def _non_empty(columns: Columns, value: Any, column: str | None) -> Any:
     """As `value_or_none`; texts that count as empty are counted."""
@@ -272,18 +311,11 @@ def columns_of(
             predicate = header.pick(options.predicate_column, PREDICATE, excluded=ends)
             if options.predicate_column is not None and predicate is None:
                 raise _missing(path, have, {"predicate_column": options.predicate_column})
-        return EdgeColumns(
-            subject,
-            predicate,
-            object_,
-            options.default_predicate,
-            nulls,
-            prefix(subject),
-            prefix(object_),
-            _node_columns(header, replace(options, id_column=None), prefix, ends)
-            if mixed
-            else None,
-        )
+        no_id = replace(options, id_column=None)
+        nodes = _node_columns(header, no_id, prefix, ends) if mixed else None
+        prefixes = prefix(subject), prefix(object_)
+        default = options.default_predicate
+        return EdgeColumns(subject, predicate, object_, default, nulls, *prefixes, nodes)
     if header.pick(None, SUBJECT) is not None and header.pick(None, OBJECT) is not None:
         asked = {"subject_column": options.subject_column, "object_column": options.object_column}
         raise _missing(path, have, asked)
@@ -302,9 +334,8 @@ def _node_columns(
         return None
     has_name = options.name_column is not None or header.pick(None, NAME) is not None
     types, names = with_label(TYPE, has_name=has_name)
-    type_ = header.pick(
-        options.type_column, types, excluded=() if options.type_column == id_ else (id_, *ends)
-    )
+    excluded = () if options.type_column == id_ else (id_, *ends)
+    type_ = header.pick(options.type_column, types, excluded)
     return NodeColumns(
         id_,
         type_,
@@ -407,9 +438,7 @@ class _Header:
         if named is not None:
             return named if named in self._have else self._names.get(named.strip().casefold())
         found = (self._plain.get(name) for name in usual)
-        return next(
-            (column for column in found if column is not None and column not in excluded), None
-        )
+        return next((one for one in found if one is not None and one not in excluded), None)
 
     def plain_name(self, column: str | None) -> str:
         """The plain name of a column; empty for None."""
@@ -438,18 +467,13 @@ def _missing(
     options: Mapping[str, str | None],
     proposal: Callable[[], str] = str,
 ) -> SourceError:
-    gone = [
-        f"{column!r} ({option})"
-        for option, column in options.items()
-        if column is not None and not has_column(have, column)
-    ]
-    if gone:
+    named = [(column, option) for option, column in options.items() if column is not None]
+    if gone := [f"{one!r} ({option})" for one, option in named if not has_column(have, one)]:
         said = " and no column ".join(gone)
         return SourceError(path, f"there is no column {said}; the columns are: {listed(have)}")
-    option = next((column for column in have if column.casefold().endswith("id")), "")
-    option = option and " " + shlex.quote(f"{path.name}={option}")
+    id_ = next((f"{path.name}={one}" for one in have if one.casefold().endswith("id")), "")
     advice = proposal() or (
-        f"Name the right ones with --id-column{option}, or with --subject-column and "
+        f"Name the right ones with {option_of('id_column', id_)}, or with --subject-column and "
         "--object-column"
     )
     return SourceError(
@@ -465,3 +489,80 @@ def _text(value: Any, column: str | None) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise Unusable(f"{column} is {excerpt(value)}, which is not text")
+
+
+# --- the headers of neo4j-admin's import and of Amazon Neptune ---
+#
+# neo4j-admin has `personId:ID(Person)`, `name`, `born:date`, `:LABEL`; Neptune `~id`, `~label`,
+# `name:String(single)`, `~from`, `~to`.
+
+
+class Neo4jColumn(NamedTuple):
+    """The header of one column."""
+
+    name: str
+    """The name of the property; may be empty if the column is special."""
+    kind: str
+    """`id`, `start_id`, `end_id`, `label`, `type`, `ignore`, or the type of a property; empty
+    if the header names no type.
+    """
+    group: str
+    """The id space of an id."""
+    many: bool
+    """Whether the value is an array."""
+
+    @property
+    def special(self) -> bool:
+        """Whether the column is not a property."""
+        return self.kind in _SPECIAL
+
+    def value(self, default: Callable[[str], Any]) -> Callable[[str], Any]:
+        """The conversion from a cell to a value; the default if the header names no type."""
+        make = _VALUES.get(self.kind, default)
+        return partial(_array, make) if self.many else make
+
+
+def neo4j_columns(header: Sequence[str]) -> list[Neo4jColumn] | None:
+    """The parsed header of every column, or None if no id column has this form."""
+    columns = [_column(cell) for cell in header]
+    return columns if any(column.kind in _IDS for column in columns) else None
+
+
+def _column(cell: str) -> Neo4jColumn:
+    if kind := _NEPTUNE.get(cell.strip().lower()):
+        return Neo4jColumn(cell.strip()[1:], kind, "", many=False)
+    found = _COLUMN.match(cell)
+    if found is None or (kind := found["kind"].lower()) not in _SPECIAL | _VALUES.keys():
+        return Neo4jColumn(cell, "", "", many=False)
+    group = found["group"] if kind in _IDS else None
+    return Neo4jColumn(found["name"].strip(), kind, group or "", bool(found["many"]))
+
+
+def _integer(cell: str) -> int | str:
+    return int(cell) if _INTEGER.match(cell) else cell
+
+
+def _decimal(cell: str) -> float | str:
+    try:
+        value = float(cell)
+    except ValueError:
+        return cell
+    return value if math.isfinite(value) else cell
+
+
+def _boolean(cell: str) -> bool | str:
+    return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+
+
+def _array(make: Callable[[str], Any], cell: str) -> list[Any]:
+    return [make(part) for part in cell.split(SEPARATOR) if part]
+
+
+_VALUES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("int", "long", "short", "byte"), _integer),
+    **dict.fromkeys(("float", "double"), _decimal),
+    **dict.fromkeys(("boolean", "bool"), _boolean),
+    **dict.fromkeys(("char", "string", "point", "date", "localtime", "time"), str),
+    **dict.fromkeys(("localdatetime", "datetime", "duration"), str),
+}
+"""The types of properties in the headers of neo4j-admin's import and of Amazon Neptune."""

@@ -6,15 +6,23 @@
 | networkx adjacency | lists `nodes` and `adjacency`, the neighbours of each node |
 | Cytoscape | `elements`: lists `nodes` and `edges`, or one list, possibly without `elements` |
 | a list of objects | the rows of a table of nodes or of edges |
+| OBO Graphs, as ROBOT writes them | `graphs`: lists `nodes`, `edges`, `logicalDefinitionAxioms` |
 
 Undirected edges retain the direction in which they are written; adjacency lists them at both ends,
 but they are read once. Numbers that count the parallel edges of a multigraph are left out.
+
+Of an ontology in OBO Graphs, nodes have their `lbl` as name; the predicate of an edge is `is_a`, or
+the label of its property with `_` for blanks; a logical definition gives the class that is defined
+edges `is_a`, and one for each restriction. Its ids are shortened by prefixes as those of RDF are.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,16 +31,15 @@ from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphStream
+from bfsql.models.rdf import Prefixes
+from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord
 from bfsql.sources import headers
 from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
-from bfsql.sources.fields import Unusable, excerpt, json_objects, records, sound_record
-from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import FALLBACK_IDS, Columns, Names, NodeColumns
+from bfsql.sources.fields import Unusable, excerpt, identifier, json_objects, records, sound_record
+from bfsql.sources.headers import FALLBACK_IDS, Names, NodeColumns, ObjectTable
 from bfsql.sources.id_columns import with_unique_ids
-from bfsql.sources.json_lines import JsonObject
-from bfsql.sources.json_records import keys_of, lifted, object_records
-from bfsql.sources.tables import ObjectTable, RecordOfRow
+from bfsql.sources.json_records import JsonObject, keys_of, lifted, object_table
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import beginning, encoding_of, whole_text
 
 _FORMS = (
@@ -41,8 +48,8 @@ _FORMS = (
     "of them a node or each an edge. For one object per line, name the format jsonl; for "
     "JSON-LD, jsonld"
 )
-
-
+_OBO = re.compile(r'\s*\{\s*"graphs"\s*:\s*\[')
+_AXIOMS = ("equivalentNodesSets", "domainRangeAxioms", "propertyChainAxioms")
 _MIXED = (("entities", "relations"), ("nodes", "rels"), ("objects",))
 """Keys of the lists of nodes and of edges as the MCP memory server, APOC and STIX write them."""
 
@@ -73,9 +80,8 @@ def open_json(
     if beginning(path).lstrip().startswith("["):
         document, mended = read_document(path, options, account)
         if _recognised(document, options) is None:
-            table = _of_table(
-                path, document, options, account, lambda: read_document(path, options, account)[0]
-            )
+            read = lambda: read_document(path, options, account)[0]
+            table = _of_table(path, document, options, account, read)
             make = table.make
             return table._replace(make=lambda row: sound_record(make(row))) if mended else table
     return _records(path, options, account)
@@ -95,21 +101,14 @@ def read_document(path: Path, options: SourceOptions, account: SourceAccount) ->
         if not content.strip():
             raise SourceError(path, f"is empty; the forms of JSON graphs are: {_FORMS}") from None
         if b"\\ud" in content.lower():
-            try:
+            with suppress(ValueError, RecursionError):
                 return json.loads(content), True
-            except (ValueError, RecursionError):
-                pass
-        lines = (
-            "; if it has one object per line, name the format jsonl" if _is_lines(content) else ""
-        )
+        first: Any = None
+        with suppress(ValueError):
+            first = from_json(content.lstrip().partition(b"\n")[0])
+        is_lines = isinstance(first, dict)
+        lines = "; if it has one object per line, name the format jsonl" if is_lines else ""
         raise SourceError(path, f"is not JSON: {error}{lines}") from error
-
-
-def _is_lines(content: bytearray) -> bool:
-    try:
-        return isinstance(from_json(content.lstrip().partition(b"\n")[0]), dict)
-    except ValueError:
-        return False
 
 
 def _records(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
@@ -124,8 +123,7 @@ def _of_document(
     for keys in _MIXED:
         if isinstance(document, dict) and all(isinstance(document.get(k), list) for k in keys):
             document = [item for key in keys for item in document[key]]
-    graph = _recognised(document, options)
-    if graph is not None:
+    if (graph := _recognised(document, options)) is not None:
         account.note(f"read as {graph.form}")
         make = Attributes(options, account)
         if isinstance(document, dict) and document.get("directed") is False:
@@ -137,8 +135,8 @@ def _of_document(
 
 
 def _unknown_form(path: Path, document: Any) -> SourceError:
-    what = excerpt(list(document) if isinstance(document, dict) else document)
-    what = f"an object with the keys {what}" if isinstance(document, dict) else what
+    is_object = isinstance(document, dict)
+    what = "an object with the keys " * is_object + excerpt([*document] if is_object else document)
     return SourceError(
         path,
         f"this JSON ({what}) does not have a known form of a graph. The known forms are: {_FORMS}",
@@ -165,7 +163,10 @@ def _recognised(document: Any, options: SourceOptions) -> _Graph | None:
 
 
 def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
-    nodes, links, edges = (_items(document.get(key)) for key in ("nodes", "links", "edges"))
+    nodes, links, edges = (
+        [lifted(item) if isinstance(item, dict) else item for item in _list(document.get(key))]
+        for key in ("nodes", "links", "edges")
+    )
     id_ = options.id_column or _usual(headers.ID, "id", nodes)
     ends = (
         options.subject_column or _usual(headers.SUBJECT, "source", [*links, *edges]),
@@ -178,14 +179,13 @@ def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
     return _Graph("a node-link graph", nodes, named, id_, ends)
 
 
-def _items(found: Any) -> list[Any]:
-    items = found if isinstance(found, list) else []
-    return [lifted(item) if isinstance(item, dict) else item for item in items]
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _adjacency(document: JsonObject) -> _Graph:
-    ends, edges = (SUBJECT, OBJECT), _neighbours(document)
-    return _Graph("networkx adjacency", document["nodes"], edges, "id", ends)
+    edges = _neighbours(document)
+    return _Graph("networkx adjacency", document["nodes"], edges, "id", (SUBJECT, OBJECT))
 
 
 def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
@@ -227,7 +227,7 @@ def _cytoscape(elements: Any) -> _Graph:
 
 
 def _data(elements: Any) -> list[Any]:
-    items = elements if isinstance(elements, list) else []
+    items = _list(elements)
     return [item.get("data", item) if isinstance(item, dict) else item for item in items]
 
 
@@ -242,16 +242,16 @@ def _of_table(
     objects = [row for row in rows if isinstance(row, dict)]
     if not objects:
         raise _unknown_form(path, rows)
-    made = object_records(path, objects, options, account)
-    if not made.is_mixed:
+    table = object_table(path, _placed("item", read), objects, options, account)
+    if not table.is_mixed:
         account.note("read as a list of objects, the rows of a table")
         firsts: JsonObject = {}
         for row in objects:
             if not row.keys() <= firsts.keys():
                 firsts |= {key: value for key, value in row.items() if key not in firsts}
         for column, value in firsts.items():
-            account.add_column(column, made.columns.meanings.get(column, "metadata"), value)
-    return _table(path, made.columns, "item", read, made.record)._replace(is_row=made.is_row)
+            account.add_column(column, table.columns.meanings.get(column, "metadata"), value)
+    return table
 
 
 # --- their records ----------------------------------------------------------
@@ -261,21 +261,17 @@ def _of_graph(path: Path, graph: _Graph, make: Attributes, options: SourceOption
     known = keys_of(graph.nodes)
     is_fallback = options.id_column is None and graph.id.casefold() in FALLBACK_IDS
     columns = NodeColumns(graph.id, None, None, None, "", is_fallback=is_fallback)
-    nodes = _table(
-        path, columns, "node", lambda: graph.nodes, lambda node: make.node(node, graph.id, known)
-    )
-    yield from with_unique_ids(nodes)
+    record = lambda node: make.node(node, graph.id, known)
+    nodes = _placed("node", lambda: graph.nodes)
+    yield from with_unique_ids(ObjectTable(path, columns, nodes, record))
     edges = json_objects(graph.edges)
     yield from records(path, edges, lambda edge: (make.edge(edge, *graph.ends),))
 
 
-def _table(
-    path: Path, columns: Columns, noun: str, read: Callable[[], Sequence[Any]], make: RecordOfRow
-) -> ObjectTable:
-    def items() -> Iterator[tuple[str, JsonObject | Unusable]]:
-        return json_objects((f"{noun} {number}", row) for number, row in enumerate(read(), 1))
-
-    return ObjectTable(path, columns, items, make)
+def _placed(
+    noun: str, read: Callable[[], Sequence[Any]]
+) -> Callable[[], Iterator[tuple[str, JsonObject | Unusable]]]:
+    return lambda: json_objects((f"{noun} {n}", row) for n, row in enumerate(read(), 1))
 
 
 def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
@@ -283,21 +279,17 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
     if not isinstance(graph.edges, list) or not graph.edges:
         return graph
     size = len(graph.nodes)
-    for _, edge in graph.edges:
-        for end in (edge.get(key) for key in graph.ends) if isinstance(edge, dict) else ():
-            if type(end) is not int or not 0 <= end < size:
-                return graph
-    ids = [node.get(graph.id) if isinstance(node, dict) else None for node in graph.nodes]
     edges = [(place, edge) for place, edge in graph.edges if isinstance(edge, dict)]
-    known = set(map(str, ids))
-    if any(str(edge[key]) in known for _, edge in edges for key in graph.ends):
+    ends = [edge.get(key) for _, edge in edges for key in graph.ends]
+    if any(type(end) is not int or not 0 <= end < size for end in ends):
+        return graph
+    ids = [node.get(graph.id) if isinstance(node, dict) else None for node in graph.nodes]
+    if not {*map(str, ids)}.isdisjoint(map(str, ends)):
         return graph
     account.note("the edges name their ends by position in the list of nodes, starting at 0")
-    by_id = [
-        (place, {**edge, **{key: ids[edge[key]] for key in graph.ends}}) for place, edge in edges
-    ]
+    named = [(place, edge | {key: ids[edge[key]] for key in graph.ends}) for place, edge in edges]
     others = [(place, edge) for place, edge in graph.edges if not isinstance(edge, dict)]
-    return replace(graph, edges=[*by_id, *others])
+    return replace(graph, edges=[*named, *others])
 
 
 def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
@@ -311,3 +303,109 @@ def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
 
 def _without(item: Any, key: str) -> Any:
     return {k: v for k, v in item.items() if k != key} if isinstance(item, dict) else item
+
+
+# --- OBO Graphs ---
+
+
+def is_obo_graphs(text: str) -> bool:
+    """Whether a file begins like one of OBO Graphs."""
+    return _OBO.match(text) is not None and '"lbl"' in text
+
+
+def open_obo_graphs(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes, then the edges, of each graph in the file.
+
+    Raises:
+        SourceError: The file is not JSON, or has no graphs; raised with the first record.
+    """
+    document, _ = read_document(path, options, account)
+    graphs = document.get("graphs") if isinstance(document, dict) else None
+    if not isinstance(graphs, list):
+        raise SourceError(path, "has no list 'graphs', as a file of OBO Graphs has")
+    short = Prefixes(options.prefixes or {}).short
+    lost = Counter[str]()
+    for graph in graphs if all(isinstance(one, dict) for one in graphs) else ():
+        lost.update({axiom: len(_list(graph.get(axiom))) for axiom in _AXIOMS})
+        yield from map(sound_record, _OboGraph(graph, short, options).records(path))
+    for axiom, number in lost.items():
+        if number:
+            account.note(f"{number:,} {axiom} were left out")
+
+
+class _OboGraph:
+    """One graph of a file; `short` shortens its ids."""
+
+    def __init__(self, graph: dict[str, Any], short: Any, options: SourceOptions) -> None:
+        self._graph = graph
+        self._short = short
+        self._options = options
+        self._labels = {
+            node.get("id"): str(node["lbl"]).replace(" ", "_")
+            for node in _list(graph.get("nodes"))
+            if isinstance(node, dict) and node.get("type") == "PROPERTY" and node.get("lbl")
+        }
+
+    def records(self, path: Path) -> GraphStream:
+        """The records of the graph."""
+        makers = {
+            "nodes": self._node,
+            "edges": self._edge,
+            "logicalDefinitionAxioms": self._definition,
+        }
+        for key, make in makers.items():
+            items = enumerate(_list(self._graph.get(key)), 1)
+            placed = ((f"item {number} of '{key}'", item) for number, item in items)
+            yield from records(path, json_objects(placed), make)
+
+    def _node(self, node: dict[str, Any]) -> Iterable[GraphRecord]:
+        meta: Any = node.get("meta")
+        meta = meta if isinstance(meta, dict) else {}
+        metadata: dict[str, Any] = {
+            "name": node.get("lbl"),
+            "synonyms": sorted({*_texts(meta.get("synonyms"))}),
+            "definition": next(iter(_texts([meta.get("definition")])), None),
+            "xrefs": _texts(meta.get("xrefs")),
+            "subsets": [self._short(one) for one in _list(meta.get("subsets"))],
+            "comments": _list(meta.get("comments")),
+            "deprecated": meta.get("deprecated"),
+        }
+        for value in _list(meta.get("basicPropertyValues")):
+            if isinstance(value, dict) and isinstance(value.get("pred"), str):
+                metadata.setdefault(self._short(value["pred"]), []).append(value.get("val"))
+        metadata = {
+            key: value if key == "synonyms" or len(items) > 1 else items[0]
+            for key, value in metadata.items()
+            if (items := value if isinstance(value, list) else [value]) not in ([], [None], [""])
+        }
+        type_ = str(node.get("type") or "").capitalize() or self._options.default_type
+        yield NodeRecord(self._id(node, "id"), type_, metadata)
+
+    def _edge(self, edge: dict[str, Any]) -> Iterable[GraphRecord]:
+        predicate = identifier(edge.get("pred"), "pred")
+        yield EdgeRecord(self._id(edge, "sub"), self._predicate(predicate), self._id(edge, "obj"))
+
+    def _definition(self, axiom: dict[str, Any]) -> Iterator[GraphRecord]:
+        defined = self._id(axiom, "definedClassId")
+        for genus in _list(axiom.get("genusIds")):
+            yield EdgeRecord(defined, "is_a", self._short(identifier(genus, "genusIds")))
+        parts = (("a restriction", part) for part in _list(axiom.get("restrictions")))
+        for place, part in json_objects(parts):
+            if isinstance(part, Unusable):
+                raise Unusable(f"{place} {part}")
+            predicate = self._predicate(identifier(part.get("propertyId"), "propertyId"))
+            yield EdgeRecord(defined, predicate, self._id(part, "fillerId"))
+
+    def _id(self, item: dict[str, Any], key: str) -> str:
+        return str(self._short(identifier(item.get(key), key)))
+
+    def _predicate(self, predicate: str) -> str:
+        if ":" not in predicate:
+            return predicate
+        return self._labels.get(predicate) or str(self._short(predicate))
+
+
+def _texts(values: Any) -> list[str]:
+    """The values of a list of objects, such as synonyms."""
+    found = (one.get("val") for one in _list(values) if isinstance(one, dict))
+    return [text for text in found if isinstance(text, str)]

@@ -51,9 +51,8 @@ def check_json_ld(name: object, document: Any) -> None:
     while waiting:
         value, most = waiting.pop()
         if isinstance(value, str) and len(value) > most:
-            raise SourceError(
-                name, f"has a text of {len(value):,} characters; the limit is {most:,}"
-            )
+            reason = f"has a text of {len(value):,} characters; the limit is {most:,}"
+            raise SourceError(name, reason)
         if isinstance(value, list):
             check()
             waiting.extend((item, most) for item in value)
@@ -101,12 +100,11 @@ def _replaced(path: Path, value: Any, other: Any) -> Any:
         return value
     found = {key: _replaced(path, item, other) for key, item in value.items()}
     if "@context" in found:
-        context = found["@context"]
-        listed = context if isinstance(context, list) else [context]
-        parts = [_local_context(path, part, other) for part in listed]
-        found["@context"] = [
-            one for part in parts for one in (part if isinstance(part, list) else [part])
-        ]
+        context, parts = found["@context"], list[Any]()
+        for one in context if isinstance(context, list) else [context]:
+            part = _local_context(path, one, other)
+            parts += part if isinstance(part, list) else [part]
+        found["@context"] = parts
     return found
 
 

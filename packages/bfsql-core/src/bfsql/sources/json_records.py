@@ -1,4 +1,4 @@
-"""Objects of JSON that are nodes and edges in one file: the lines of a file, or a list's items.
+"""Objects of JSON that are nodes and edges: the lines of a file, or a list's items.
 
 An object with both ends of an edge is an edge, and another one with an id is a node, in any order.
 Where `type` says only which of the two an object is, that decides, and another key has its type:
@@ -11,17 +11,33 @@ Where `type` says only which of the two an object is, that decides, and another 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
 
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.attributes import Attributes
-from bfsql.sources.formats import SourceOptions
-from bfsql.sources.headers import Columns, EndsAndId, NodeColumns, Row, columns_of, ends_and_id
+from bfsql.sources.fields import RepairedObject, Unusable
+from bfsql.sources.headers import (
+    Columns,
+    EndsAndId,
+    NodeColumns,
+    ObjectTable,
+    Row,
+    columns_of,
+    ends_and_id,
+)
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_utf8
 
+JsonObject: TypeAlias = dict[str, Any]
+
+_NOUNS = {list: "a list", str: "text", bool: "a truth value", type(None): "null"}
 _KINDS = {
     **dict.fromkeys(("node", "vertex", "entity"), True),
     **dict.fromkeys(("edge", "relationship", "relation", "link"), False),
@@ -37,32 +53,21 @@ _MOST_SHAPES = 1_000
 """Number of different lists of keys whose meaning is remembered."""
 
 
-class ObjectRecords(NamedTuple):
-    """How the objects of one file become records."""
-
-    columns: Columns
-    """The keys with a meaning: those of nodes, if nodes are among the first objects."""
-    record: Callable[[Row], NodeRecord | EdgeRecord]
-    """Makes the record of an object; it raises `Unusable`."""
-    is_row: Callable[[Row], bool]
-    """Whether `columns` are those of an object."""
-    is_mixed: bool
-    """Whether there are nodes and edges, whose keys are entered into the account one by one."""
-
-
-def object_records(
+def object_table(
     path: Path,
+    items: Callable[[], Iterable[tuple[int | str, JsonObject | Unusable]]],
     sample: Sequence[Row],
     options: SourceOptions,
     account: SourceAccount,
     *,
     groups: bool = False,
-) -> ObjectRecords:
-    """How the objects of a file become records.
+) -> ObjectTable:
+    """The table of the objects in a file; its columns are those of nodes if the sample has nodes.
 
     Args:
-        path: The file, for the error message.
-        sample: Its first objects, or all of them.
+        path: The file.
+        items: Reads the objects.
+        sample: The first of them, or all.
         options: Names of keys, and defaults.
         account: Receives a note if the file has nodes and edges.
         groups: As for `columns_of`.
@@ -81,12 +86,12 @@ def object_records(
         columns = columns_of(path, keys_of(nodes or sample), options, groups=groups)
         if "entityType" in columns.roles and isinstance(columns, NodeColumns):
             columns = replace(columns, is_fallback=False)  # relations name their ends
-        both = _Both(shapes, columns, keys_of(nodes), options, account)
+        both = _Both(shapes, columns, keys_of(nodes), Attributes(options, account))
         is_row = lambda row: shapes.is_node(row) is True
-        return ObjectRecords(columns, both.record, is_row, is_mixed=True)
+        return ObjectTable(path, columns, items, both.record, is_row, is_mixed=True)
     columns = columns_of(path, keys_of(sample), options, groups=groups)
     usual = {isinstance(columns, NodeColumns), None}
-    others = _Both(shapes, columns, (), options, account)
+    others = _Both(shapes, columns, (), Attributes(options, account))
 
     def record(row: Row) -> NodeRecord | EdgeRecord:
         if shapes.is_node(row) in usual:
@@ -94,8 +99,7 @@ def object_records(
         account.note(f"{'nodes' if False in usual else 'edges'} occur after the first objects")
         return others.record(row)
 
-    is_row = lambda row: shapes.is_node(row) in usual
-    return ObjectRecords(columns, record, is_row, is_mixed=False)
+    return ObjectTable(path, columns, items, record, lambda row: shapes.is_node(row) in usual)
 
 
 def _writer(row: Row) -> str:
@@ -134,9 +138,8 @@ class _Shapes:
         subject, object_, id_ = self.of(row)
         if subject is not None and object_ is not None:
             return False
-        return (
-            True if id_ is not None and self.ends.isdisjoint({subject, object_} - {None}) else None
-        )
+        is_node = id_ is not None and self.ends.isdisjoint({subject, object_} - {None})
+        return True if is_node else None
 
 
 class _Both:
@@ -146,22 +149,14 @@ class _Both:
         shapes: Tells them apart.
         columns: The columns of one kind; those of nodes have the key of ids.
         known: The keys of nodes.
-        options: Names of keys, and defaults.
-        account: Receives the keys with a meaning.
+        make: Makes the records, and enters the keys with a meaning into the account.
     """
 
     def __init__(
-        self,
-        shapes: _Shapes,
-        columns: Columns,
-        known: Sequence[str],
-        options: SourceOptions,
-        account: SourceAccount,
+        self, shapes: _Shapes, columns: Columns, known: Sequence[str], make: Attributes
     ) -> None:
-        self._shapes = shapes
+        self._shapes, self._known, self._make = shapes, known, make
         self._id = columns.id if isinstance(columns, NodeColumns) else None
-        self._known = known
-        self._make = Attributes(options, account)
 
     def record(self, row: Row) -> NodeRecord | EdgeRecord:
         """The record of an object.
@@ -202,3 +197,66 @@ def lifted(item: Row) -> Row:
             rest = {key: value for key, value in item.items() if key != field}
             item = {f"{field}.{k}" if k in rest else k: v for k, v in inner.items()} | rest
     return item
+
+
+# --- JSON Lines: a bad line is refused, and reading continues after it ---
+
+
+def is_lines(text: str) -> bool:
+    """Whether a text begins with an object in a line, and another object after it."""
+    text = text.lstrip()
+    try:
+        first, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    is_line = isinstance(first, dict) and "\n" not in text[:end]
+    return is_line and text[end:].lstrip().startswith("{")
+
+
+def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Unusable]]:
+    """Every line that is not blank: its 1-based number, and its object or why it has none."""
+    with open_utf8(path, encoding) as stream:
+        for number, line in enumerate(lines(stream), 1):
+            try:
+                found = from_json(line.rstrip(), cache_strings="keys")
+            except ValueError as error:
+                if not line.strip():
+                    continue
+                for value in _values(line, error, encoding):
+                    yield number, _object(value)
+            else:
+                yield number, found if isinstance(found, dict) else _object(found)
+
+
+def _object(value: Any) -> JsonObject | Unusable:
+    if isinstance(value, dict | Unusable):
+        return value
+    return Unusable(f"contains {_NOUNS.get(type(value), 'a number')}, not a JSON object")
+
+
+def _values(line: bytes, error: ValueError, encoding: str) -> list[Any]:
+    """The values of a line that the fast parser rejects, or the reason why it has none.
+
+    There may be several. An escaped lone surrogate matters only in some fields of an object.
+    """
+    if len(line) > LONGEST_LINE:
+        reason = f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has one object per line"
+        return [Unusable(reason)]
+    try:
+        text = line.decode().strip()
+    except UnicodeDecodeError:
+        return [Unusable(not_text(line, encoding))]
+    hook = RepairedObject if b"\\ud" in line.lower() else None
+    decoder, found, at = json.JSONDecoder(object_pairs_hook=hook), list[Any](), 0
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+            while text[at : at + 1].isspace():
+                at += 1
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return found
+    reason = str(error).removesuffix(" at line 1 column 0")
+    return [Unusable(f"is not JSON: {reason.replace(' at line 1 column', ' at column')}")]

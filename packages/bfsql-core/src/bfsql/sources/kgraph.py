@@ -53,12 +53,12 @@ from bfsql.sources.fields import (
     without_nulls,
 )
 from bfsql.sources.files import check_unchanged, stamp
-from bfsql.sources.formats import SourceOptions
-from bfsql.sources.json_lines import JsonObject, objects
+from bfsql.sources.json_records import JsonObject, objects
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import encoding_of
 
+_TRIPLE = ("subject_id", "predicate", "object_id")
 _REQUIRED = ("entities", "relationships")
-_OPTIONAL = ("evidence", "mentions")
 _WAITING = 10_000
 """Maximum number of pieces of evidence with an ambiguous key that are held."""
 
@@ -93,12 +93,11 @@ def _bundle(
         return records(files[part], objects(files[part], encodings[part]), make)
 
     stamps = [(path, stamp(path)) for path in files.values()]
-    uncounted: dict[str, _Counts] = {}
-    merged: list[int] = [0]
+    uncounted, merged = dict[str, _Counts](), [0]
     yield from read("entities", lambda line: _entity(line, uncounted, merged))
     if merged[0]:
         account.note(f"{merged[0]:,} entities with the status 'merged' were left out")
-    keys = RelationshipKeys(files["relationships"], encodings["relationships"])
+    keys = _RelationshipKeys(files["relationships"], encodings["relationships"])
     yield from read("relationships", lambda line: _relationship(line, keys))
     if "evidence" in files:
         yield from read("evidence", lambda line: _evidence(line, keys))
@@ -117,7 +116,7 @@ def _bundle(
 def _files(folder: Path) -> dict[str, Path]:
     manifest = _manifest(folder / "manifest.json")
     found: dict[str, Path] = {}
-    for part in (*_REQUIRED, *_OPTIONAL):
+    for part in (*_REQUIRED, "evidence", "mentions"):
         entry = manifest.get(part)
         name = entry.get("path") if isinstance(entry, dict) else entry
         path = folder / (name if isinstance(name, str) else f"{part}.jsonl")
@@ -165,28 +164,23 @@ def _entity(
         more = texts(metadata.pop("properties.synonyms"), "properties.synonyms")
         metadata["synonyms"] = joined_synonyms(metadata["synonyms"], more)
     counts = _Counts("total_mentions" not in metadata, "supporting_documents" not in metadata)
-    if counts.is_needed:
+    if counts.number_wanted or counts.documents_wanted:
         uncounted[id_] = counts
     yield NodeRecord(id_, entity_type, metadata)
 
 
-def _relationship(line: JsonObject, keys: RelationshipKeys) -> Iterator[GraphRecord | Refusal]:
-    triple = (
-        identifier(line.pop("subject_id", None), "subject_id"),
-        identifier(line.pop("predicate", None), "predicate"),
-        identifier(line.pop("object_id", None), "object_id"),
-    )
+def _relationship(line: JsonObject, keys: _RelationshipKeys) -> Iterator[GraphRecord | Refusal]:
+    subject, predicate, object_ = (identifier(line.pop(key, None), key) for key in _TRIPLE)
     metadata = _lifted(line)
-    passages: list[Any] = []
-    if isinstance(metadata.get("provenance"), list):
-        passages = metadata.pop("provenance")
+    has_passages = isinstance(metadata.get("provenance"), list)
+    passages: list[Any] = metadata.pop("provenance") if has_passages else []
     documents = metadata.get("source_documents")
     only = documents[0] if isinstance(documents, list) and len(documents) == 1 else None
     items = [_passage(passage, only) for passage in passages]
-    keys.add(triple[1])
-    yield EdgeRecord(*triple, metadata)
+    keys.add(predicate)
+    yield EdgeRecord(subject, predicate, object_, metadata)
     for item in items:
-        yield EvidenceRecord(*triple, item)
+        yield EvidenceRecord(subject, predicate, object_, item)
 
 
 def _passage(passage: Any, document: Any) -> dict[str, Any]:
@@ -195,13 +189,12 @@ def _passage(passage: Any, document: Any) -> dict[str, Any]:
     if not isinstance(passage, dict):
         raise Unusable(f"provenance contains {excerpt(passage)}, which is not a passage")
     rest = without_nulls(passage)
-    item = {"document_id": document, "text_span": rest.pop("sentence", None), **rest}
-    if not item.get("citation_markers"):
-        item.pop("citation_markers", None)
-    return without_nulls(item)
+    if not rest.get("citation_markers"):
+        rest.pop("citation_markers", None)
+    return without_nulls({"document_id": document, "text_span": rest.pop("sentence", None), **rest})
 
 
-def _evidence(line: JsonObject, keys: RelationshipKeys) -> Iterator[EvidenceRecord]:
+def _evidence(line: JsonObject, keys: _RelationshipKeys) -> Iterator[EvidenceRecord]:
     key = identifier(line.pop("relationship_key", None), "relationship_key")
     yield from keys.evidence(key, without_nulls(line))
 
@@ -209,18 +202,19 @@ def _evidence(line: JsonObject, keys: RelationshipKeys) -> Iterator[EvidenceReco
 def _mention(line: JsonObject, uncounted: dict[str, _Counts]) -> tuple[()]:
     counts = uncounted.get(identifier(line.get("entity_id"), "entity_id"))
     if counts is not None:
-        counts.add(line.get("document_id"))
+        counts.mentions += 1
+        if isinstance(document := line.get("document_id"), str):
+            counts.documents.add(document)
     return ()
 
 
 def _lifted(line: JsonObject) -> dict[str, Any]:
     properties = line.pop("properties", None)
     metadata = without_nulls(line)
-    if isinstance(properties, dict):
-        for key, value in without_nulls(properties).items():
-            metadata[f"properties.{key}" if key in metadata else key] = value
-    elif properties is not None:
+    if not isinstance(properties, dict | None):
         raise Unusable(f"properties is {excerpt(properties)}, which is not an object")
+    for key, value in without_nulls(properties or {}).items():
+        metadata[f"properties.{key}" if key in metadata else key] = value
     return metadata
 
 
@@ -232,15 +226,6 @@ class _Counts:
     documents_wanted: bool
     mentions: int = 0
     documents: set[str] = field(default_factory=set)
-
-    @property
-    def is_needed(self) -> bool:
-        return self.number_wanted or self.documents_wanted
-
-    def add(self, document: Any) -> None:
-        self.mentions += 1
-        if isinstance(document, str):
-            self.documents.add(document)
 
     def record(self, id_: str) -> NodeRecord:
         metadata: dict[str, Any] = {}
@@ -254,7 +239,7 @@ class _Counts:
 # --- the keys of evidence ---------------------------------------------------
 
 
-class RelationshipKeys:
+class _RelationshipKeys:
     """Splits the keys `subject:predicate:object` of evidence at known predicates.
 
     Ids may contain colons (`RxNorm:3251:TREATS:DBPedia:Cushing's_disease`), and so may
@@ -262,13 +247,9 @@ class RelationshipKeys:
     such places, the right one yields the triple of an existing relationship; to find it, the
     relationships are read a second time. This is rare, so only ambiguous keys are stored
     for the second pass.
-
-    Args:
-        relationships: The file that resolves ambiguous keys.
-        encoding: The encoding of that file.
     """
 
-    def __init__(self, relationships: Path, encoding: str = "utf-8") -> None:
+    def __init__(self, relationships: Path, encoding: str) -> None:
         self._relationships = relationships
         self._encoding = encoding
         self._predicates: set[str] = set()
@@ -283,10 +264,6 @@ class RelationshipKeys:
 
     def evidence(self, key: str, item: dict[str, Any]) -> Iterator[EvidenceRecord]:
         """The record of a passage, unless its key has to wait for `settled`.
-
-        Args:
-            key: `subject:predicate:object`.
-            item: The passage.
 
         Raises:
             Unusable: The key contains no known predicate.
@@ -326,8 +303,7 @@ class RelationshipKeys:
         asked = {triple for _, ways, _ in waiting for triple in ways}
         found = objects(self._relationships, self._encoding)
         lines = (line for _, line in found if isinstance(line, dict))
-        fields = ("subject_id", "predicate", "object_id")
-        there = asked.intersection(tuple(str(x.get(field)) for field in fields) for x in lines)
+        there = asked.intersection(tuple(str(x.get(key)) for key in _TRIPLE) for x in lines)
         for _, ways, item in waiting:
             right = next((triple for triple in ways if triple in there), ways[0])
             yield EvidenceRecord(*right, item)

@@ -13,15 +13,20 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.derived import TypedEnds, reference_edges, typed_ends
-from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
-from bfsql.sources.formats import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
+from bfsql.sources.files import Copy, Stamp, check_unchanged, faults_of, is_pipe, name_of, stamp
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
-from bfsql.sources.id_columns import with_unique_ids
+from bfsql.sources.id_columns import TypedEnds, reference_edges, typed_ends, with_unique_ids
+from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.parquet import ParquetTable
-from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.rdf_choices import Choices, RdfStream, choose_together
-from bfsql.sources.registry import format_of, graph_files, known_formats, note_on_name
+from bfsql.sources.rdf import prefixes_of
+from bfsql.sources.rdf_choices import Choices, choose_together
+from bfsql.sources.registry import (
+    format_of,
+    format_of_pipe,
+    graph_files,
+    known_formats,
+    note_on_name,
+)
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
@@ -121,7 +126,11 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
             tell(records)
             opened.append((given, account, records))
     errors.check()
-    _check_edge_columns([account for _, account, _ in opened], options)
+    every = [column.name for _, account, _ in opened for column in account.columns]
+    for column in options.edge_columns:
+        if not has_column(every, column):
+            names = ", ".join(account.name for _, account, _ in opened)
+            raise _no_column(names, "edge_columns", column, [*dict.fromkeys(every)])
     alone = all(
         isinstance(one, AnyTable) and isinstance(one.columns, EdgeColumns) and not one.columns.nodes
         for *_, one in opened
@@ -138,8 +147,7 @@ def _source(
     alone: bool,
 ) -> Source:
     if not isinstance(opened, AnyTable):
-        choices = opened.choices if isinstance(opened, RdfStream) else None
-        records = _read(source, opened, account)
+        choices, records = getattr(opened, "choices", None), _read(source, opened, account)
         return Source(account, records, origin=source.origin, choices=choices)
     options = options.of_file(source.path.name)
     references = reference_edges(opened, account, options)
@@ -222,13 +230,12 @@ class _Errors:
         Raises:
             SourceError: There is an error; of several, each in a line.
         """
-        if not self.found:
-            return
-        first, *others = self.found.values()
-        if not others:
-            raise first
-        reasons = "\n".join([first.reason, *map(str, others)])
-        raise SourceError(first.path, reasons, first.line)
+        if len(self.found) == 1:
+            raise next(iter(self.found.values()))
+        if self.found:
+            first, *others = self.found.values()
+            reasons = "\n".join([first.reason, *map(str, others)])
+            raise SourceError(first.path, reasons, first.line)
 
 
 @contextmanager
@@ -259,8 +266,8 @@ def _read(
                     account.evidence += 1
                 case Refusal():
                     account.refused += 1
-                    yield record if source.copy is None else replace(record, path=source.name)
-                    continue
+                    if source.copy is not None:
+                        record = replace(record, path=source.name)  # noqa: PLW2901
             yield record
         if source.stamp is not None:
             check_unchanged([(source.path, source.stamp)])
@@ -290,11 +297,10 @@ def _columns(
 ) -> dict[Path, list[str]]:
     """The columns of the tables."""
     columns = {path: head.columns for path, head in heads.items()}
-    for given in inputs:
-        if given.format == "parquet":
-            with errors.of(given):
-                table = ParquetTable(given.path, SourceAccount(given.name, given.format))
-                columns[given.path] = table.names
+    for given in (one for one in inputs if one.format == "parquet"):
+        with errors.of(given):
+            table = ParquetTable(given.path, SourceAccount(given.name, given.format))
+            columns[given.path] = table.names
     return columns
 
 
@@ -311,20 +317,11 @@ def _check_named_columns(
     names = {given.path.name.casefold() for given in inputs}
     wanted = [*named_columns(options).items()]
     wanted += [("id_prefix", key) for key in options.id_prefixes if key.casefold() not in names]
+    every = [*dict.fromkeys(chain.from_iterable(columns.values()))]
     for option, column in wanted:
-        if any(has_column(have, column) for have in columns.values()):
-            continue
-        every = dict.fromkeys(chain.from_iterable(columns.values()))
-        tables = ", ".join(given.name for given in inputs if given.path in columns)
-        raise _no_column(tables, option, column, [*every])
-
-
-def _check_edge_columns(accounts: Sequence[SourceAccount], options: SourceOptions) -> None:
-    have = [column.name for account in accounts for column in account.columns]
-    for column in options.edge_columns:
-        if not has_column(have, column):
-            names = ", ".join(account.name for account in accounts)
-            raise _no_column(names, "edge_columns", column, [*dict.fromkeys(have)])
+        if not any(has_column(have, column) for have in columns.values()):
+            tables = ", ".join(given.name for given in inputs if given.path in columns)
+            raise _no_column(tables, option, column, every)
 
 
 def _no_column(table: str, option: str, column: str, have: Sequence[str]) -> SourceError:
@@ -335,19 +332,16 @@ def _no_column(table: str, option: str, column: str, have: Sequence[str]) -> Sou
 
 def _own_options(
     source: _Input,
-    columns: list[str] | None,
+    columns: Sequence[str] | None,
     options: SourceOptions,
     account: SourceAccount,
     collections: Collection[str],
 ) -> SourceOptions:
     """The options for a source: without columns that only other tables have."""
     options = options.of_file(source.path.name)
-    if columns is None:
-        return options
     without: dict[str, Any] = dict.fromkeys(_others(columns, options))
-    own = replace(options, **without)
-    collection = source.path.name.partition(".")[0]
-    if collection in collections and "_key" in columns and "_id" not in columns:
+    own, collection = replace(options, **without), source.path.name.partition(".")[0]
+    if columns and collection in collections and "_key" in columns and "_id" not in columns:
         own = replace(own, id_prefixes={"_key": f"{collection}/"} | dict(own.id_prefixes))
         account.note(f"its ids are written as {collection}/_key, as they are at the ends of edges")
     return own
@@ -390,10 +384,7 @@ def _prefixes(inputs: Sequence[_Input], options: SourceOptions) -> dict[str, str
     found = dict(options.prefixes or {})
     for given in inputs:
         if given.format in RDF:
-            from bfsql.sources.rdf import prefixes_of
-
             with _faults(given):
                 declared = prefixes_of(given.path, given.format, options.encoding)
-            for prefix, namespace in declared.items():
-                found.setdefault(prefix, namespace)
+            found |= {prefix: declared[prefix] for prefix in declared if prefix not in found}
     return found

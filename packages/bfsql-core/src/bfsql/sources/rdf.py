@@ -20,9 +20,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -33,14 +32,14 @@ from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, is_iri
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
-from bfsql.sources.files import guarded, open_bytes
-from bfsql.sources.formats import SourceOptions, check_library
+from bfsql.sources.files import check_library, guarded, open_bytes
 from bfsql.sources.headers import listed
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.rdf_blank_nodes import BlankNode, BlankNodes
 from bfsql.sources.rdf_choices import Choices, Name, RdfStream
 from bfsql.sources.text import encoding_of, lines, open_utf8, whole_text
 
 if TYPE_CHECKING:
-    from bfsql.sources.rdf_blank_nodes import BlankNodes
     from bfsql.sources.rdf_parsers import Quad
 
 BLANK_NODE_PREDICATES = "blank_node_predicates"
@@ -58,13 +57,14 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILES = ("file:///", "<file:///")
 
 
-def open_rdf(path: Path, format_: str, options: SourceOptions, account: SourceAccount) -> RdfStream:
-    """The records of a file in one of the RDF formats.
+def open_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> RdfStream:
+    """The records of a file in one of the RDF formats, which the account names.
 
     Raises:
         SourceError: The library for RDF is not installed; later, a syntax
             error, with its line if the format has lines.
     """
+    format_ = account.format
     check_library(path, format_, "pyoxigraph", "rdf")
     if options.base is not None and not is_iri(options.base):
         raise SourceError(
@@ -83,9 +83,6 @@ def open_rdf(path: Path, format_: str, options: SourceOptions, account: SourceAc
 
 
 def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> GraphStream:
-    from bfsql.sources.rdf_blank_nodes import BlankNodes
-    from bfsql.sources.rdf_parsers import BlankNode
-
     with closing(records), closing(BlankNodes()) as blank:
         for quad in found:
             if isinstance(quad, Refusal):
@@ -108,13 +105,11 @@ def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> 
         yield from records.of_choices()
 
 
-@dataclass(slots=True)
-class _Node:
-    """A node whose record is not complete yet."""
+class _Node(NamedTuple):
+    """A node whose record is not complete yet; its types are IRIs."""
 
     id: str
     types: list[str]
-    """Their IRIs."""
     names: list[Name]
     metadata: dict[str, Any]
 
@@ -135,8 +130,7 @@ class _Records:
         self.ready: list[GraphRecord] = []
         prefixes = options.prefixes
         self._short = _bracketed if prefixes is None else Prefixes(prefixes).short
-        self._languages = options.languages
-        self._default_type = options.default_type
+        self._languages, self._default_type = options.languages, options.default_type
         self._account = account
         self._seen: set[str] = set()
         self._node: _Node | None = None
@@ -205,8 +199,7 @@ class _Records:
         if node.types or node.names:
             self.choices.add(node.id, node.types, node.names)
         if node.metadata:
-            # Sorted as merging does.
-            metadata = dict(sorted(node.metadata.items()))
+            metadata = dict(sorted(node.metadata.items()))  # as merging does
             record = NodeRecord(node.id, self._default_type, metadata)
             self.ready.append(self._of_statements(record))
 
@@ -275,14 +268,11 @@ class _Records:
         """The statements of typed blank nodes that become nodes."""
         if iris := blank.named(self._base):
             self._is_relative = True  # the note on these says it
-            nodes = (
-                "1 typed blank node is a node"
-                if len(iris) == 1
-                else (f"{len(iris):,} typed blank nodes are nodes")
-            )
+            several = f"{len(iris):,} typed blank nodes are nodes"
             self._account.note(
-                f"{nodes}, with ids made of the file, the type and a number, for instance "
-                f"{self._short(iris[0])}; --base-iri names another beginning"
+                f"{several if iris[1:] else '1 typed blank node is a node'}, with ids made of the "
+                f"file, the type and a number, for instance {self._short(iris[0])}; --base-iri "
+                "names another beginning"
             )
         for statement in blank.plain():
             self.add(*statement)
@@ -302,24 +292,20 @@ class _Records:
         return found[0] if len(found) == 1 else found
 
     def _note_blank_nodes(self, unread: Mapping[str, int], edges: int, values: int) -> None:
-        numbers = (
-            f"{edges:,} of the edges" * bool(edges),
-            f"{values:,} value{'s' * (values > 1)}" * bool(values),
-        )
-        if edges or values:
+        numbers = [f"{edges:,} of the edges"] * bool(edges)
+        numbers += [f"{values:,} value{'s' * (values > 1)}"] * bool(values)
+        if numbers:
             self._account.note(
-                f"statements with blank nodes gave {' and '.join(filter(None, numbers))}: "
+                f"statements with blank nodes gave {' and '.join(numbers)}: "
                 "restrictions of classes, lists, descriptions"
             )
         if unread:
             ranked = sorted(unread.items(), key=lambda item: (-item[1], item[0]))
             predicates = listed([f"{self._short(iri)} {n:,}" for iri, n in ranked])
-            number = sum(unread.values())
-            noun = "statement with a blank node" if number == 1 else "statements with blank nodes"
-            were = "was" if number == 1 else "were"
+            several = f"{(number := sum(unread.values())):,} statements with blank nodes were"
             self._account.note(
-                f"{number:,} {noun} {were} left out, by predicate: {predicates}; "
-                f"{BLANK_NODE_PREDICATES} of the nodes lists them"
+                f"{several if number > 1 else '1 statement with a blank node was'} left out, by "
+                f"predicate: {predicates}; {BLANK_NODE_PREDICATES} of the nodes lists them"
             )
 
     def _remember(self, id_: str) -> None:
@@ -366,9 +352,8 @@ def prefixes_of(path: Path, format_: str, encoding: str | None = None) -> dict[s
 def _declared(path: Path, format_: str, encoding: str | None) -> Any:
     if format_ in {"turtle", "trig"}:
         with open_utf8(path, encoding_of(path, encoding)) as stream:
-            for line in lines(stream):
-                if found := _TURTLE.match(line):
-                    yield found[1].decode(), found[2].decode()
+            for found in filter(None, map(_TURTLE.match, lines(stream))):
+                yield found[1].decode(), found[2].decode()
     elif format_ == "rdfxml":
         with open_bytes(path) as stream:
             yield from _in_xml(stream.read(1 << 16))
@@ -394,8 +379,8 @@ def _in_context(content: bytearray) -> Any:
     except ValueError:
         return  # the reader reports the fault better
     context = document.get("@context") if isinstance(document, dict) else None
-    for part in context if isinstance(context, list) else [context]:
-        if isinstance(part, dict):
-            for term, meaning in part.items():
-                if isinstance(meaning, str) and meaning.endswith(("/", "#", "_")):
-                    yield term, meaning
+    parts = context if isinstance(context, list) else [context]
+    terms = (item for part in parts if isinstance(part, dict) for item in part.items())
+    yield from (
+        one for one in terms if isinstance(one[1], str) and one[1].endswith(("/", "#", "_"))
+    )

@@ -29,12 +29,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from bfsql.deadline import check
 from bfsql.models.rdf import WELL_KNOWN, Literal
 from bfsql.sources.rdf_choices import BATCH
-from bfsql.sources.rdf_parsers import BlankNode
 
 _RDF, _RDFS, _OWL = WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"]
 _TYPE, _FIRST, _REST = (f"{_RDF}{name}" for name in ("type", "first", "rest"))
@@ -50,6 +49,15 @@ _SOURCE, _PROPERTY, _TARGET = (
 )
 _IRI, _BLANK, _LITERAL = range(3)
 """Kinds of objects."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlankNode:
+    """A blank node by the label that the parser gives it."""
+
+    name: str
+
 
 Object: TypeAlias = str | Literal | BlankNode
 _Description: TypeAlias = dict[str, list[Object]]
@@ -188,8 +196,8 @@ class BlankNodes:
                 records = [record for record in read if record]
                 if len(records) > 1:
                     found.records[predicate] = records
-                for record in records if len(records) == 1 else ():
-                    found.values |= {(predicate, key): value for key, value in record.items()}
+                elif records:
+                    found.values |= {(predicate, key): one for key, one in records[0].items()}
             yield found
 
     def annotations(self) -> Iterator[Annotation]:
@@ -212,9 +220,8 @@ class BlankNodes:
             if isinstance(subject, str):
                 yield Annotation(subject, edge, values, unread)
             else:
-                self.unread.update(
-                    [*unread, *(key for key, found in values.items() for _ in found)]
-                )
+                self.unread.update(unread)
+                self.unread.update({key: len(found) for key, found in values.items()})
 
     # --- descriptions of classes --------------------------------------------------
 
@@ -247,17 +254,13 @@ class BlankNodes:
             objects += description.get(_CLASS, ())
         read = 0
         for one in objects:
+            inner = [one]
             if isinstance(one, BlankNode):
                 inner = self._listed(self._description(one.name).get(_ALL_OF, ()))
-                named = [(property_, member) for member in inner if isinstance(member, str)]
-                found.edges += named
-                read += bool(named)
-            elif isinstance(one, Literal):
-                found.values[property_,].append(one)
-                read += 1
-            else:
-                found.edges.append((property_, one))
-                read += 1
+                inner = [member for member in inner if isinstance(member, str)]
+            read += bool(inner)
+            for member in inner:
+                _put(found, property_, member)
         if read < max(1, len(objects)):
             found.unread.append(property_)
 
@@ -271,12 +274,7 @@ class BlankNodes:
         description = self._description(name)
         if _FIRST in description:
             for one in self._listed([BlankNode(name)]):
-                if isinstance(one, BlankNode):
-                    found.unread.append(predicate)
-                elif isinstance(one, Literal):
-                    found.values[predicate,].append(one)
-                else:
-                    found.edges.append((predicate, one))
+                _put(found, predicate, one)
             return record
         if not description:
             found.unread.append(predicate)
@@ -315,6 +313,15 @@ class BlankNodes:
         check()
         self._connection.executemany(_INSERT, self._waiting)
         self._waiting.clear()
+
+
+def _put(found: Findings, predicate: str, term: Object) -> None:
+    if isinstance(term, BlankNode):
+        found.unread.append(predicate)
+    elif isinstance(term, Literal):
+        found.values[predicate,].append(term)
+    else:
+        found.edges.append((predicate, term))
 
 
 def _columns(term: Object) -> tuple[int, str, str | None, str | None]:

@@ -48,7 +48,6 @@ _BROKEN = re.compile(
 """A text whose line ends before it does."""
 _NAME = re.compile(rb"""(?:[^\s<>#\\"']++|\\[^\r\n])++""")
 _COMMENT = re.compile(rb"#[^\r\n]*+[\r\n]")
-_LINE_FORMATS = {"ntriples", "nquads"}
 
 
 def _tokens(quotes: bytes, texts: bytes) -> re.Pattern[bytes]:
@@ -71,7 +70,7 @@ def open_guarded(path: Path, format_: str, encoding: str) -> io.BufferedReader:
     """
     if format_ == "rdfxml":
         return open_xml(path)
-    return guarded_stream(open_utf8(path, encoding), _guard(path, format_))
+    return guarded_stream(open_utf8(path, encoding), TurtleGuard(path, format_))
 
 
 def check_document(name: object, body: bytes, format_: str) -> None:
@@ -85,15 +84,9 @@ def check_document(name: object, body: bytes, format_: str) -> None:
     Raises:
         SourceError: It exceeds a limit.
     """
-    guard = _guard(name, format_)
+    guard: Guard = XmlGuard(name) if format_ == "rdfxml" else TurtleGuard(name, format_)
     guard.feed(body)
     guard.feed(b"")
-
-
-def _guard(name: object, format_: str) -> Guard:
-    if format_ == "rdfxml":
-        return XmlGuard(name)
-    return TurtleGuard(name, lines=format_ in _LINE_FORMATS)
 
 
 class TurtleGuard:
@@ -101,19 +94,17 @@ class TurtleGuard:
 
     A literal or an IRI that its line leaves open is refused in Turtle and TriG, because a lenient
     parser would read on and find other terms in what follows than the guard. In N-Triples and
-    N-Quads, whose statements are `lines`, it is passed over, since lines that have a fault are
+    N-Quads, whose statements are lines, it is passed over, since lines that have a fault are
     parsed one by one.
     """
 
-    def __init__(self, name: object, *, lines: bool) -> None:
+    def __init__(self, name: object, format_: str) -> None:
         self.pending = 0
         self._name = name
-        self._lines = lines
-        self._tokens = _OF_LINES if lines else _OF_TURTLE
-        self._rest = b""
-        self._name_before = b""
-        self._depth = 0
-        self._line = 1
+        self._lines = format_ in {"ntriples", "nquads"}
+        self._tokens = _OF_LINES if self._lines else _OF_TURTLE
+        self._rest = self._name_before = b""
+        self._depth, self._line = 0, 1
 
     def feed(self, chunk: bytes) -> None:
         """See `Guard`."""

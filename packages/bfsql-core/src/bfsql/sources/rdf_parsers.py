@@ -13,11 +13,10 @@ them, deeply nested terms would end the process.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import pyoxigraph
@@ -27,12 +26,12 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal
 from bfsql.models.records import Refusal
-from bfsql.sources.formats import PACKED
+from bfsql.sources.files import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
+from bfsql.sources.rdf_blank_nodes import BlankNode
 from bfsql.sources.rdf_guard import check_document, open_guarded
 from bfsql.sources.text import encoding_of, lines, not_text, open_utf8, rest_of_line, whole_text
-from bfsql.sources.xml_guard import LONGEST_LITERAL
-from bfsql.sources.xml_text import XmlText
+from bfsql.sources.xml_guard import LONGEST_LITERAL, XmlText
 
 FORMATS = {
     "turtle": RdfFormat.TURTLE,
@@ -59,14 +58,6 @@ _TAG_FAULTS = ("A language code", "Unexpected character", "A double exponent")
 """Faults after which Turtle is read on with the next statement: those of the language tags `@1`,
 `@en_US` and `@1en`. After a fault within a literal or an IRI, the parser would find other terms in
 what follows than the guard did."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BlankNode:
-    """A blank node by the label that the parser gives it."""
-
-    name: str
 
 
 Quad: TypeAlias = tuple[str | BlankNode, str, str | Literal | BlankNode, str | BlankNode | None]
@@ -97,9 +88,12 @@ def quads(
     base = base or base_of(path)
     if format_ == "rdfxml":
         return _rdf_xml(path, base)
+    encoding = encoding_of(path, encoding)
     if format_ == "jsonld":
-        return _json_ld(path, base, encoding_of(path, encoding), context)
-    return _READERS[format_](path, format_, encoding_of(path, encoding), base)
+        return _json_ld(path, base, encoding, context)
+    if format_ in {"turtle", "trig"}:
+        return _turtle(path, format_, encoding, base)
+    return _lines(path, format_, encoding)
 
 
 def base_of(path: Path) -> str:
@@ -139,7 +133,7 @@ def _object(term: Any) -> str | Literal | BlankNode:
 # --- N-Triples and N-Quads ----------------------------------------------------
 
 
-def _lines(path: Path, format_: str, encoding: str, _base: str) -> Iterator[Quad | Refusal]:
+def _lines(path: Path, format_: str, encoding: str) -> Iterator[Quad | Refusal]:
     kind = "N-Quads" if format_ == "nquads" else "N-Triples"
     with open_utf8(path, encoding) as stream:
         number = 0
@@ -264,11 +258,3 @@ def _json_ld(
         raise SourceError(path, f"is not JSON-LD: {_reason(error)}") from error
     except MemoryError as error:
         raise SourceError(path, TOO_LONG) from error
-
-
-_READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {
-    "turtle": _turtle,
-    "trig": _turtle,
-    "ntriples": _lines,
-    "nquads": _lines,
-}

@@ -3,44 +3,82 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
-from bfsql.sources.contents import format_of_content
-from bfsql.sources.files import faults_of
-from bfsql.sources.formats import PACKED, Format, SourceOptions
-from bfsql.sources.gexf import Gexf
+from bfsql.sources.files import PACKED, STANDARD_INPUT, faults_of, name_of
 from bfsql.sources.gml import open_gml
-from bfsql.sources.graphml import GraphML
 from bfsql.sources.headers import listed
-from bfsql.sources.json_graphs import open_json
+from bfsql.sources.json_graphs import is_obo_graphs, open_json, open_obo_graphs
 from bfsql.sources.json_ld_guard import is_json_ld
-from bfsql.sources.json_lines import is_lines
+from bfsql.sources.json_records import is_lines
 from bfsql.sources.kgraph import open_bundle
-from bfsql.sources.obo_graphs import is_obo_graphs, open_obo_graphs
-from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.parquet import open_graphrag, open_parquet
+from bfsql.sources.rdf import open_rdf
 from bfsql.sources.rows import is_table
-from bfsql.sources.tables import read_table
+from bfsql.sources.tables import AnyTable, read_table
 from bfsql.sources.text import beginning
+from bfsql.sources.xml_graphs import Gexf, GraphML
+
+Sniff: TypeAlias = Callable[[str], bool]
+"""Whether a file that begins with this text has the format: up to 64 KB, decompressed; the last
+line may be incomplete, and bytes that are not text are U+FFFD."""
+
+Read: TypeAlias = Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]
+"""Reads a file or folder with options, of which it ignores those that do not concern it, on demand.
+
+It yields a `Refusal` for each part that cannot be used, and enters columns and notes into the
+account, among them one on everything that it leaves out; the caller counts the records. It raises
+a `SourceError` if the file is not of the format or lacks something; faults that only show later
+are raised between the records. `bfsql.sources.text` opens files, compressed or not.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of graph files: how it is recognised, how it is read, and what a load leaves out.
+
+    Another distribution adds a format by an entry point that names its value; the name of the
+    entry point is the name of the format:
+
+        [project.entry-points."bfsql.formats"]
+        graphson = "bfsql_graphson:GRAPHSON"
+
+    Several formats can have the same ending. The file is of the last of them whose `sniff`
+    recognises it, or else of the first, which owns the ending. A file whose ending is unknown is
+    of the last format that recognises it. In both cases formats of other distributions are last.
+    """
+
+    summary: str
+    """The content of such a file, as help texts describe it."""
+    read: Read
+    suffixes: tuple[str, ...] = ()
+    """Endings that identify the format; each may be followed by one of `PACKED`."""
+    sniff: Sniff | None = None
+    """Recognises a file; None if only the ending can."""
+    folder: tuple[str, ...] = ()
+    """Files that identify a folder of this format, one of which is enough; none if the format
+    is for single files."""
+    loses: str = ""
+    """What a load leaves out of such a file, as a clause; empty if nothing."""
+
 
 GROUP = "bfsql.formats"
 """The entry point group of formats of other distributions."""
 
 
-def _read_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    from bfsql.sources.rdf import open_rdf
-
-    return open_rdf(path, account.format, options, account)
-
-
 _BLANK = "blank nodes in blank nodes"
+_NAMES = f"graph names, {_BLANK}"
+_DRAWN = "positions, colours, sizes"
 _SUPERSETS = {"ntriples": {"turtle", "trig", "nquads"}, "nquads": {"trig"}, "turtle": {"trig"}}
 """Formats whose readers also read another one."""
 
@@ -92,49 +130,26 @@ FORMATS: dict[str, Format] = {
         sniff=is_obo_graphs,
         loses="axioms other than edges and logical definitions",
     ),
-    "graphml": Format(
-        "GraphML",
-        lambda path, options, account: GraphML(path, options, account).records(),
-        (".graphml",),
-        loses="hyperedges",
-    ),
-    "gexf": Format(
-        "GEXF, as Gephi writes it",
-        lambda path, options, account: Gexf(path, options, account).records(),
-        (".gexf",),
-        loses="positions, colours, sizes",
-    ),
-    "gml": Format(
-        "GML, the Graph Modelling Language", open_gml, (".gml",), loses="positions, colours, sizes"
-    ),
-    "turtle": Format("RDF in Turtle", _read_rdf, (".ttl", ".turtle"), loses=_BLANK),
-    "ntriples": Format("RDF in N-Triples", _read_rdf, (".nt", ".ntriples"), loses=_BLANK),
+    "graphml": Format("GraphML", GraphML.read, (".graphml",), loses="hyperedges"),
+    "gexf": Format("GEXF, as Gephi writes it", Gexf.read, (".gexf",), loses=_DRAWN),
+    "gml": Format("GML, the Graph Modelling Language", open_gml, (".gml",), loses=_DRAWN),
+    "turtle": Format("RDF in Turtle", open_rdf, (".ttl", ".turtle"), loses=_BLANK),
+    "ntriples": Format("RDF in N-Triples", open_rdf, (".nt", ".ntriples"), loses=_BLANK),
     "nquads": Format(
-        "RDF in N-Quads; the graphs become one",
-        _read_rdf,
-        (".nq", ".nquads"),
-        loses=f"graph names, {_BLANK}",
+        "RDF in N-Quads; the graphs become one", open_rdf, (".nq", ".nquads"), loses=_NAMES
     ),
-    "trig": Format(
-        "RDF in TriG; the graphs become one", _read_rdf, (".trig",), loses=f"graph names, {_BLANK}"
-    ),
-    "rdfxml": Format("RDF in RDF/XML", _read_rdf, (".rdf", ".owl"), loses=_BLANK),
+    "trig": Format("RDF in TriG; the graphs become one", open_rdf, (".trig",), loses=_NAMES),
+    "rdfxml": Format("RDF in RDF/XML", open_rdf, (".rdf", ".owl"), loses=_BLANK),
     "jsonld": Format(
-        "RDF in JSON-LD, read whole",
-        _read_rdf,
-        (".jsonld", ".json"),
-        sniff=is_json_ld,
-        loses=f"graph names, {_BLANK}",
+        "RDF in JSON-LD, read whole", open_rdf, (".jsonld", ".json"), is_json_ld, loses=_NAMES
     ),
 }
 """The formats of this distribution by name; of those with the same ending, the first owns it."""
 
-_SHEETS = "save each sheet as CSV, and load those"
-_SCRIPT = "run it in Neo4j, and then: bfsql serve --backend neo4j"
 _NETWORKX = "in Python, networkx.write_graphml(networkx.{}(FILE), 'graph.graphml')"
 CONVERSIONS = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEETS),
-    **dict.fromkeys((".cypher", ".cql"), _SCRIPT),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save each sheet as CSV, and load those"),
+    **dict.fromkeys((".cypher", ".cql"), "run it in Neo4j, and then: bfsql serve --backend neo4j"),
     **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
     **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
@@ -151,6 +166,15 @@ CONVERSIONS = {
 """Endings of files that no format reads, and what to do with them."""
 
 _GRAPHSON = re.compile(r'"@type"\s*:\s*"g:')
+
+
+_ELEMENT = re.compile(r"<(?:\w+:)?(\w+)")
+_ROOTS = {"graphml": "graphml", "gexf": "gexf", "RDF": "rdfxml"}
+_PREFIX = re.compile(r"^[ \t]*+@(?:prefix|base)[ \t][^<\n]*<[^<>\n]*>[ \t]*\.", re.MULTILINE)
+_STATEMENT = re.compile(
+    r"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+"
+    r'(?:<[^<>\s]*>|_:\S+|"(?:[^"\\]|\\.)*+"\S*)(\s+(?:<[^<>\s]*>|_:\S+))?\s*\.\s*'
+)
 
 
 def known_formats() -> dict[str, Format]:
@@ -179,14 +203,14 @@ class FormatState(PluginState):
 
 def format_states() -> list[FormatState]:
     """Every installed format of another distribution."""
-    return [_state(one, _load(one)) for one in plugins_of(GROUP)]
-
-
-def _state(one: Installed, found: Format | str) -> FormatState:
-    state, summary = (found, "") if isinstance(found, str) else ("ok", found.summary)
-    if one.name in FORMATS:
-        state = "bfsql-core has a format of the same name"
-    return FormatState(one.name, one.distribution, one.version, state, summary)
+    states = []
+    for one in plugins_of(GROUP):
+        found = _load(one)
+        state, summary = (found, "") if isinstance(found, str) else ("ok", found.summary)
+        if one.name in FORMATS:
+            state = "bfsql-core has a format of the same name"
+        states.append(FormatState(one.name, one.distribution, one.version, state, summary))
+    return states
 
 
 def _broken() -> str:
@@ -206,25 +230,40 @@ def format_of(path: Path, named: str | None) -> str:
         SourceError: The path does not exist, or its format is unknown; the
             message lists the known formats.
     """
-    known = known_formats()
+    known, reason = known_formats(), ""
     if named is not None and named not in known:
         names = ", ".join(known)
-        raise SourceError(
-            path, f"there is no format {named!r}; the formats are: {names}{_broken()}"
-        )
+        reason = f"there is no format {named!r}; the formats are: {names}{_broken()}"
+        raise SourceError(path, reason)
     try:
-        is_folder = path.is_dir()
-        if not is_folder and not path.exists():
-            raise SourceError(path, "there is no such file or folder; check the path")
-        if is_folder:
+        if path.is_dir():
             return _format_of_folder(path, named, known)
+        if not path.exists():
+            reason = "there is no such file or folder; check the path"
     except OSError as error:
         raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
-    if named is not None and known[named].folder:
-        raise SourceError(
-            path, f"the format {named!r} is for folders, but this is a file; name its folder"
-        )
+    if not reason and named is not None and known[named].folder:
+        reason = f"the format {named!r} is for folders, but this is a file; name its folder"
+    if reason:
+        raise SourceError(path, reason)
     return named or _format_of_file(path, known)
+
+
+def format_of_pipe(path: Path, named: str | None) -> str:
+    """Like `format_of`; standard input has no name that could identify its format.
+
+    Raises:
+        SourceError: The format is unknown, or is a folder format.
+    """
+    if path != STANDARD_INPUT:
+        return format_of(path, named)
+    single = [name for name, known in known_formats().items() if not known.folder]
+    if named in single:
+        return named
+    what = "no format is named"
+    if named is not None:
+        what = f"the format {named!r} is not for single files"
+    raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
 def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]] | None:
@@ -238,7 +277,7 @@ def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str,
     if (named in known and known[named].folder) or any((folder / file).exists() for file in marks):
         return None
     with faults_of(folder):
-        found = [*sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())]
+        found = sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())
     files, others = [], []
     for file in found:
         try:
@@ -278,27 +317,39 @@ def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
         owner = _recognised(path, sharing, known) or owner
     elif suffix not in CONVERSIONS and (owner is None or owner in FORMATS):
         owner = format_by_content(path, owner) or _recognised(path, known, known)
-    if owner is None and suffix in CONVERSIONS:
+    if owner is not None:
+        return owner
+    if suffix in CONVERSIONS:
         raise SourceError(path, f"{suffix} files cannot be read: {CONVERSIONS[suffix]}")
-    if owner is None:
-        endings = ", ".join(
-            f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items()
-        )
-        raise SourceError(
-            path,
-            "the file name has no known extension; name the format with --format. The formats "
-            f"are: {endings}{_broken()}",
-        )
-    return owner
+    endings = (f"{name} ({' '.join(one.suffixes) or 'folder'})" for name, one in known.items())
+    raise SourceError(
+        path,
+        "the file name has no known extension; name the format with --format. The formats "
+        f"are: {', '.join(endings)}{_broken()}",
+    )
 
 
 def format_by_content(path: Path, owner: str | None) -> str | None:
     """The format of a file by its content, if that is plain; or else the owner of its ending."""
     found = None
     with suppress(SourceError), faults_of(path):  # the reader reports the fault
-        found = format_of_content(beginning(path)) if path.is_file() else None
+        found = _format_of_content(beginning(path)) if path.is_file() else None
     is_json = found == "jsonld" and owner in {"json", "jsonl"}
     return owner if found is None or is_json or owner in _SUPERSETS.get(found, ()) else found
+
+
+def _format_of_content(text: str) -> str | None:
+    """The name of the format of a file that begins with this text; None if it is another one."""
+    begin = text.lstrip()[:1]
+    if begin == "<" and (root := _ELEMENT.search(text)) and root[1] in _ROOTS:
+        return _ROOTS[root[1]]
+    if begin in {"{", "["}:
+        return "jsonld" if is_json_ld(text) else None
+    if _PREFIX.search(text):
+        return "turtle"
+    lines = (line for line in text.splitlines() if line.strip() and line[0] != "#")
+    statement = _STATEMENT.fullmatch(next(lines, ""))
+    return statement and ("nquads" if statement[1] else "ntriples")
 
 
 def note_on_name(path: Path, name: str) -> tuple[str, ...]:
@@ -316,8 +367,8 @@ def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -
         return None
     with faults_of(path):
         text = beginning(path)
-    sniffs = ((name, known[name].sniff) for name in reversed([*names]))
-    found = next((name for name, sniff in sniffs if sniff is not None and sniff(text)), None)
+    sniffs = {name: known[name].sniff for name in reversed([*names])}
+    found = next((name for name, sniff in sniffs.items() if sniff and sniff(text)), None)
     if found in {None, "jsonl"} and _GRAPHSON.search(text):
         raise SourceError(path, f"GraphSON cannot be read: {CONVERSIONS['.graphson']}")
     return found

@@ -78,16 +78,12 @@ def dialect_of(
     rows = [line for line in lines[skip:-1] if line.strip()] or lines[skip:]
     head = _QUOTED.sub("", rows[0])
     held = {one: sum(one in row for row in rows) for one in _SEPARATORS}
-    found = (
-        "\t"
-        if tabs and held["\t"]
-        else max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
-    )
+    found = max(_SEPARATORS, key=lambda one: (head.count(one), held[one]))
+    found = "\t" if tabs and held["\t"] else found
+    is_blank = found not in head.strip() or (found == "\t" and held[found] < len(rows))
     if separator is not None:
         found = _character(path, separator)
-    elif (found not in head.strip() or (found == "\t" and held[found] < len(rows))) and _words(
-        rows
-    ) > 1:
+    elif is_blank and _words(rows) > 1:
         found = " "
     if skip and found != " " and lines[skip - 1][0] == "#":
         skip -= _QUOTED.sub("", lines[skip - 1]).count(found) == head.count(found) > 0
@@ -133,8 +129,12 @@ def is_table(text: str) -> bool:
 def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
     """Every row that is not empty."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
-    rows = _Rows(path, encoding, dialect)
-    return rows.trimmed() if dialect.trim else rows.read()
+    rows = _Rows(path, encoding, dialect).read()
+    return ((line, _trimmed(cells)) for line, cells in rows) if dialect.trim else rows
+
+
+def _trimmed(cells: list[str] | Unusable) -> list[str] | Unusable:
+    return cells if isinstance(cells, Unusable) else [cell.strip() for cell in cells]
 
 
 def lone_row(line: str, encoding: str, dialect: Dialect) -> list[str] | Unusable | None:
@@ -156,18 +156,9 @@ class _Rows:
     """Lines that were read but are not rows yet, and the position of the first of them."""
 
     def __init__(self, path: Path, encoding: str, dialect: Dialect) -> None:
-        self._path = path
-        self._encoding = encoding
-        self._dialect = dialect
+        self._path, self._encoding, self._dialect = path, encoding, dialect
         self._lines: list[str] = []
-        self._number = 1
-        self._dirty = False
-        self._width = 0
-
-    def trimmed(self) -> Iterator[Row]:
-        """Like `read`, without the blanks around cells."""
-        for line, cells in self.read():
-            yield line, cells if isinstance(cells, Unusable) else [c.strip() for c in cells]
+        self._number, self._width, self._dirty = 1, 0, False
 
     def read(self) -> Iterator[Row]:
         """The rows."""
@@ -275,7 +266,6 @@ def _whole_lines(text: str) -> tuple[str, str]:
 def _behind_line(stream: io.TextIOWrapper) -> str:
     """Read on to the next line, and return its part that has been read."""
     while block := stream.read(1 << 22):
-        ends = [end for end in (block.find("\n"), block.find("\r")) if end >= 0]
-        if ends:
-            return block[min(ends) + 1 :]
+        if end := re.search(r"[\r\n]", block):
+            return block[end.end() :]
     return ""

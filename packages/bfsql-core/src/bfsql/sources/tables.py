@@ -5,7 +5,7 @@ An empty cell has no value. Memory holds one block of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
@@ -15,29 +15,30 @@ from typing import Any, NamedTuple, TypeAlias
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
-from bfsql.sources.adjacency_lists import is_adjacency_list, open_adjacency_list
 from bfsql.sources.fields import Unusable, records, texts, value_of
-from bfsql.sources.formats import SourceOptions, option_of
 from bfsql.sources.headerless import (
     EDGE_LISTS,
     RECURRENCE,
     becomes_of,
     check_first,
     first_row,
+    is_adjacency_list,
     looks_like_data,
+    open_adjacency_list,
 )
 from bfsql.sources.headers import (
     Columns,
     EdgeColumns,
+    Neo4jColumn,
     NodeColumns,
-    Row,
+    ObjectTable,
     check_each_once,
     columns_of,
     listed,
+    neo4j_columns,
 )
-from bfsql.sources.json_lines import objects
-from bfsql.sources.json_records import object_records
-from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
+from bfsql.sources.json_records import object_table, objects
+from bfsql.sources.options import SourceOptions, option_of
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
 
@@ -62,7 +63,7 @@ class Head(NamedTuple):
     sample: list[dict[str, Any]]
     """The first rows."""
     dialect: Dialect = Dialect(",")
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     path: Path = Path()
     """The path of the file with the header."""
     is_suspect: bool = False
@@ -102,7 +103,12 @@ def open_table(
     if not head.columns:
         return iter(())
     if account.format == "jsonl":
-        return _of_objects(path, head, options, account, groups=groups)
+        items = lambda: objects(path, head.encoding)
+        table = object_table(path, items, head.sample, options, account, groups=groups)
+        _note_groups(account, head, groups=groups)
+        if not table.is_mixed:
+            _tell(account, head, table.columns)
+        return table
     columns = _columns_of(path, head, options, groups=groups)
     check_each_once(path, head.columns)
     account.notes += head.notes
@@ -118,15 +124,14 @@ def open_table(
     _note_groups(account, head, groups=groups)
     account.separator = head.dialect.separator
     have = head.columns
-    if isinstance(columns, EdgeColumns) and options.predicate_column is None:
-        column = columns.predicate
-        if column and _tells_direction(column, head.sample):
-            have = [name for name in have if name != column]
-            columns = columns_of(path, have, options, groups=groups)
-            account.note(
-                f"the column {column} states whether an edge is directed, and is not a predicate; "
-                "undirected edges keep the direction in which they are written"
-            )
+    column = columns.predicate if isinstance(columns, EdgeColumns) else None
+    if column and options.predicate_column is None and _tells_direction(column, head.sample):
+        have = [name for name in have if name != column]
+        columns = columns_of(path, have, options, groups=groups)
+        account.note(
+            f"the column {column} states whether an edge is directed, and is not a predicate; "
+            "undirected edges keep the direction in which they are written"
+        )
     return Table(path, head, have, columns, account)
 
 
@@ -137,15 +142,9 @@ def _note_groups(account: SourceAccount, head: Head, *, groups: bool) -> None:
 
 def _columns_of(path: Path, head: Head, options: SourceOptions, *, groups: bool) -> Columns:
     """As `columns_of`; if the header may be data, the error says so."""
+    proposal = lambda: _proposal(path, head.columns, head.sample)
     try:
-        return columns_of(
-            path,
-            head.columns,
-            options,
-            groups=groups,
-            mixed=True,
-            proposal=lambda: _proposal(path, head.columns, head.sample),
-        )
+        return columns_of(path, head.columns, options, groups=groups, mixed=True, proposal=proposal)
     except SourceError as error:
         rows = [[row.get(column, "") for column in head.columns] for row in head.sample]
         becomes = becomes_of(head.columns, rows)
@@ -168,9 +167,9 @@ def _proposal(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, st
         if len({row.get(column) for row in rows} - {None}) == len(rows) > 1
         and not any(isinstance(value_of(row[column]), float) for row in rows)
     ]
-    id_ = next((column for column in unique if column.casefold().endswith("id")), "")
-    if not (id_ := id_ or next(iter(unique), "")):
+    if not unique:
         return ""
+    id_ = next((column for column in unique if column.casefold().endswith("id")), unique[0])
     ids, references = {row[id_] for row in rows}, list[str]()
     for column in columns:
         cells = [row[column] for row in rows if row.get(column, row[id_]) != row[id_]]
@@ -202,18 +201,6 @@ def read_table(
     return open_table(path, head_of(path, account.format, options), options, account)
 
 
-def _of_objects(
-    path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool
-) -> ObjectTable:
-    """The table in a JSONL file."""
-    made = object_records(path, head.sample, options, account, groups=groups)
-    _note_groups(account, head, groups=groups)
-    if not made.is_mixed:
-        _tell(account, head, made.columns)
-    items = lambda: objects(path, head.encoding)
-    return ObjectTable(path, made.columns, items, made.record, made.is_row)
-
-
 def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
     """The columns of a table and its first rows.
 
@@ -238,24 +225,22 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     if len(rows) == _SAMPLE and len(names) in EDGE_LISTS:
         rows = _first_rows(path, encoding, dialect, RECURRENCE)[1:]
     check_first(path, names, rows, options)
-    notes: tuple[str, ...] = ()
+    notes = list[str]()
     if any(name != name.strip() for name in names[1:]):
         dialect = dialect._replace(trim=True)
     elif column := _indented(names, rows):
         dialect = dialect._replace(trim=True)
-        notes = (f"blanks around cells are removed, because those of {column} begin with one",)
+        notes = [f"blanks around cells are removed, because those of {column} begin with one"]
     if dialect.trim:
         names, *rows = [[cell.strip() for cell in cells] for cells in (names, *rows)]
     if is_adjacency_list([names, *rows], options):
         return Head([], encoding, [], dialect, is_adjacency_list=True)
-    row = first_row(path, names, rows, options)
-    if row.note:
-        notes = (*notes, row.note)
-    if row.names is not None:
-        return Head(row.names, encoding, _sample(row.names, [names, *rows]), dialect, notes)
+    own_names, note = first_row(path, names, rows, options)
+    notes += [note] * bool(note)
+    if own_names is not None:
+        return Head(own_names, encoding, _sample(own_names, [names, *rows]), dialect, notes)
     suspect = looks_like_data(names, rows)
-    columns, unnamed = _columns(path, names, suspect=suspect)
-    notes = (*notes, *unnamed)
+    columns = _columns(path, names, notes, suspect=suspect)
     return Head(columns, encoding, _sample(columns, rows), dialect, notes, path, suspect)
 
 
@@ -290,19 +275,17 @@ def _first_rows(path: Path, encoding: str, dialect: Dialect, most: int) -> list[
     return [cells for _, cells in first if isinstance(cells, list)]
 
 
-def _columns(
-    path: Path, names: Sequence[str], *, suspect: bool
-) -> tuple[list[str], tuple[str, ...]]:
+def _columns(path: Path, names: Sequence[str], notes: list[str], *, suspect: bool) -> list[str]:
+    """The columns of a header; adds a note on those without a name."""
     names = [name.strip().removeprefix("\ufeff") for name in names]
     names = [names[0].removeprefix("#").strip(), *names[1:]]
     columns = [name or f"column_{number}" for number, name in enumerate(names, 1)]
     if not suspect:  # otherwise an error on missing columns comes first, since it says more
         check_each_once(path, columns, line=1)
     unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
-    if not unnamed:
-        return columns, ()
-    noun = "column has no name and is" if len(unnamed) == 1 else "columns have no name and are"
-    return columns, (f"{len(unnamed):,} {noun} called {listed(unnamed)}",)
+    noun = "columns have no name and are" if unnamed[1:] else "column has no name and is"
+    notes += [f"{len(unnamed):,} {noun} called {listed(unnamed)}"] * bool(unnamed)
+    return columns
 
 
 def _named(columns: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
@@ -320,17 +303,15 @@ def _keys(path: Path, encoding: str) -> Head:
 
 def _tell(account: SourceAccount, head: Head, columns: Columns) -> None:
     """Enter the columns into the account."""
-    firsts: dict[str, str] = {}
-    for row in head.sample:
-        for column, value in row.items():
-            if column not in firsts and value is not None:
-                firsts[column] = value if isinstance(value, str) else str(value)
+    rows = reversed(head.sample)
+    firsts = {name: value for row in rows for name, value in row.items() if value is not None}
     meanings = columns.meanings
     if isinstance(columns, EdgeColumns) and columns.nodes is not None:
         meanings = columns.nodes.meanings | meanings
     for column in head.columns:
         meaning = meanings.get(column, "metadata")
-        account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
+        example = str(firsts[column]) if column in firsts else None
+        account.columns.append(ColumnAccount(column, meaning, example))
     account.empty_texts.append(columns.empty_texts)
 
 
@@ -342,37 +323,9 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     return {text.casefold() for text in told} <= _DIRECTIONS
 
 
-RecordOfRow: TypeAlias = Callable[[Row], NodeRecord | EdgeRecord]
-"""Makes the record of a row; it raises `Unusable`."""
-
-
 Field: TypeAlias = tuple[int, str, Callable[[str], Any]]
 """A column of metadata: its position among the cells of a row, from 0, its key, and the conversion
 of cells that are not empty."""
-
-
-class ObjectTable(NamedTuple):
-    """A table whose rows are objects, and its records."""
-
-    path: Path
-    """The path of the file."""
-    columns: Columns
-    """The meaning of the columns."""
-    items: Callable[[], Iterable[tuple[int | str, dict[str, Any] | Unusable]]]
-    """Reads the rows from the beginning, each with its place as in `fields.records`."""
-    make: RecordOfRow
-    is_row: Callable[[Row], bool] = lambda _: True
-    """Whether an object is of the kind that `columns` describes."""
-
-    def records(self) -> GraphStream:
-        """The records, and refusals of rows that cannot be used."""
-        make = self.make
-        return records(self.path, self.items(), lambda row: (make(row),))
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """All rows that can be read, of the kind that `columns` describes."""
-        found = (row for _, row in self.items() if not isinstance(row, Unusable))
-        return (row for row in found if self.is_row(row))
 
 
 class Table:
@@ -402,8 +355,7 @@ class Table:
         header, meanings = neo4j_columns(self.head.columns), columns.meanings
         parsed: Sequence[Neo4jColumn | None] = header or [None] * len(self.head.columns)
         default = _split if _is_kgx(self.head.columns, columns) else value_of
-        fields: list[Field] = []
-        kept = set(have)
+        fields, kept = list[Field](), set(have)
         for place, (told, neo4j) in enumerate(zip(self.account.columns, parsed, strict=True)):
             if told.name in meanings:
                 continue

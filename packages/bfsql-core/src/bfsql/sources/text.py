@@ -59,20 +59,22 @@ def encoding_of(path: Path, named: str | None) -> str:
         named = _codec(path, named)
     with open_bytes(path) as stream:
         head = stream.read(_HEAD)
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            return encoding
-    if named is None:
+    if (marked := _marked(head)) is None and named is None:
         _check(path, head)
-    return named or "utf-8"
+    return marked or named or "utf-8"
 
 
 def beginning(path: Path) -> str:
     """The first 64 KB of a file as text; bytes that are not text become U+FFFD."""
     with open_bytes(path) as stream:
         head = stream.read(_CHUNK)
-    named = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
+    named = _marked(head) or "utf-8"
     return head.decode("utf-8-sig" if named == "utf-8" else named, "replace")
+
+
+def _marked(head: bytes) -> str | None:
+    """The encoding that a byte order mark says."""
+    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
 
 
 def whole_text(path: Path, encoding: str) -> bytearray:
@@ -161,11 +163,9 @@ def _codec(path: Path, named: str) -> str:
         io.TextIOWrapper(io.BytesIO(), named)
         name = codecs.lookup(named).name
     except (LookupError, ValueError) as error:
-        raise SourceError(
-            path,
-            f"there is no encoding {excerpt(named)}; examples are: utf-8, utf-16, "
-            f"{', '.join(_LIKELY)}",
-        ) from error
+        known = ", ".join(("utf-8", "utf-16", *_LIKELY))
+        reason = f"there is no encoding {excerpt(named)}; examples are: {known}"
+        raise SourceError(path, reason) from error
     return "utf-8" if name == "utf-8-sig" else name
 
 
@@ -181,31 +181,24 @@ def _check(path: Path, head: bytes) -> None:
     first, second = head[::2].count(0), head[1::2].count(0)
     # In Western text in UTF-16 every other byte is zero.
     if max(first, second) * 4 > len(head) and min(first, second) * 4 < max(first, second):
-        order = "le" if second > first else "be"
-        raise SourceError(
-            path,
-            "this is not UTF-8 text; it looks like UTF-16 without a byte order mark, so try "
-            f"--encoding utf-16-{order}",
-        )
+        reason = "this is not UTF-8 text; it looks like UTF-16 without a byte order mark, so try"
+        raise SourceError(path, f"{reason} --encoding utf-16-{'le' if second > first else 'be'}")
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < _HEAD)
     except UnicodeDecodeError as error:
-        line = head.count(b"\n", 0, error.start) + 1
-        raise SourceError(
-            path,
+        reason = (
             f"this is not UTF-8 text. {_advice(head, error.start)}; --encoding utf-8 leaves out "
-            "the lines that are not UTF-8",
-            line,
-        ) from error
+            "the lines that are not UTF-8"
+        )
+        raise SourceError(path, reason, head.count(b"\n", 0, error.start) + 1) from error
 
 
 def _advice(text: bytes, at: int) -> str:
     found = [f"{encoding} {excerpt(sample)}" for encoding, sample in islice(_readings(text, at), 8)]
     if not found:
         return "No common encoding fits; name the right one with --encoding"
-    return (
-        f"In other encodings, the line is: {', '.join(found)}. Name the right one with --encoding"
-    )
+    others = ", ".join(found)
+    return f"In other encodings, the line is: {others}. Name the right one with --encoding"
 
 
 def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:

@@ -1,32 +1,70 @@
-"""Shared parts of the GraphML and GEXF readers: XML as a stream, one element at a time.
+"""GraphML and GEXF: XML as a stream, one element at a time.
 
-A document type declaration is refused, since neither format needs one and
-entities can make a small file huge.
+| in a GraphML file | becomes |
+|---|---|
+| a `<key>` | the name, type and default of an attribute; without a name its data are left out |
+| what LightRAG's keys declare | also evidence: the last table |
+
+| in a GEXF file, as Gephi and networkx write it | becomes |
+|---|---|
+| `label` of a node | its name, unless it has an attribute `name` |
+| `kind` or `label` of an edge | its predicate, unless an attribute gives one |
+| `type="mutual"` of an edge | two edges, one each way |
+| several values of an attribute over time | a list of them |
+
+Undirected edges, which GEXF's are by default, retain the direction in which they are written.
+Positions, colours and sizes are left out. A document type declaration is refused, since neither
+format needs one and entities can make a small file huge.
+
+LightRAG's file is `graph_chunk_entity_relation.graphml`; older versions, and nano-graphrag, write
+texts and ids in quotes, and no `entity_id`:
+
+| attribute | of nodes | of edges |
+|---|---|---|
+| `entity_id`, `entity_type` | name and type | |
+| `description` | metadata | metadata, and the passages of the evidence |
+| `keywords` | | metadata, a list; edges have the default predicate |
+| `source_id` | `total_mentions`: how many chunks name it | `chunk_ids` of the evidence |
+| `file_path` | `supporting_documents` | `document_id` of the evidence |
+
+Several values are joined into one text with `<SEP>`. The file does not record which description
+comes from which chunk. Therefore only a single file becomes the `document_id` of a passage; several
+files all become the `document_ids` of each passage.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphRecord, GraphStream, Refusal
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, GraphStream, Refusal
 from bfsql.sources.attributes import ID, OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.options import SourceOptions
 from bfsql.sources.xml_guard import open_xml, xml_faults
 
 _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
 _DECIMALS = {"float", "double", "bigdecimal"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
+_GEXF_NODE = ("start", "end", "pid")
+_GEXF_EDGE = ("start", "end", "kind", "label")
+
+_LIGHTRAG_NODE = {"entity_type", "description", "source_id"}
+_LIGHTRAG_EDGE = {"description", "source_id"}
+_SEPARATOR = "<SEP>"
+_UNKNOWN = {"UNKNOWN", "unknown_source"}
+"""The value that LightRAG writes for a missing value."""
+
 
 @dataclass(slots=True)
-class Declaration:
+class _Declaration:
     """An attribute that the file declares."""
 
     name: str
@@ -36,7 +74,7 @@ class Declaration:
 
 
 @dataclass(slots=True)
-class Element:
+class _Element:
     """A node or an edge whose end has not been read yet."""
 
     kind: str
@@ -45,7 +83,7 @@ class Element:
     undirected: bool = False
 
 
-class XmlGraph(ABC):
+class _XmlGraph(ABC):
     """A file that is being read: the open elements and the finished records."""
 
     root: str
@@ -54,38 +92,37 @@ class XmlGraph(ABC):
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
         self.path = path
         self.make = Attributes(options, account)
+        self.options = options
         self.account = account
         self.ready: list[GraphRecord | Refusal] = []
-        self.open: list[Element] = []
-        self._text: list[str] | None = None
+        self.open: list[_Element] = []
+        self.text: list[str] | None = None
+        """Collects text; None before the first element whose text is wanted."""
+        self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         self._depth = 0
-        self._parser = expat.ParserCreate(namespace_separator=" ")
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.XmlDeclHandler = self._declaration
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.XmlDeclHandler = self._declaration
 
-    def records(self) -> GraphStream:
-        """The nodes and edges of the file, in its order.
+    @classmethod
+    def read(cls, path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+        """The nodes and edges of a file, in its order.
 
         Raises:
             SourceError: The file is not well-formed XML, begins with an unexpected element,
                 or declares a document type.
         """
-        self.account.encoding = "utf-8"
-        with open_xml(self.path, doctype=False) as stream:
-            chunk = None
+        graph, chunk = cls(path, options, account), None
+        account.encoding = "utf-8"
+        with open_xml(path, doctype=False) as stream:
             while chunk != b"":
                 chunk = stream.read(1 << 16)
-                self._feed(chunk)
-                ready, self.ready = self.ready, []
+                with xml_faults(path):
+                    graph.parser.Parse(chunk, not chunk)
+                ready, graph.ready = graph.ready, []
                 yield from ready
-
-    @property
-    def line(self) -> int:
-        """1-based number of the line that is being read."""
-        return self._parser.CurrentLineNumber
 
     @abstractmethod
     def begin(self, name: str, attributes: dict[str, str]) -> None:
@@ -93,24 +130,19 @@ class XmlGraph(ABC):
 
     @abstractmethod
     def end(self, name: str, text: str) -> None:
-        """Handle the end of an element, with the text collected because of `listen`."""
+        """Handle the end of an element, with the text collected."""
 
-    def listen(self) -> None:
-        """Collect text until the next element ends."""
-        self._text = []
+    def begin_node(self, attributes: dict[str, str]) -> dict[str, Any]:
+        """Open a node; return its attributes."""
+        found = {ID: attributes.get("id")}
+        self.open.append(_Element("node", self.parser.CurrentLineNumber, found))
+        return found
 
-    def begin_node(self, attributes: dict[str, str]) -> Element:
-        """Open a node."""
-        element = Element("node", self.line, {ID: attributes.get("id")})
-        self.open.append(element)
-        return element
-
-    def begin_edge(self, attributes: dict[str, str], *, undirected: bool) -> Element:
-        """Open an edge."""
+    def begin_edge(self, attributes: dict[str, str], *, undirected: bool) -> dict[str, Any]:
+        """Open an edge; return its attributes."""
         ends = {SUBJECT: attributes.get("source"), OBJECT: attributes.get("target")}
-        element = Element("edge", self.line, dict(ends), undirected)
-        self.open.append(element)
-        return element
+        self.open.append(_Element("edge", self.parser.CurrentLineNumber, ends, undirected))
+        return ends
 
     def finish(self, known: list[str] | None = None) -> None:
         """Turn the node or edge that was opened last into a record.
@@ -130,10 +162,6 @@ class XmlGraph(ABC):
 
     # --- the parser's handlers ---
 
-    def _feed(self, chunk: bytes) -> None:
-        with xml_faults(self.path):
-            self._parser.Parse(chunk, not chunk)
-
     def _declaration(self, _: str, encoding: str | None, __: int) -> None:
         self.account.encoding = (encoding or "utf-8").lower()
 
@@ -145,16 +173,174 @@ class XmlGraph(ABC):
         self.begin(name, attributes)
 
     def _characters(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
+        if self.text is not None:
+            self.text.append(text)
 
     def _end(self, name: str) -> None:
         self._depth -= 1
-        text = "".join(self._text or ())
-        self.end(name.rpartition(" ")[2], text)
+        self.end(name.rpartition(" ")[2], "".join(self.text or ()))
 
 
-def typed(text: str, type_: str) -> Any:
+class GraphML(_XmlGraph):
+    """Reads a GraphML file."""
+
+    root = "graphml"
+
+    def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
+        super().__init__(path, options, account)
+        self._keys: dict[str, _Declaration] = {}
+        self._key: _Declaration | None = None
+        self._defaults: list[_Declaration] = []
+        self._undirected = False
+        self._of_lightrag: bool | None = None
+        self._of_nodes: list[str] = []
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """See `_XmlGraph`."""
+        match name:
+            case "data":
+                self._key, self.text = self._keys.get(attributes.get("key", "")), []
+            case "node":
+                self.begin_node(attributes)
+            case "edge":
+                directed = attributes.get("directed", "false" if self._undirected else "true")
+                self.begin_edge(attributes, undirected=directed == "false")
+            case "key":
+                of, type_ = attributes.get("for", "all"), attributes.get("attr.type", "string")
+                self._key = _Declaration(attributes.get("attr.name", ""), type_, of)
+                self._keys[attributes.get("id", "")] = self._key
+            case "graph":
+                self._undirected = attributes.get("edgedefault") == "undirected"
+            case "default":
+                self.text = []
+            case "hyperedge":
+                reason = "is a hyperedge; an edge has a subject and an object"
+                self.ready.append(Refusal(self.path, self.parser.CurrentLineNumber, reason))
+
+    def end(self, name: str, text: str) -> None:
+        """See `_XmlGraph`."""
+        key = self._key
+        if name in {"node", "edge"} and self.open:
+            self._finish(self.open[-1])
+        elif name in {"data", "default"} and key is not None and key.name and text:
+            if name == "default":
+                key.default = _typed(text, key.type)
+                self._defaults.append(key)
+            elif self.open:
+                self.open[-1].attributes[key.name] = _typed(text, key.type)
+
+    def _finish(self, element: _Element) -> None:
+        attributes = element.attributes
+        for key in self._defaults:
+            if key.of in {element.kind, "all"}:
+                attributes.setdefault(key.name, key.default)
+        if self._of_lightrag is None:
+            self._recognise()
+        if self._of_lightrag and element.kind == "edge":
+            self._finish_lightrag(attributes)
+            return
+        if self._of_lightrag:
+            _refine_node(attributes)
+        self.finish(self._of_nodes)
+
+    def _recognise(self) -> None:
+        """Find out by the declarations whether LightRAG has written the file."""
+        of = {
+            kind: [key.name for key in self._keys.values() if key.of in {kind, "all"}]
+            for kind in ("node", "edge")
+        }
+        self._of_nodes = of["node"]
+        self._of_lightrag = {*of["node"]} >= _LIGHTRAG_NODE and {*of["edge"]} >= _LIGHTRAG_EDGE
+        if self._of_lightrag:
+            name = self.options.name_column or "entity_id"
+            self.make = Attributes(replace(self.options, name_column=name), self.account)
+            self.account.note("read as a graph from LightRAG")
+
+    def _finish_lightrag(self, attributes: dict[str, Any]) -> None:
+        written = dict(attributes)
+        items = _refine_edge(attributes, self.options.predicate_column)
+        for key in ("description", "source_id", "file_path"):
+            self.make.note(written, key, "evidence")
+        self.finish()
+        edge = self.ready[-1]
+        if isinstance(edge, EdgeRecord):
+            triple = (edge.subject, edge.predicate, edge.object)
+            self.ready += [EvidenceRecord(*triple, item) for item in items]
+
+
+class Gexf(_XmlGraph):
+    """Reads a GEXF file."""
+
+    root = "gexf"
+
+    def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
+        super().__init__(path, options, account)
+        self._declared: dict[tuple[str, str], _Declaration] = {}
+        self._class = "node"
+        self._attribute: _Declaration | None = None
+        self._default_type = "undirected"
+        self._mutual = False
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """See `_XmlGraph`."""
+        match name:
+            case "graph":
+                self._default_type = attributes.get("defaultedgetype", "undirected")
+            case "attributes":
+                self._class = attributes.get("class", "node")
+            case "attribute":
+                title = attributes.get("title") or attributes.get("id", "")
+                type_ = attributes.get("type", "string").lower()
+                self._attribute = _Declaration(title, type_, self._class)
+                self._declared[self._class, attributes.get("id", "")] = self._attribute
+            case "default":
+                self.text = []
+            case "node":
+                node = self.begin_node(attributes)
+                node |= {key: attributes[key] for key in _GEXF_NODE if key in attributes}
+                if label := attributes.get("label"):
+                    node["label"] = label
+            case "edge":
+                type_ = attributes.get("type", self._default_type)
+                edge = self.begin_edge(attributes, undirected=type_ == "undirected")
+                self._mutual = type_ == "mutual"
+                edge |= {key: attributes[key] for key in _GEXF_EDGE if attributes.get(key)}
+                if weight := attributes.get("weight"):
+                    edge["weight"] = _typed(weight, "double")
+            case "attvalue" if self.open and attributes.get("value"):
+                self._add_value(self.open[-1], attributes)
+
+    def end(self, name: str, text: str) -> None:
+        """See `_XmlGraph`."""
+        if name == "default" and self._attribute is not None and text:
+            self._attribute.default = _typed(text, self._attribute.type)
+        elif name in {"node", "edge"} and self.open:
+            self._finish(self.open[-1])
+
+    def _add_value(self, element: _Element, attributes: dict[str, str]) -> None:
+        # Undeclared attributes retain their own names; `for` was called `id` in the first versions.
+        key = attributes.get("for", attributes.get("id", ""))
+        undeclared = _Declaration(key, "string", element.kind)
+        declared = self._declared.get((element.kind, key), undeclared)
+        value = _typed(attributes["value"], declared.type)
+        have = element.attributes.get(declared.name)
+        if ("start" in attributes or "end" in attributes) and have is not None:
+            value = [*(have if isinstance(have, list) else [have]), value]
+        element.attributes[declared.name] = value
+
+    def _finish(self, element: _Element) -> None:
+        attributes = element.attributes
+        for (kind, _), declared in self._declared.items():
+            if kind == element.kind and declared.default is not None:
+                attributes.setdefault(declared.name, declared.default)
+        self.finish()
+        if element.kind == "edge" and self._mutual:
+            back: dict[str, Any] = {SUBJECT: attributes[OBJECT], OBJECT: attributes[SUBJECT]}
+            self.open.append(_Element("edge", element.line, attributes | back))
+            self.finish()
+
+
+def _typed(text: str, type_: str) -> Any:
     """The value of a text by its declared type; the text itself if it is not such a value."""
     if type_ == "boolean":
         return _TRUTH.get(text.strip().lower(), text)
@@ -166,3 +352,65 @@ def typed(text: str, type_: str) -> Any:
     except ValueError:
         return text
     return [part.strip() for part in text.split("|")] if type_ == "liststring" else text
+
+
+# --- LightRAG's attributes ---
+
+
+def _refine_node(attributes: dict[str, Any]) -> None:
+    """Replace a node's own attributes by their meaning."""
+    _unquote(attributes)
+    attributes.setdefault("entity_id", attributes.get(ID))
+    if attributes.get("entity_type") in _UNKNOWN:
+        del attributes["entity_type"]
+    descriptions, chunks, files = _popped(attributes)
+    _put(attributes, "description", _unpacked(descriptions))
+    _put(attributes, "total_mentions", len(chunks))
+    _put(attributes, "supporting_documents", files)
+
+
+def _refine_edge(attributes: dict[str, Any], predicate: str | None) -> list[dict[str, Any]]:
+    """Replace an edge's own attributes by their meaning; return the items of its evidence.
+
+    There is an item for each description. The attribute `predicate` remains one text.
+    """
+    _unquote(attributes)
+    descriptions, chunks, files = _popped(attributes)
+    keywords = attributes.get("keywords")
+    if isinstance(keywords, str) and predicate != "keywords":
+        words = (word.strip() for word in keywords.replace(_SEPARATOR, ",").split(","))
+        attributes["keywords"] = [word for word in words if word]
+    _put(attributes, "description", _unpacked(descriptions))
+    common: dict[str, Any] = {}
+    _put(common, "document_id" if len(files) == 1 else "document_ids", _unpacked(files))
+    _put(common, "chunk_ids", chunks)
+    return [common | {"text_span": text} for text in descriptions] or [common] * bool(common)
+
+
+def _unquote(attributes: dict[str, Any]) -> None:
+    for key, value in attributes.items():
+        if isinstance(value, str) and _SEPARATOR not in value:
+            attributes[key] = _without_quotes(value)
+
+
+def _without_quotes(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return text[1:-1] if is_quoted else text
+
+
+def _popped(attributes: dict[str, Any]) -> Iterator[list[str]]:
+    """The different descriptions, chunks and files of a node or an edge, which are removed."""
+    for key in ("description", "source_id", "file_path"):
+        value = attributes.pop(key, None)
+        parts = [] if value is None else map(_without_quotes, str(value).split(_SEPARATOR))
+        known = (part for part in map(str.strip, parts) if part not in {"", *_UNKNOWN})
+        yield list(dict.fromkeys(known))
+
+
+def _unpacked(parts: list[str]) -> Any:
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _put(into: dict[str, Any], key: str, value: Any) -> None:
+    if value:
+        into[key] = value

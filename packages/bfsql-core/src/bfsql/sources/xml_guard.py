@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, Protocol
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from bfsql.errors import SourceError
 from bfsql.sources.fields import excerpt
@@ -229,8 +230,7 @@ class XmlGuard:
     def _close_doctype(self) -> None:
         self._parser.DefaultHandlerExpand = None
         self._parser.CommentHandler = self._parser.ProcessingInstructionHandler = None
-        text = "".join(self._doctype)
-        entities: dict[str, str] = {}
+        text, entities = "".join(self._doctype), dict[str, str]()
         for start in re.finditer("<!ENTITY", text):
             name, value = self._entity(text, start.start())
             if entities.setdefault(name, value) != value:
@@ -285,3 +285,68 @@ def xml_faults(name: object) -> Iterator[None]:
     except (LookupError, ValueError) as error:
         reason = f"declares an encoding that cannot be read ({error}); save it as UTF-8"
         raise SourceError(name, reason) from error
+
+
+# --- text for a parser that reads UTF-8 only, and text only in one piece ---
+
+_HIDDEN = re.compile(
+    r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|(<(?:!--|\?|!\[).*|<!?-?\Z)", re.DOTALL
+)
+"""A comment, an instruction, a CDATA section with its text; or, as the second group, the beginning
+of one whose end was not read yet."""
+_DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
+_MARKS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16") | {
+    b"<\x00": "utf-16-le",
+    b"\x00<": "utf-16-be",
+    b"\xef\xbb": "utf-8-sig",
+}
+
+
+class XmlText:
+    """The text of an XML file as a stream of bytes in UTF-8.
+
+    pyoxigraph's parser of RDF/XML refuses other encodings, and text that a comment, a processing
+    instruction or a CDATA section divides: the first two are left out, the third is plain text.
+
+    Args:
+        stream: The file, which was checked to be well-formed.
+        by_line: Whether each read returns one line at most, so that `line` is that of a fault.
+    """
+
+    def __init__(self, stream: io.BufferedReader, *, by_line: bool = False) -> None:
+        self.line = 1
+        """The line in which the last read ended."""
+        head = stream.peek(1)[:1_000]
+        declared = _DECLARED.match(head)
+        encoding = declared[1].decode() if declared else "utf-8"
+        self._text = io.TextIOWrapper(stream, _MARKS.get(head[:2], encoding), newline="")
+        self._by_line = by_line
+        self._pieces = self._visible()
+        self._ready = b""
+        self._rest = ""
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most so many; empty at the end."""
+        if not self._ready:
+            self._ready = next(self._pieces, b"")
+        piece, self._ready = self._ready[:size], self._ready[size:]
+        return piece
+
+    def _visible(self) -> Iterator[bytes]:
+        while chunk := self._text.read(max(1 << 16, len(self._rest))):
+            text, self._rest = self._rest + chunk, ""
+            visible = _HIDDEN.sub(self._replacement, text).encode()
+            for piece in visible.splitlines(keepends=True) if self._by_line else [visible]:
+                if piece:
+                    yield piece
+                    self.line += piece.count(b"\n")
+        yield self._rest.encode()
+
+    def _replacement(self, hidden: re.Match[str]) -> str:
+        if hidden[2] is not None:
+            self._rest = hidden[2]
+        elif hidden[1] is not None:
+            return escape(hidden[1])
+        elif self._by_line:
+            return "\n" * hidden[0].count("\n")
+        return ""

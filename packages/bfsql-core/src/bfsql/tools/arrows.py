@@ -1,4 +1,4 @@
-"""Steps and patterns as text: arrows, names and brackets, in the spellings of `asking.md` 6.
+"""Steps and patterns as text: arrows, names and brackets, in the spellings of `protocol.md` 30.
 
 Names may contain any characters, so the longest known name wins wherever a name is expected. The
 contents of brackets are only delimited here; `bfsql.tools.patterns` reads them.
@@ -51,7 +51,7 @@ _BLANKS = re.compile(r"\s{20,}")
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 MOST_NESTED = 3
-"""Maximum depth of conditions in conditions (`asking-2.md` 11)."""
+"""Maximum depth of conditions in conditions (`protocol.md` 34)."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The ends of traversals: ids, names and patterns, in `seeds`, in `to` and in steps.
 
 Ids and exact names come first; a text is a pattern only if no entity is called so
-(`asking-2.md` 11).
+(`protocol.md` 34).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hits of a search, each with the class of its match (`asking.md` 2).
+"""The hits of a search, each with the class of its match (`protocol.md` 27).
 
 A store ranks its candidates in its own way. This module compares each candidate with the text
 by id, name and synonyms, sorts the classes, and drops candidates that are not near.

@@ -1,4 +1,4 @@
-"""Facts that tell namesakes apart: some edges of each that others lack (`asking.md` 3)."""
+"""Facts that tell namesakes apart: some edges of each that others lack (`protocol.md` 28)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns, steps and relation conditions, as models write them (`asking-2.md` 11, 13).
+"""Patterns, steps and relation conditions, as models write them (`protocol.md` 34, 36).
 
     pattern    = types ("[" condition "]")* | types ":*"        types = "*" | type ("|" type)*
     step       = arrow [pattern | name of entities]

@@ -1,4 +1,4 @@
-"""Resolution of ids and names to entities (`asking.md` 1, `protocol.md` 12, 24).
+"""Resolution of ids and names to entities (`protocol.md` 12, 24, 26).
 
 Wherever an id is expected, a name or an alias that belongs to a single entity is accepted, and the
 IRI of a short id, or the reverse. Ids come first and are looked up in one batch; only values that

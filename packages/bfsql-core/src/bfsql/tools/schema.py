@@ -1,4 +1,4 @@
-"""The schema of a graph as a server knows it, and how it is kept up to date (`asking.md` 4).
+"""The schema of a graph as a server knows it, and how it is kept up to date (`protocol.md` 29).
 
 The lists of types and predicates come from the cache. They are read again if an
 answer contains a name that they lack, and before an answer calls a value unknown.

@@ -29,7 +29,7 @@ class _Most:
     entity_types: int = 20
     predicates: int = 30
     relations: int = 40
-    """Relations in place of the two lists (`asking.md` 4)."""
+    """Relations in place of the two lists (`protocol.md` 29)."""
     characters: int = 2_000
     """Characters of the vocabulary."""
     example_characters: int = 300

@@ -1,4 +1,4 @@
-"""The arguments of a call that concern the steps of a path (`asking.md` 6)."""
+"""The arguments of a call that concern the steps of a path (`protocol.md` 30)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql.errors import ToolError, bad_value
 from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
 
 ROWS = 50
-"""Number of walks on a page of `show: "walks"` where `limit` is left out (`asking-2.md` 15)."""
+"""Number of walks on a page of `show: "walks"` where `limit` is left out (`protocol.md` 38)."""
 _STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 
 

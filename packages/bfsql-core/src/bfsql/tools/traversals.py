@@ -19,7 +19,7 @@ from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
-from bfsql.engine.along import steps_along
+from bfsql.engine.along import selected, steps_along
 from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, intersect
 from bfsql.engine.facets import with_facets
 from bfsql.engine.measure import measured
@@ -28,7 +28,7 @@ from bfsql.engine.pages import Pages
 from bfsql.engine.patterns import RelationReader
 from bfsql.engine.rows import RowPages, WalkList
 from bfsql.engine.table import DISTINCT, AnswerTable, count_of, in_order_of
-from bfsql.engine.traverse import Bounds, select, selected, traverse
+from bfsql.engine.traverse import Bounds, select, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (
@@ -50,9 +50,9 @@ from bfsql.tools.steps import PathArguments, path_query, without_steps
 from bfsql.tools.validate import without_doubts
 
 MAX_PAIRS = 100
-"""Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
+"""Maximum number of pairs of a seed and a target connected in a call (`protocol.md` 31)."""
 SET_PAGE = 50
-"""Number of entities of a set that a page has where `limit` is left out (`asking-2.md` 11)."""
+"""Number of entities of a set that a page has where `limit` is left out (`protocol.md` 34)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Traversal:
         if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             return await self._connections(query, seeds, to)
-        if max_hops is None:  # one hop around entities, or a set itself (`asking-2.md` 11)
+        if max_hops is None:  # one hop around entities, or a set itself (`protocol.md` 34)
             max_hops = 1 if seeds.is_named else 0
             if not max_hops and arguments["limit"] is None:
                 arguments["limit"] = SET_PAGE

@@ -27,8 +27,8 @@ from bfsql_postgres.load.existing import check_empty, claim, replace
 from bfsql_postgres.load.merge import GraphMerge
 from bfsql_postgres.load.rows import Batch, Rows
 from bfsql_postgres.load.tables import LoadTables
-from bfsql_postgres.load.writer import UNCHANGED, is_lost, writer
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.writer import UNCHANGED, is_lost, writer
 
 if TYPE_CHECKING:
     from asyncpg import Connection

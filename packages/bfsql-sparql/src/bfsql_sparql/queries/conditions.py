@@ -1,4 +1,4 @@
-"""Query text for conditions on properties, which narrows a listing of nodes (`asking-2.md` 11).
+"""Query text for conditions on properties, which narrows a listing of nodes (`protocol.md` 34).
 
 A test is true for every literal that meets its condition, and may be true for others: core compares
 the property again. Stores fold no accents, so a literal with a character other than printable

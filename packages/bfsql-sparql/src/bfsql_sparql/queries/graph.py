@@ -1,6 +1,6 @@
 """Query text for nodes, edges and their metadata, and the parts that all queries share.
 
-Values become query text only here (`protocol.md`, rule 7): `iri`, `iris`, `text`, `literal`.
+Values become query text only here (rule 7 of the architecture): `iri`, `iris`, `text`, `literal`.
 
 A triple is given whole, with its position, because some stores would join separate values for both
 ends as a product. If the parts of a statement are triples of their own, one end of the edge leads

@@ -171,7 +171,7 @@ async def same_errors(trial: Trial) -> None:
 
 @filling_rule(
     "answers are the same cold, warm and without the cache",
-    source="chapter 8: the cache is transparent",
+    source="the backend contract: the cache is transparent",
 )
 async def cached_as_direct(trial: Trial) -> None:
     """All six tools, search included."""
@@ -269,7 +269,7 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
     return st.lists(nodes | nodes | edges | edges | evidence, max_size=30)
 
 
-@reading_rule("all six tools answer over it", source="appendix A: the six tools and their answers")
+@reading_rule("all six tools answer over it", source="the six tools: their answers")
 async def tools_answer(trial: Trial) -> None:
     """Through the cache, in the exact shapes of the protocol, the asked ids in the answers."""
     async with trial.sampled() as (db, found_ids), open_graph(db) as graph:

@@ -213,7 +213,7 @@ async def columns_apart(trial: Trial) -> None:
 
 @reading_rule(
     "what a caller does to an array changes no later one",
-    source="chapter 8: a backend returns fresh data on every call and never caches",
+    source="the backend contract: a backend returns fresh data on every call and never caches",
 )
 async def columns_fresh(trial: Trial) -> None:
     """Every writable array is modified; the requested handles stay unchanged."""

@@ -2,7 +2,7 @@
 
     @reading_rule(
         "both directions of an edge agree",
-        source="chapter 8: all edges that leave, all edges that enter",
+        source="the backend contract: all edges that leave, all edges that enter",
     )
     async def both_directions(trial: Trial) -> None: ...
 
@@ -104,7 +104,7 @@ class Rule:
     behaviour: str
     """The rule as a sentence; tests are named by it."""
     source: str
-    """The sentence of the protocol or of a chapter on which it is based."""
+    """The point of the protocol, or the page, on which it is based."""
     mode: Mode
     """The mode of the check."""
     check: Check

@@ -287,7 +287,7 @@ async def stable_answers(trial: Trial) -> None:
 
 @reading_rule(
     "what a caller does to an answer changes no later one",
-    source="chapter 8: a backend returns fresh data on every call and never caches",
+    source="the backend contract: a backend returns fresh data on every call and never caches",
 )
 async def fresh_answers(trial: Trial) -> None:
     """Every list is emptied, every mapping changed at every depth; then all is asked again."""

@@ -96,7 +96,7 @@ async def own_identity(trial: Trial) -> None:
 
 @reading_rule(
     "unknown ids raise KeyError",
-    source="chapter 12: edges_from, edges_to and get_node raise KeyError for an unknown entity",
+    source="the backend contract: edges_from, edges_to, get_node raise KeyError for unknown ids",
 )
 async def unknown_ids(trial: Trial) -> None:
     """The three calls, for plain and for hostile ids."""
@@ -193,7 +193,7 @@ async def hostile_ids(trial: Trial) -> None:
 
 @filling_rule(
     "metadata keeps every value as it is",
-    source="chapter 8: metadata_for_node gives everything the store knows; protocol 17 and 18",
+    source="the backend contract: metadata_for_node gives all that is known; protocol 17 and 18",
 )
 async def every_value(trial: Trial) -> None:
     """Value by value, as answers show them, with numbers and booleans told apart."""
@@ -282,7 +282,7 @@ for _id, _method in (("types-sorted", "entity_types"), ("predicates-sorted", "pr
     rule(
         _id,
         f"{_method} is sorted, each once",
-        source="chapter 12: a consistent order, alphabetical is conventional",
+        source="the backend contract: entity_types() and predicates() are sorted",
         mode="reading",
         level="convention",
         method=_method,

@@ -22,9 +22,9 @@ from bfsql_testing.conformance.harness import (
 )
 
 MOST = 20
-"""Candidates of a search (chapter 12)."""
+"""Candidates of a search."""
 
-ORDER = "chapter 12: ranked means most likely matches first, at most 10-20 candidates"
+ORDER = "the backend contract: ranked means most likely matches first, at most 20 candidates"
 
 _SPELT = re.compile(r"[a-z]{2,}( [a-z]{2,}){0,3}", re.IGNORECASE)
 """Names that are misspelt: a few plain words."""
@@ -68,7 +68,7 @@ async def found_by_id(trial: Trial) -> None:
 
 @reading_rule(
     "search finds a node by its own name",
-    source="appendix A, search_entities: map a name to canonical ids",
+    source="the six tools, search_entities: map a name to canonical ids",
 )
 async def found_by_name(trial: Trial) -> None:
     """Among the candidates, unless namesakes fill them."""
@@ -145,7 +145,7 @@ def _misspelt(name: str) -> list[str]:
 
 @reading_rule(
     "search respects the requested types",
-    source="appendix A, search_entities: node_types keeps the candidates of these types",
+    source="the six tools, search_entities: node_types keeps the candidates of these types",
 )
 async def search_types(trial: Trial) -> None:
     """Called on the backend itself where its signature takes types, and as core calls it."""
@@ -175,7 +175,8 @@ async def search_types(trial: Trial) -> None:
 
 
 @reading_rule(
-    "search gives at most 20 candidates, each once", source="chapter 12: at most 10-20 candidates"
+    "search gives at most 20 candidates, each once",
+    source="the backend contract: at most 20 candidates",
 )
 async def search_bounds(trial: Trial) -> None:
     """For words, names and types of the store."""
@@ -284,7 +285,7 @@ async def search_crowd(trial: Trial) -> None:
 
 @filling_rule(
     "a search that takes types applies them before the limit",
-    source="appendix A, search_entities: node_types; chapter 12: at most 10-20 candidates",
+    source="the six tools, search_entities: node_types; the backend contract: at most 20",
 )
 async def search_types_first(trial: Trial) -> None:
     """Thirty namesakes of a type fill the twenty places, whatever the names of others."""
@@ -304,7 +305,7 @@ async def search_types_first(trial: Trial) -> None:
 
 @filling_rule(
     "search gives an exact name before names that contain it",
-    source="chapter 12: ranked means most likely matches first",
+    source="the backend contract: ranked means most likely matches first",
 )
 async def search_name_before_longer(trial: Trial) -> None:
     """Although thirty longer names come first alphabetically and by id."""

@@ -53,7 +53,7 @@ def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
 
 @filling_rule(
     "every node exists, with its own id and its own type",
-    source="chapter 8: get_node is the identity call; protocol 9: a node has one entity_type",
+    source="the backend contract: get_node is identity; protocol 9: a node has one entity_type",
 )
 async def every_node(trial: Trial) -> None:
     """Alone and in one batch, over every graph of the kit."""
@@ -118,7 +118,7 @@ async def whole_hub(trial: Trial) -> None:
 
 @filling_rule(
     "a node without edges is known",
-    source="chapter 8: one without edges gives nothing; KeyError is for unknown ones",
+    source="the backend contract: one without edges gives nothing; KeyError is for unknown ones",
 )
 async def alone_is_known(trial: Trial) -> None:
     """No edges, no error."""
@@ -312,7 +312,7 @@ async def unknown_in_batches(trial: Trial) -> None:
 
 @reading_rule(
     "both directions of an edge agree",
-    source="chapter 8: edges_from gives what leaves an entity, edges_to what enters it",
+    source="the backend contract: edges_from gives what leaves an entity, edges_to what enters it",
 )
 async def both_directions(trial: Trial) -> None:
     """What leaves one node enters another, and vice versa."""
@@ -338,7 +338,7 @@ async def both_directions(trial: Trial) -> None:
 
 @reading_rule(
     "edges_from gives edges that leave the node, edges_to those that enter it",
-    source="chapter 8: edges_from(id), edges_to(id); protocol 7: an edge is its triple of texts",
+    source="the backend contract: edges_from, edges_to; protocol 7: an edge is its triple of texts",
 )
 async def own_edges(trial: Trial) -> None:
     """The requested node is at the right end, and all three parts are text."""

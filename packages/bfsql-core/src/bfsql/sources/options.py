@@ -1,64 +1,12 @@
-"""What a format of graph files is, and the options for reading."""
+"""The options for reading graph files."""
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from bfsql.errors import SourceError
-
-if TYPE_CHECKING:
-    from bfsql.models.load import SourceAccount
-    from bfsql.models.records import GraphStream
-    from bfsql.sources.tables import AnyTable
-
-
-Sniff: TypeAlias = Callable[[str], bool]
-"""Whether a file that begins with this text has the format: up to 64 KB, decompressed; the last
-line may be incomplete, and bytes that are not text are U+FFFD."""
-
-Read: TypeAlias = "Callable[[Path, SourceOptions, SourceAccount], AnyTable | GraphStream]"
-"""Reads a file or folder with options, of which it ignores those that do not concern it, on demand.
-
-It yields a `Refusal` for each part that cannot be used, and enters columns and notes into the
-account, among them one on everything that it leaves out; the caller counts the records. It raises
-a `SourceError` if the file is not of the format or lacks something; faults that only show later
-are raised between the records. `bfsql.sources.text` opens files, compressed or not.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format of graph files: how it is recognised, how it is read, and what a load leaves out.
-
-    The module of a format has one such value, and `bfsql.sources.registry` lists the modules.
-    Another distribution adds a format by an entry point that names its value; the name of the
-    entry point is the name of the format:
-
-        [project.entry-points."bfsql.formats"]
-        graphson = "bfsql_graphson:GRAPHSON"
-
-    Several formats can have the same ending. The file is of the last of them whose `sniff`
-    recognises it, or else of the first, which owns the ending. A file whose ending is unknown is
-    of the last format that recognises it. In both cases formats of other distributions are last.
-    """
-
-    summary: str
-    """The content of such a file, as help texts describe it."""
-    read: Read
-    suffixes: tuple[str, ...] = ()
-    """Endings that identify the format; each may be followed by one of `PACKED`."""
-    sniff: Sniff | None = None
-    """Recognises a file; None if only the ending can."""
-    folder: tuple[str, ...] = ()
-    """Files that identify a folder of this format, one of which is enough; none if the format
-    is for single files."""
-    loses: str = ""
-    """What a load leaves out of such a file, as a clause; empty if nothing."""
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,34 +92,3 @@ OWN_OPTIONS = (
 def option_of(field: str, value: str = "") -> str:
     """An option of `SourceOptions` as the command line has it: `--id-column iata`."""
     return " ".join(filter(None, ("--" + field.replace("_", "-"), value and shlex.quote(value))))
-
-
-PACKED = frozenset({".gz", ".zst"})
-"""Endings of compressed files."""
-
-
-def check_library(path: Path, what: str, module: str, extra: str) -> None:
-    """Check that a library is installed, without importing it.
-
-    Args:
-        path: The file that needs it.
-        what: What the library reads.
-        module: The module to import.
-        extra: The extra of bfsql-core that installs it.
-
-    Raises:
-        SourceError: The library is not installed; the message names the command that installs it.
-    """
-    if not _is_there(module):
-        raise SourceError(
-            path,
-            f"reading {what} needs a library that is not installed; install it with: "
-            f'pip install "bfsql-core[{extra}]"',
-        )
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # raised for the package that contains the module
-        return False
