@@ -8,10 +8,11 @@ stay as stubs and cost the store nothing. `fields` selects the keys of each reco
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Query
-from bfsql.engine.table import DEGREE, PATHS, AnswerTable, LastPage, PagePlaces, Prefix, count_of
+from bfsql.engine.table import DEGREE, PATHS, AnswerTable, count_of
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
@@ -252,6 +253,94 @@ class Pages:
             return whole.beginning(length)  # without nodes and edges that are on no such walk
         types = table.types[places_of(table.nodes, nodes, table.columns.size)]
         return PagePlaces(length, nodes, types, np.arange(length), NO_EDGES, none, none)
+
+
+class PagePlaces(NamedTuple):
+    """The content of pages of any length, by the page on which it first is.
+
+    The place of a node or an edge is a number: pages with more nodes than it contain it.
+    """
+
+    length: int
+    """Number of nodes on the longest of these pages; those that they add to it do not count."""
+    nodes: IntArray
+    """Handles of the nodes, each once."""
+    types: IntArray
+    """Numbers of their types."""
+    of_nodes: npt.NDArray[np.integer]
+    """The place of each node."""
+    edges: Ring
+    """The edges, each once, in no order."""
+    of_edges: npt.NDArray[np.integer]
+    """The place of each edge."""
+    crossing: IntArray
+    """Places of the ends of edges that lead to nodes before the page, ascending."""
+
+    def beginning(self, length: int) -> PagePlaces:
+        """The content of pages with at most `length` nodes."""
+        nodes, edges = self.of_nodes < length, self.of_edges < length
+        return PagePlaces(
+            length,
+            self.nodes[nodes],
+            self.types[nodes],
+            self.of_nodes[nodes],
+            marked(self.edges, edges),
+            self.of_edges[edges],
+            self.crossing,
+        )
+
+
+class Prefix(NamedTuple):
+    """The beginning of a page in strings, from which shorter pages are cut."""
+
+    ids: Sequence[str]
+    """The nodes that pages count, in order."""
+    types: dict[str, str]
+    others: Sequence[tuple[str, int]]
+    """The ids of all nodes on the walks of a path, sorted, and their places."""
+    triples: Sequence[Triple]
+    """The edges, sorted."""
+    of_triples: Sequence[int]
+    """The place of each edge."""
+    crossing: IntArray
+    """As in `PagePlaces`."""
+
+    @property
+    def length(self) -> int:
+        """The number of nodes that count."""
+        return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes and edges."""
+        return len(self.types) + len(self.triples)
+
+    def page(self, count: int) -> Subgraph:
+        """The first `count` nodes, and what is on the page with them."""
+        ids, triples = self.ids[:count], self.triples
+        if count < self.length:
+            places = zip(triples, self.of_triples, strict=True)
+            triples = [triple for triple, place in places if place < count]
+        if self.others:
+            listed = frozenset(ids)
+            more = [i for i, place in self.others if place < count and i not in listed]
+            ids = [*ids, *more]
+        return Subgraph(ids, self.types, triples)
+
+    def edges_to_earlier(self, count: int) -> int:
+        """The number of edges that lead from the first `count` nodes to earlier pages."""
+        return bisect_left(self.crossing, count)
+
+
+class LastPage(NamedTuple):
+    """The last page that was looked up."""
+
+    start: int
+    """The place of its first node in the answer."""
+    walks: bool
+    """As in `Pages`."""
+    places: PagePlaces
+    prefix: Prefix
 
 
 async def in_strings(

@@ -7,7 +7,6 @@ measures, order, facets and pages, sees nothing else (`protocol.md` 3, 5).
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -17,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -25,15 +23,7 @@ from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import (
-    AnswerGaps,
-    DeadEnd,
-    Metadata,
-    SchemaSummary,
-    SortKeySummary,
-    Subgraph,
-    Triple,
-)
+from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
 from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import Names, ScopedProperty, quoted
 from bfsql.models.facet import Facets, Value
@@ -88,8 +78,8 @@ class AnswerTable:
     """The number of leading nodes that form an intersection; the others connect them."""
     facets: Facets = field(default_factory=dict)
     """The facets of the answer; `bfsql.engine.facets` adds them."""
-    last_page: list[LastPage] = field(default_factory=list, compare=False)
-    """The last page looked up; at most one entry."""
+    last_page: list[Any] = field(default_factory=list, compare=False)
+    """What `bfsql.engine.pages` holds of the last page looked up; at most one entry."""
 
     @classmethod
     def of(
@@ -166,97 +156,6 @@ class AnswerTable:
         if of.predicate is not None:
             return self.edges_of(of)
         return self.nodes_of(of, ending=ending)
-
-
-# --- the last page -----------------------------------------------------------------
-
-
-class PagePlaces(NamedTuple):
-    """The content of pages of any length, by the page on which it first is.
-
-    The place of a node or an edge is a number: pages with more nodes than it contain it.
-    """
-
-    length: int
-    """Number of nodes on the longest of these pages; those that they add to it do not count."""
-    nodes: IntArray
-    """Handles of the nodes, each once."""
-    types: IntArray
-    """Numbers of their types."""
-    of_nodes: npt.NDArray[np.integer]
-    """The place of each node."""
-    edges: Ring
-    """The edges, each once, in no order."""
-    of_edges: npt.NDArray[np.integer]
-    """The place of each edge."""
-    crossing: IntArray
-    """Places of the ends of edges that lead to nodes before the page, ascending."""
-
-    def beginning(self, length: int) -> PagePlaces:
-        """The content of pages with at most `length` nodes."""
-        nodes, edges = self.of_nodes < length, self.of_edges < length
-        return PagePlaces(
-            length,
-            self.nodes[nodes],
-            self.types[nodes],
-            self.of_nodes[nodes],
-            marked(self.edges, edges),
-            self.of_edges[edges],
-            self.crossing,
-        )
-
-
-class Prefix(NamedTuple):
-    """The beginning of a page in strings, from which shorter pages are cut."""
-
-    ids: Sequence[str]
-    """The nodes that pages count, in order."""
-    types: dict[str, str]
-    others: Sequence[tuple[str, int]]
-    """The ids of all nodes on the walks of a path, sorted, and their places."""
-    triples: Sequence[Triple]
-    """The edges, sorted."""
-    of_triples: Sequence[int]
-    """The place of each edge."""
-    crossing: IntArray
-    """As in `PagePlaces`."""
-
-    @property
-    def length(self) -> int:
-        """The number of nodes that count."""
-        return len(self.ids)
-
-    @property
-    def size(self) -> int:
-        """The number of nodes and edges."""
-        return len(self.types) + len(self.triples)
-
-    def page(self, count: int) -> Subgraph:
-        """The first `count` nodes, and what is on the page with them."""
-        ids, triples = self.ids[:count], self.triples
-        if count < self.length:
-            places = zip(triples, self.of_triples, strict=True)
-            triples = [triple for triple, place in places if place < count]
-        if self.others:
-            listed = frozenset(ids)
-            more = [i for i, place in self.others if place < count and i not in listed]
-            ids = [*ids, *more]
-        return Subgraph(ids, self.types, triples)
-
-    def edges_to_earlier(self, count: int) -> int:
-        """The number of edges that lead from the first `count` nodes to earlier pages."""
-        return bisect_left(self.crossing, count)
-
-
-class LastPage(NamedTuple):
-    """The last page that was looked up."""
-
-    start: int
-    """The place of its first node in the answer."""
-    walks: bool
-    """As in `Pages`."""
-    places: PagePlaces
-    prefix: Prefix
 
 
 def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
