@@ -383,9 +383,7 @@ async def test_contexts_that_need_contexts_are_fetched_to_a_bound(opened, pages)
         await backend.get_node(f"{EX}a")
 
 
-async def test_routes_may_answer_in_json_ld_without_the_fields_of_a_web_api(
-    opened, pages
-) -> None:
+async def test_routes_may_answer_in_json_ld_without_the_fields_of_a_web_api(opened, pages) -> None:
     pages["/entities/ex%3Aa"] = {"@context": CONTEXT, "@graph": [FORMS["compact"]]}
     pages["/entities/ex%3Aa/relations?direction=out"] = [FORMS["compact"], FORMS["nested"]]
     pages["/entities/ex%3Aa/relations?direction=in"] = FORMS["reverse"]
