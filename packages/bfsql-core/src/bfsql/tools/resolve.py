@@ -16,7 +16,7 @@ from typing import TypeVar
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text, excerpt, plain
-from bfsql.answers.notes import Note, Substitution, left_out
+from bfsql.answers.notes import Note, Substitution, omissions
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
@@ -274,7 +274,9 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
     others = f" (nor one of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
     hint = f"The closest known ids: {near}." if near else "Nothing similar was found."
-    hint = " ".join([hint, *left_out()])  # of the search
+    under_way = call.current()
+    gaps = [one for one in under_way.omissions if one.direction == "search"] if under_way else []
+    hint = " ".join([hint, *omissions(gaps)])
     return ToolError(
         f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
         "Give an id or an exact name; search_entities finds them by a part of a name."
