@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
 from bfsql.models import Pattern, Relation, Step
-from bfsql.tools.patterns import PatternReader, Vocabulary
-from bfsql.tools.schema import Schema
+from bfsql.query.patterns import PatternReader
+from bfsql.query.vocabulary import Schema, Vocabulary
 
 IRI = "http://ex.org/a-b->c#d"
 SCHEMA = Schema(

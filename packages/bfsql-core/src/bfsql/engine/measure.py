@@ -31,8 +31,9 @@ from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, scalars, shown_as, unordered_text
-from bfsql.models.condition import quoted
-from bfsql.models.facet import EXACT, MEAN, Measure, Value, measure
+from bfsql.models.facet import EXACT, MEAN, Measure, Value
+from bfsql.models.quotation import quoted
+from bfsql.query.properties import measure
 from bfsql.workers import off_loop
 
 _SAFE = 2**62 // MOST_PAIRS

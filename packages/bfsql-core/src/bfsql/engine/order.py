@@ -6,9 +6,8 @@ are ordered by id. Only the metadata key that is sorted by is read.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
@@ -24,31 +23,17 @@ from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.path.answer import PathResult
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.engine.select import Selection
-from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph
 from bfsql.models import Metadata, SortKeySummary
 from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
-from bfsql.models.condition import quoted
 from bfsql.models.facet import Value
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
+from bfsql.query.properties import DEGREE, DISTINCT, MEASURE, PATHS, SortBy, sort_by
 from bfsql.workers import off_loop
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
-
-DEGREE, PATHS, DISTINCT, MEASURE = "degree", "paths", "distinct", "measure"
-"""The sort keys that are not properties."""
-
-_DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
-
-
-class SortBy(NamedTuple):
-    """A sort key and its direction."""
-
-    key: str
-    """A property, or one of the four numbers."""
-    descending: bool
 
 
 class Order(NamedTuple):
@@ -58,29 +43,6 @@ class Order(NamedTuple):
     """The previous place of each node, in the new order."""
     facts: SortKeySummary
     """The facts that notes report about the order."""
-
-
-def sort_by(text: str, counted: Collection[str]) -> SortBy:
-    """Parse a `sort_by` argument.
-
-    Args:
-        text: `year` or `-year`; `year desc` is also accepted.
-        counted: Those of the four numbers that the answer has.
-
-    Raises:
-        ToolError: The text names a number that the answer does not have.
-    """
-    key, descending = text.strip(), False
-    if found := _DIRECTION.fullmatch(key):
-        key, descending = found[1], found[2].lower() == "desc"
-    if key[:1] in "+-":
-        key, descending = key[1:].strip(), descending or key[0] == "-"
-    if not key:
-        raise _wrong(text, "names no property")
-    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
-        needs = "path" if key == PATHS or PATHS not in counted else "measure"
-        raise _wrong(text, f"needs {needs}, which this call does not have")
-    return SortBy(key, descending)
 
 
 async def in_order(
@@ -211,12 +173,3 @@ def _sorted(
         part.sort(key=values.__getitem__, reverse=descending)  # type: ignore[arg-type]
     places = np.array([*numbers, *texts, *others], np.int32)
     return places, len(numbers) + len(texts), bool(numbers) + bool(texts)
-
-
-def _wrong(text: str, why: str) -> ToolError:
-    return bad_value(
-        f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
-        'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
-        "given.",
-        "sort_by",
-    )

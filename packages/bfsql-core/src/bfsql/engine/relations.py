@@ -22,7 +22,7 @@ from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
 from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition, ScopedRelation
-from bfsql.models.condition import Names
+from bfsql.query.vocabulary import Names
 
 
 class RelationReader:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
-from bfsql.answers.clean import clean_text, excerpt, plain
+from bfsql.answers.clean import clean_text
 from bfsql.answers.notes import Note, Substitution
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
@@ -23,14 +23,14 @@ from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import MatchClass
+from bfsql.models.quotation import excerpt, plain
 from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
+from bfsql.query.steps import MOST_NAMES
+from bfsql.query.vocabulary import Schema
 from bfsql.tools.hits import Hits, classified_search
 from bfsql.tools.namesakes import contexts
-from bfsql.tools.schema import Schema
 
-MOST_NAMES = 20
-"""Maximum number of names that one call looks up."""
 MOST_CANDIDATES = 8
 """Maximum number of candidates for a name that an error lists."""
 

@@ -15,7 +15,6 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
-from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
@@ -44,9 +43,10 @@ from bfsql.models import (
     SchemaSummary,
     ScopedRelation,
 )
+from bfsql.models.quotation import excerpt
+from bfsql.query.patterns import Where, may_be_pattern, may_relate
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
-from bfsql.tools.patterns import Where, may_be_pattern, may_relate
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, key_notes
 from bfsql.tools.steps import PathArguments, path_query, without_steps

@@ -18,11 +18,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Self, TypeVar
 
-from bfsql.answers.clean import EXCERPT_LENGTH, HUGE, excerpt
-from bfsql.answers.notes import SHOWN as LISTED
-from bfsql.answers.notes import Note, listed
+from bfsql.answers.clean import HUGE
+from bfsql.answers.notes import Note
 from bfsql.errors import ToolError, bad_value, did_you_mean
 from bfsql.models import MAX_HOPS, MAX_STEPS
+from bfsql.models.quotation import EXCERPT_LENGTH, excerpt, listed
+from bfsql.models.quotation import SHOWN as LISTED
 from bfsql.models.spelling import KnownNames
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 

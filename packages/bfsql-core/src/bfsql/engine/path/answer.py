@@ -44,6 +44,7 @@ from bfsql.models import (
     Step,
 )
 from bfsql.models.facet import Value
+from bfsql.query.properties import counted_steps
 from bfsql.workers import off_loop
 
 
@@ -120,7 +121,7 @@ async def follow(
     cache = None if conditions or query.comparisons else columns.answer_cache
     ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
     # Its type tells whether properties are redacted, as in `selected`.
-    request = (type(columns), query.path, *ends, query.ordered_step, query.counted_steps, bounds)
+    request = (type(columns), query.path, *ends, query.ordered_step, counted_steps(query), bounds)
     result: PathResult | None = None if cache is None else cache.find(request)
     if result is None:
         reader = partial(
@@ -169,7 +170,7 @@ async def _result(
         selection = Selection.of(columns, walks.nodes, types, walks.edges, facts)
         paths = walks.paths(step, shown)
         counts = {
-            other: different_nodes(walks, step, shown, other) for other in query.counted_steps
+            other: different_nodes(walks, step, shown, other) for other in counted_steps(query)
         }
         return PathResult(walks, selection, shown, paths, counts, dead_end)
 
