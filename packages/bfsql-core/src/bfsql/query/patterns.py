@@ -35,7 +35,7 @@ from bfsql.models.pattern import Comparison
 from bfsql.models.quotation import excerpt, plain
 from bfsql.query.properties import QUOTED, SPELLINGS, condition, masked, property_condition
 from bfsql.query.steps import StepReader, WrittenEnd, WrittenStep, step_error
-from bfsql.query.vocabulary import Vocabulary, nearest
+from bfsql.query.vocabulary import Vocabulary, nearest, read_as
 
 MOST_CONDITIONS = 200
 """Most conditions in the brackets of a call, as many as `where` may have."""
@@ -433,9 +433,7 @@ class PatternReader:
             same = known.spellings(name)
             if len(same) == 1:
                 if same[0] != name:
-                    self.replaced.append(
-                        f"{self._argument}: read {excerpt(name)} as {excerpt(same[0])}."
-                    )
+                    self.replaced.append(read_as(self._argument, name, same[0]))
             elif same or self._vocabulary.schema.comprehensive:
                 raise self._unknown(one, name, what, at)
             else:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from bfsql.models import EdgeDirection, Outline, Relation
 from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
-from bfsql.models.quotation import listed
+from bfsql.models.quotation import excerpt, listed
 from bfsql.models.spelling import KnownNames
 
 
@@ -115,3 +115,8 @@ def nearest(known: KnownNames, name: str) -> str:
     """A sentence with the known names that are most like an unknown one; empty if none is."""
     near = [spellings[0] for spellings in known.nearest(name)]
     return f" The nearest: {listed(near)}." if near else ""
+
+
+def read_as(argument: str, written: str, name: str) -> str:
+    """A note on a name that was written in another case."""
+    return f"{argument}: read {excerpt(written)} as {excerpt(name)}."

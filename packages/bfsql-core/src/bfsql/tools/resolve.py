@@ -175,9 +175,9 @@ class NameResolver:
         known = KnownNames((await call.within(self.schema())).entity_types if colon else ())
         found = []
         for place, front in known.before(value, ":"):
-            same, name = known.spellings(front), value[place + 1 :].strip()
-            if len(same) == 1 and name:
-                found.append((same[0], name))
+            entity_type, name = known.one(front), value[place + 1 :].strip()
+            if entity_type is not None and name:
+                found.append((entity_type, name))
         return found
 
     # --- sentences --------------------------------------------------------------
