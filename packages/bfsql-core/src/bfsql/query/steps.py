@@ -7,7 +7,7 @@ contents of brackets are only delimited here; `bfsql.query.patterns` reads them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -68,14 +68,14 @@ class Terms(NamedTuple):
 class WrittenEnd(NamedTuple):
     """The nodes at one end of a step, as they are written."""
 
-    types: list[str]
-    brackets: list[str]
+    types: Sequence[str] = ()
+    brackets: Sequence[str] = ()
     """Conditions on the nodes, without the brackets around them."""
-    entities: list[str]
+    entities: Sequence[str] = ()
     """The names of entities; empty if it names types."""
 
 
-NO_END = WrittenEnd([], [], [])
+NO_END = WrittenEnd()
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class StepReader:
         names = self._known_types()
         if names is None:
             return None
-        return WrittenEnd(names, self._brackets(), []), self._text[self._at :].strip()
+        return WrittenEnd(names, self._brackets()), self._text[self._at :].strip()
 
     def steps(self) -> list[WrittenStep]:
         """The steps in the string, at least one."""
@@ -187,13 +187,11 @@ class StepReader:
         if known is None and first != "(":
             names = self._entity_names()
             if all(name in self._entities for name in names):
-                one.end = WrittenEnd([], [], names)
+                one.end = WrittenEnd(entities=names)
                 return
             self.unknown += names
             self._at = begin
-        one.end = (
-            self._written_end(one) if known is None else WrittenEnd(known, self._brackets(), [])
-        )
+        one.end = self._written_end(one) if known is None else WrittenEnd(known, self._brackets())
         self._take(r"\s*:\s*\*(?=\s|$)")
 
     def _entity_names(self) -> list[str]:
@@ -213,9 +211,9 @@ class StepReader:
 
     def _next_relation(self) -> int:
         """The place of the next known relation, or the end of the text."""
-        # No more arrows than a path may have steps, since each is compared with all predicates.
         begin = self._at
-        for arrow in islice(re.finditer(r"\s<?-\s*", self._text[self._at :]), MAX_STEPS):
+        # No more arrows than a path may have steps, since each is compared with all predicates.
+        for arrow in islice(re.finditer(r"\s<?-\s*", self._text[begin:]), MAX_STEPS):
             self._at = begin + arrow.end()
             if self._known_name(self._predicates) is not None:
                 return begin + arrow.start()
@@ -287,11 +285,11 @@ class StepReader:
         """Read types, possibly written as a node in Cypher, and brackets."""
         node = self._known_name(self._types) is None and self._take(_NODE)
         if node and self._take(r"\s*\)"):
-            return WrittenEnd([], self._brackets(), [])
+            return WrittenEnd((), self._brackets())
         names = self._name_list(self._types)
         if (node and not self._take(r"\s*\)")) or not names:
             raise one.error("cannot be read.")
-        return WrittenEnd(names, self._brackets(), [])
+        return WrittenEnd(names, self._brackets())
 
     def _quantifier(self, one: WrittenStep) -> None:
         found = self._take(_TIMES) or self._take(_CYPHER_TIMES)
