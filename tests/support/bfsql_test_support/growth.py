@@ -33,21 +33,29 @@ from bfsql.answers import clean, compact
 from bfsql.call import AnswerFormat
 from bfsql.errors import BfsqlError, did_you_mean
 from bfsql.masking import hide_secrets, is_secret_name, secrets_in
-from bfsql.models import condition, facet, json_values, matching, merge, outline
+from bfsql.models import json_values, matching, merge, outline
 from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.comparison import Literal, moment_in, number_of, unordered_text
+from bfsql.models.quotation import excerpt
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.models.spelling import KnownNames
+from bfsql.query.patterns import PatternReader, may_be_pattern, may_relate
+from bfsql.query.properties import (
+    condition,
+    facet,
+    masked,
+    measure,
+    property_condition,
+    sorted_step,
+)
+from bfsql.query.steps import StepReader
+from bfsql.query.vocabulary import Names, Schema, Vocabulary
 from bfsql.rest import application
 from bfsql.rest.handlers import _position
 from bfsql.server import messages
 from bfsql.serving import logs
 from bfsql.settings import ServeSettings
 from bfsql.sources import open_source
-from bfsql.tools.arrows import StepReader
-from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern, may_relate
-from bfsql.tools.schema import Schema
-from bfsql.tools.steps import _sorted_step
 from bfsql.tools.validate import checked
 from bfsql_gremlin import values as gremlin
 from bfsql_gremlin.serialization import serializer
@@ -172,8 +180,9 @@ UNITS = {
 ENDS = ("{}", "a{}", "{}!", "a={}b", "-{}> A")
 
 SCHEMA = Schema(("A", "b c"), ("a", "has part"), True)
-NAMES = condition.Names(SCHEMA.entity_types, SCHEMA.predicates)
+NAMES = Names(SCHEMA.entity_types, SCHEMA.predicates)
 MANY = KnownNames([*("a" * n + "b" for n in range(300)), "a"])
+MANY_NAMES = Vocabulary(Schema(tuple(MANY.names), tuple(MANY.names), True))
 
 
 def reader() -> PatternReader:
@@ -188,13 +197,13 @@ def _log_line(formatter: logging.Formatter, text: str) -> str:
 
 
 OF_CALLERS: dict[str, Callable[[str], object]] = {
-    "condition": lambda text: condition.condition(text, NAMES, 3),
-    "property condition in quotes": lambda text: condition.property_condition(text, "where").property_text,
-    "quoted spans": condition.quoted_spans,
-    "facet": lambda text: facet.facet(text, NAMES, 3),
-    "measure": lambda text: facet.measure("max 1." + text, NAMES, 3),
-    "measure as it is": lambda text: facet.measure(text, NAMES, 3),
-    "sort_by": lambda text: _sorted_step(text, 3),
+    "condition": lambda text: condition(text, NAMES, 3),
+    "property condition in quotes": lambda text: property_condition(text, "where").property_text,
+    "quoted spans": masked,
+    "facet": lambda text: facet(text, NAMES, 3),
+    "measure": lambda text: measure("max 1." + text, NAMES, 3),
+    "measure as it is": lambda text: measure(text, NAMES, 3),
+    "sort_by": sorted_step,
     "pattern": lambda text: reader().pattern(text),
     "type and bracket": lambda text: reader().pattern("A[" + text + "]"),
     "relation": lambda text: reader().relation(text),
@@ -202,10 +211,10 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "path": lambda text: reader().path([text]),
     "path of a type": lambda text: reader().path(["A " + text]),
     "where": lambda text: (may_relate(text), may_be_pattern(text), reader().where([text])),
-    "steps with many names": lambda text: StepReader(text, MANY, MANY).steps(),
+    "steps with many names": lambda text: StepReader(text, MANY_NAMES).steps(),
     "nearest name": lambda text: (MANY.nearest(text), did_you_mean(text, MANY.names)),
     "arguments": lambda text: checked("bfs_query", {"seeds": text, text: text}),
-    "excerpt": clean.excerpt,
+    "excerpt": excerpt,
     "cursor": _position,
     "URL to search": lambda text: (search._ID.fullmatch(text), entities._URI.fullmatch(text)),
     "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.answers.clean import HUGE, clean, clean_metadata, clean_text, encode, plain
+from bfsql.answers.clean import HUGE, clean, clean_metadata, clean_text, encode
+from bfsql.models.quotation import plain
 
 UTC = dt.UTC
 HIDDEN = "\x00\x07\x1b\x7f\x85\u061c\u200e\u200f\u202a\u202e\u2066\u2069"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.answers import SubgraphWriter, entity_document, search_document
-from bfsql.answers.notes import counted, listed, omissions
+from bfsql.answers.notes import counted, omissions
 from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.models import (
     AnswerGaps,
@@ -20,6 +20,7 @@ from bfsql.models import (
     SchemaSummary,
     Subgraph,
 )
+from bfsql.models.quotation import listed
 
 
 def result_with(facts: AnswerGaps, *, ids: tuple[str, ...] = ("a",), count: int = 9) -> BfsResult:

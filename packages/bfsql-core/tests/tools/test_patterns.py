@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
 from bfsql.models import Pattern, PropertyCondition, RelationCondition, Step
-from bfsql.tools.patterns import PatternReader, Vocabulary
-from bfsql.tools.schema import Schema
+from bfsql.query.patterns import PatternReader
+from bfsql.query.vocabulary import Schema, Vocabulary
 
 SCHEMA = Schema(
     ("Cell-Line", "Compound", "Disease", "Trial", "owl:Class"),

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
 from bfsql.models import Pattern, Relation, Step
-from bfsql.tools.patterns import PatternReader, Vocabulary
-from bfsql.tools.schema import Schema
+from bfsql.query.patterns import PatternReader
+from bfsql.query.properties import condition, sorted_step
+from bfsql.query.vocabulary import Names, Schema, Vocabulary
 
 IRI = "http://ex.org/a-b->c#d"
 SCHEMA = Schema(
@@ -93,6 +94,11 @@ def test_one_string_may_hold_several_steps():
     )
 
 
+def test_a_number_of_a_step_may_begin_with_zeros():
+    assert condition("0000000003.year>1", Names((), ()), 3).step == 3
+    assert sorted_step("-0000000003.year") == (3, "-year")
+
+
 def test_the_same_step_may_follow_itself():
     assert steps("-is_a->", "-is_a->") == ["-is_a->", "-is_a->"]
 
@@ -161,6 +167,7 @@ def test_a_name_that_a_sample_lacks_is_asked_as_written():
         (["-study-> Disease where x=1"], ['"study"', "The nearest: studies."]),
         (["-study-> Disease[x=1 and y > 2]"], ['"study"', "The nearest: studies."]),
         (["studies tests"], ['"tests"']),
+        (['Ship[name="I [2]"]'], ["step 1", "predicate that this graph does not have"]),
         (["-is_a->{1,}"], ["{1,}", "upper bound"]),
         (["-is_a->*"], ["upper bound"]),
         (["-is_a->{0,2}"], ["at least 1"]),

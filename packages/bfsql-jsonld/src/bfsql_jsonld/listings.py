@@ -18,10 +18,11 @@ from pydantic_core import from_json, to_json
 from bfsql import call
 from bfsql.abc import chunks
 from bfsql.errors import StoreError, ToolError
-from bfsql.models.condition import PropertyCondition, property_condition
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import is_text
 from bfsql.models.parts import EdgeFilter, part_of
 from bfsql.models.records import Metadata, Node, Triple
+from bfsql.query.properties import property_condition
 from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api, with_query

@@ -44,9 +44,6 @@ HUGE = 10**4000
 DEEPEST = 40
 """Maximum number of levels of nesting that are shown."""
 
-EXCERPT_LENGTH = 60
-"""Number of characters of a value of a call that a sentence repeats."""
-
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
@@ -204,23 +201,6 @@ def encode(document: Any) -> bytes:
 def as_sent(document: Any, text: bytes) -> Any:
     """The document as a client reads it: ids without a UTF-8 form are replaced in the text."""
     return json.loads(text) if "\ufffd".encode() in text else document
-
-
-def plain(name: str) -> str:
-    """An id, type or predicate inside a sentence; as JSON if it contains hidden characters."""
-    visible = name.isprintable() if name.isascii() else is_visible(name)
-    return name if visible else encode(name).decode()
-
-
-def excerpt(value: Any) -> str:
-    """A value of a call as a sentence repeats it: as JSON, shortened."""
-    try:
-        text = escaped(json.dumps(value, ensure_ascii=False))
-    except (TypeError, ValueError, RecursionError):  # no JSON, a huge number, nested too deeply
-        text = f"a value of type {type(value).__name__}"
-    if len(text) <= EXCERPT_LENGTH:
-        return text
-    return f"{text[:EXCERPT_LENGTH]}... ({len(text)} characters)"
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -81,10 +81,11 @@ from bfsql.answers.cells import (
     value,
     walk_rows,
 )
-from bfsql.answers.clean import encode, plain
+from bfsql.answers.clean import encode
 from bfsql.answers.notes import NextPage, Note, ShortestLengths, Substitution
 from bfsql.models import Edge
 from bfsql.models.characters import is_visible
+from bfsql.models.quotation import plain
 
 _NODE = ("id", "entity_type", "metadata")
 _TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")

@@ -13,13 +13,10 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from bfsql import call
-from bfsql.answers.clean import clean_text, excerpt, plain
+from bfsql.answers.clean import clean_text
 from bfsql.errors import listing
 from bfsql.models import COMPARE, DeadEnd, Omission, Outline, RelationCondition, ScopedRelation
-from bfsql.models.condition import quoted
-
-SHOWN = 5
-"""Number of ids or names that a sentence lists."""
+from bfsql.models.quotation import SHOWN, excerpt, listed, plain, quoted
 
 
 class SizeBound(NamedTuple):
@@ -310,11 +307,6 @@ def shared_notes(
         steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
         notes.append(f"Seeds connected by an edge: {listing(steps, SHOWN)}.")
     return notes
-
-
-def listed(values: Sequence[str]) -> str:
-    """The first values, and the number of further values."""
-    return listing([*map(plain, values[:SHOWN]), *values[SHOWN:]], SHOWN)
 
 
 def counted(count: int, thing: str, form: str = "") -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.clean import clean_text
 from bfsql.answers.notes import counted
 from bfsql.models import Outline, Property, Relation
 from bfsql.models.outline import ranked_relations
+from bfsql.models.quotation import plain
 
 MOST_RELATIONS = 100
 """Maximum number of relations that an answer lists."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from bfsql import call
-from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.clean import clean_text
 from bfsql.answers.notes import (
-    SHOWN,
     TOKEN_BUDGET,
     NextPage,
     Note,
@@ -16,7 +15,6 @@ from bfsql.answers.notes import (
     counted,
     dangling,
     left_out,
-    listed,
     not_compared,
     ways_on,
     were,
@@ -31,8 +29,8 @@ from bfsql.models import (
     IntersectionResult,
 )
 from bfsql.models.comparison import is_unordered, number_in
-from bfsql.models.condition import quoted
 from bfsql.models.facet import MOST_VALUES
+from bfsql.models.quotation import SHOWN, listed, plain, quoted
 
 _TYPES = 'Types are chosen by patterns, "TYPE:*", and by exclude_node_types.'
 _PROPERTIES = "describe_entity shows which properties an entity has."

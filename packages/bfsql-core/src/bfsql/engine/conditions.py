@@ -34,8 +34,10 @@ from bfsql.models import (
     RelationCondition,
     ScopedRelation,
 )
-from bfsql.models.condition import Condition, Names, condition
+from bfsql.models.condition import Condition
 from bfsql.models.spelling import KnownNames
+from bfsql.query.properties import condition
+from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery

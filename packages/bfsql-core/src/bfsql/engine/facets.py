@@ -29,11 +29,13 @@ from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
 from bfsql.models import IntersectionQuery, Metadata
 from bfsql.models.comparison import Number, Scalar, number_of, scalars, shown_as, unordered_text
-from bfsql.models.condition import ScopedProperty, quoted
-from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary, facet
+from bfsql.models.condition import ScopedProperty
+from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary
 from bfsql.models.json_values import MAX_BITS, non_finite
 from bfsql.models.merge import fold
+from bfsql.models.quotation import quoted
 from bfsql.models.spelling import KnownNames
+from bfsql.query.properties import facet
 from bfsql.workers import off_loop
 
 _PLAIN = (str, int, float, bool)

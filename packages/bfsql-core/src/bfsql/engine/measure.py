@@ -28,15 +28,16 @@ from bfsql.engine.arcs import Junction, united
 from bfsql.engine.conditions import names_of
 from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
 from bfsql.engine.properties import properties_of, value_bytes
-from bfsql.engine.table import MEASURE, AnswerTable, count_of
+from bfsql.engine.table import AnswerTable, count_of
 from bfsql.engine.thresholds import BUSY, MOST_PAIRS, PAIR_BYTES, PAIRS
 from bfsql.engine.walks import Walks
 from bfsql.errors import NodesUncounted, ToolError, bad_value
 from bfsql.integers import IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, scalars, shown_as, unordered_text
-from bfsql.models.condition import quoted
-from bfsql.models.facet import EXACT, MEAN, Measure, Value, measure
+from bfsql.models.facet import EXACT, MEAN, Measure, Value
+from bfsql.models.quotation import quoted
+from bfsql.query.properties import MEASURE, measure
 from bfsql.workers import off_loop
 
 Pairs = tuple[LongArray, LongArray]

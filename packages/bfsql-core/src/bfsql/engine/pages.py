@@ -31,7 +31,7 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Query
-from bfsql.engine.table import DEGREE, PATHS, AnswerTable, count_of
+from bfsql.engine.table import AnswerTable, count_of
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
@@ -47,6 +47,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.parts import only, present
+from bfsql.query.properties import DEGREE, PATHS
 from bfsql.workers import off_loop
 
 if TYPE_CHECKING:

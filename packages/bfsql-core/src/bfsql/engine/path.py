@@ -23,13 +23,14 @@ from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct, distinct_numb
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.measure import different_nodes
-from bfsql.engine.table import PATHS, AnswerTable, Numbers, count_of
+from bfsql.engine.table import AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
 from bfsql.engine.traverse import Bounds, types_of, whole_ring
 from bfsql.engine.walks import Layer, Walks, compared, layers_of
 from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
 from bfsql.models import AnswerGaps, DeadEnd, Path, PathQuery, Step
+from bfsql.query.properties import PATHS, counted_steps
 from bfsql.workers import off_loop
 
 
@@ -358,7 +359,7 @@ async def follow(
     # A condition on relations, whose query has no seeds, is read for nodes in any portions, so what
     # leads on from a dead end would differ by store.
     named = bool(query.seeds)
-    steps = query.ordered_step, query.counted_steps
+    steps = query.ordered_step, counted_steps(query)
     # The type of the columns tells whether properties are redacted, as in `selected`.
     request = (type(columns), query.path, *ends, *steps, bounds, named)
     table: AnswerTable | None = None if cache is None else cache.find(request)
@@ -401,7 +402,7 @@ async def _table(
 
     def table() -> AnswerTable:
         numbers: dict[str, Numbers] = {PATHS: walks.paths(step, shown)}
-        for other in query.counted_steps:
+        for other in counted_steps(query):
             numbers[count_of(other)] = different_nodes(walks, step, shown, other)
         whole = AnswerTable.of(columns, walks.nodes, types, walks.edges, facts)
         return replace(whole, listed=shown, walks=walks, dead_end=dead_end, numbers=numbers)

@@ -36,7 +36,7 @@ from bfsql.models import (
     RelationCondition,
     ScopedRelation,
 )
-from bfsql.models.condition import Names
+from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
 _ID = "id"

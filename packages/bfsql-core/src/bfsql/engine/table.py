@@ -6,9 +6,8 @@ measures, order, facets and pages, sees nothing else (`protocol.md` 3, 5).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,15 +20,16 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
-from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
 from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
-from bfsql.models.condition import Names, ScopedProperty, quoted
+from bfsql.models.condition import ScopedProperty
 from bfsql.models.facet import Facets, Value
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
+from bfsql.query.properties import DEGREE, DISTINCT, MEASURE, PATHS, SortBy, sort_by
+from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = LongArray | Sequence[Value]
 """A number of each listed node."""
-
-DEGREE, PATHS, DISTINCT, MEASURE = "degree", "paths", "distinct", "measure"
-"""The names of numbers: edges of the answer at a node, walks through it, what `count_distinct`
-counts, and the first measure. Each measure has its text as its name, too."""
 
 
 def count_of(step: int) -> str:
@@ -176,16 +172,6 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
 NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
 """The sort keys that are not properties."""
 
-_DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
-
-
-class SortBy(NamedTuple):
-    """A sort key and its direction."""
-
-    key: str
-    """A property, or one of the four numbers."""
-    descending: bool
-
 
 class Order(NamedTuple):
     """An order of some nodes."""
@@ -194,29 +180,6 @@ class Order(NamedTuple):
     """The previous place of each node, in the new order."""
     facts: SortKeySummary
     """The facts that notes report about the order."""
-
-
-def sort_by(text: str, counted: Collection[str]) -> SortBy:
-    """Parse a `sort_by` argument.
-
-    Args:
-        text: `year` or `-year`; `year desc` is also accepted.
-        counted: Those of the four numbers that the answer has.
-
-    Raises:
-        ToolError: The text names a number that the answer does not have.
-    """
-    key, descending = text.strip(), False
-    if found := _DIRECTION.fullmatch(key):
-        key, descending = found[1], found[2].lower() == "desc"
-    if key[:1] in "+-":
-        key, descending = key[1:].strip(), descending or key[0] == "-"
-    if not key:
-        raise _wrong(text, "names no property")
-    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
-        needs = "path" if key == PATHS or PATHS not in counted else "measure"
-        raise _wrong(text, f"needs {needs}, which this call does not have")
-    return SortBy(key, descending)
 
 
 async def in_order(
@@ -327,12 +290,3 @@ def _sorted(
         part.sort(key=values.__getitem__, reverse=descending)  # type: ignore[arg-type]
     places = np.array([*numbers, *texts, *others], np.int32)
     return places, len(numbers) + len(texts), bool(numbers) + bool(texts)
-
-
-def _wrong(text: str, why: str) -> ToolError:
-    return bad_value(
-        f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
-        'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
-        "given.",
-        "sort_by",
-    )

@@ -27,6 +27,11 @@ class KnownNames:
         """The name as written, or else every name that differs from it in case alone."""
         return [written] if written in self.names else self._by_folded.get(written.casefold(), [])
 
+    def one(self, written: str) -> str | None:
+        """The name as written, or else the only name that differs from it in case alone."""
+        same = self.spellings(written)
+        return same[0] if len(same) == 1 else None
+
     def nearest(self, written: str) -> list[list[str]]:
         """The spellings of each of the three names, or fewer, that are most like a text."""
         if len(written) > LONGEST:  # comparing two such texts takes the square of their length

@@ -13,8 +13,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bfsql.models.condition import ConditionTally, Names
-from bfsql.models.facet import Facets, measure
+from bfsql.models.condition import ConditionTally
+from bfsql.models.facet import Facets
 from bfsql.models.path import MAX_ALONG, Path, ShownNodes
 from bfsql.models.pattern import ScopedRelation, StepComparison
 from bfsql.models.records import (
@@ -106,14 +106,6 @@ class PathQuery(_PagedQuery):
         default=None, ge=0, description="A step whose different nodes are counted."
     )
     measure: list[str] = Field(default=[], description="Numbers for each shown node.")
-
-    @property
-    def counted_steps(self) -> frozenset[int]:
-        """The steps whose different nodes are counted for each shown node."""
-        last, names = len(self.path.steps), Names((), ())
-        measures = [measure(text, names, last) for text in self.measure]
-        steps = [one.step for one in measures if one.function == "count"]
-        return frozenset([*steps, *([] if self.count_distinct is None else [self.count_distinct])])
 
     @property
     def shown_step(self) -> int:

@@ -19,10 +19,11 @@ from urllib.parse import urlencode
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.abc.delegating import edges_up_to
 from bfsql.answers import encode, evidence_item
-from bfsql.answers.clean import clean_metadata, clean_text, excerpt
+from bfsql.answers.clean import clean_metadata, clean_text
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
 from bfsql.models import Edge, Metadata, Node, Property, Triple
+from bfsql.models.quotation import excerpt
 from bfsql.rest.parameters import (
     DIRECTIONS,
     MAX_BATCH,

@@ -17,12 +17,12 @@ from pydantic_core import from_json
 from starlette.requests import Request
 
 from bfsql.abc import NormalizedBackend
-from bfsql.answers.clean import excerpt
 from bfsql.answers.shapes import StrictModel
 from bfsql.call import Caller, within
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
+from bfsql.models.quotation import excerpt
 from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
 from bfsql.rest.response import JSON, Problem, Reply
 from bfsql.serving.access import subject_of

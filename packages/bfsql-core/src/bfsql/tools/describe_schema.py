@@ -12,7 +12,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
-from bfsql.answers.notes import SHOWN, counted, dangling, left_out
+from bfsql.answers.notes import counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.numbered import columns_of
@@ -21,11 +21,13 @@ from bfsql.errors import FirstRingTooLarge
 from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription
 from bfsql.models.name_keys import ANY_TYPE
+from bfsql.models.quotation import SHOWN
+from bfsql.query.vocabulary import Schema
 from bfsql.schema_statistics import evenly_spaced
 from bfsql.tools.budget import Budget
 from bfsql.tools.descriptions import usage_notes
 from bfsql.tools.resolve import NameResolver
-from bfsql.tools.schema import GraphSchema, Schema, key_notes
+from bfsql.tools.schema import GraphSchema, key_notes
 from bfsql.tools.schema_in_prompt import worked_calls
 
 COUNT_SECONDS = 5.0

@@ -14,8 +14,8 @@ from bfsql.answers import shapes
 from bfsql.answers.clean import encode
 from bfsql.call import AnswerFormat
 from bfsql.models import Outline
+from bfsql.query.vocabulary import Schema
 from bfsql.tools.parameters import PARAMETERS
-from bfsql.tools.schema import Schema
 from bfsql.tools.schema_in_prompt import examples, injection
 
 TITLES = {

@@ -16,14 +16,14 @@ from operator import methodcaller
 from typing import TypeVar
 
 from bfsql import call
-from bfsql.answers.clean import excerpt, plain
-from bfsql.answers.notes import listed
 from bfsql.engine.patterns import PatternSearch
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntegerGraph, NodeSet, Place
 from bfsql.models import Pattern, Property, PropertyCondition
+from bfsql.models.quotation import excerpt, listed, plain
 from bfsql.models.spelling import KnownNames
-from bfsql.tools.patterns import PatternReader, Vocabulary, may_be_pattern
+from bfsql.query.patterns import PatternReader, may_be_pattern
+from bfsql.query.vocabulary import Vocabulary, nearest
 from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
@@ -319,11 +319,10 @@ class EndResolver:
         for name in map(str.strip, types.split("|")):
             if name.strip("*") and not known.spellings(name):
                 await self._check_other_types([name], argument)
-                near = [spellings[0] for spellings in known.nearest(name)]
-                hint = f"The nearest: {listed(near)}." if near else "describe_schema lists them."
+                hint = nearest(known, name) or " describe_schema lists them."
                 raise bad_value(
                     f"{argument}: no entity is named {excerpt(text)}, and this graph has no type "
-                    f"{excerpt(name)}. {hint}",
+                    f"{excerpt(name)}.{hint}",
                     argument,
                 )
         raise bad_value(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
-from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.models import NO_METADATA, EntityStub, Metadata
 from bfsql.models.matching import (
@@ -23,6 +22,7 @@ from bfsql.models.matching import (
     aliases_of,
     name_of,
 )
+from bfsql.models.quotation import excerpt
 from bfsql.tools.redaction import RedactedGraphDb
 
 MOST_HITS = 20

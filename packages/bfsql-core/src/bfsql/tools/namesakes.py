@@ -11,9 +11,10 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
-from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.clean import clean_text
 from bfsql.models import EdgeDirection, EntityStub, Triple
 from bfsql.models.matching import name_of
+from bfsql.models.quotation import plain
 
 MOST_FACTS = 3
 """Maximum number of facts per namesake."""

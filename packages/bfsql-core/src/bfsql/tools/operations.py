@@ -18,8 +18,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
-from bfsql.answers.clean import excerpt
-from bfsql.answers.notes import Note, counted, left_out, listed
+from bfsql.answers.notes import Note, counted, left_out
 from bfsql.call import Caller, Estimator, Limits
 from bfsql.errors import (
     NARROWER,
@@ -40,6 +39,7 @@ from bfsql.memory_account import (
     give_back,
 )
 from bfsql.models import Metadata
+from bfsql.models.quotation import excerpt, listed
 from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
 from bfsql.plugins import NO_HOOKS, CallOutcome, Hooks
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
-from bfsql.answers.clean import clean_text, excerpt, plain
+from bfsql.answers.clean import clean_text
 from bfsql.answers.notes import Note, Substitution, omissions
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
@@ -23,14 +23,14 @@ from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.matching import MatchClass
+from bfsql.models.quotation import excerpt, plain
 from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
+from bfsql.query.steps import MOST_NAMES
+from bfsql.query.vocabulary import Schema
 from bfsql.tools.hits import Hits, classified_search
 from bfsql.tools.namesakes import contexts
-from bfsql.tools.schema import Schema
 
-MOST_NAMES = 20
-"""Maximum number of names that one call looks up."""
 MOST_CANDIDATES = 8
 """Maximum number of candidates for a name that an error lists."""
 
@@ -175,9 +175,9 @@ class NameResolver:
         known = KnownNames((await call.within(self.schema())).entity_types if colon else ())
         found = []
         for place, front in known.before(value, ":"):
-            same, name = known.spellings(front), value[place + 1 :].strip()
-            if len(same) == 1 and name:
-                found.append((same[0], name))
+            entity_type, name = known.one(front), value[place + 1 :].strip()
+            if entity_type is not None and name:
+                found.append((entity_type, name))
         return found
 
     # --- sentences --------------------------------------------------------------

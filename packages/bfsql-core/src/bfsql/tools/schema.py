@@ -11,18 +11,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
-from bfsql.answers.clean import excerpt
-from bfsql.answers.notes import listed
 from bfsql.answers.tables import entities
 from bfsql.errors import StoreDamaged
 from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
-from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
+from bfsql.models.name_keys import NameKeys
+from bfsql.models.quotation import excerpt, listed
+from bfsql.query.vocabulary import Schema
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
 
@@ -38,22 +38,6 @@ SLOW_FACTOR = 10
 """Lists that are slow to read count as just read for this many times their reading time."""
 MOST_SEEN = 10_000
 """Maximum number of types, and of predicates, remembered from answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The vocabulary of a graph."""
-
-    entity_types: tuple[str, ...]
-    predicates: tuple[str, ...]
-    comprehensive: bool
-    """Whether the two lists are complete."""
-    name_keys: NameKeys = NO_NAME_KEYS
-
-    @property
-    def empty(self) -> bool:
-        """Whether both lists are empty."""
-        return not self.entity_types and not self.predicates
 
 
 def key_notes(known: NameKeys, keys: Iterable[str]) -> list[str]:

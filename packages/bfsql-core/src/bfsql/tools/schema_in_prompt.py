@@ -19,7 +19,7 @@ from bfsql.answers.notes import counted
 from bfsql.answers.schema_text import relation_text
 from bfsql.models import Outline, Relation
 from bfsql.models.characters import is_visible
-from bfsql.tools.schema import Schema
+from bfsql.query.vocabulary import Schema
 
 
 @dataclass(frozen=True)

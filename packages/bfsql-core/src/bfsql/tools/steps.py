@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import counted
 from bfsql.errors import ToolError, bad_value
 from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
+from bfsql.models.quotation import excerpt
+from bfsql.query.patterns import wrong_step
+from bfsql.query.properties import sorted_step
 
 ROWS = 50
 """Number of walks on a page of `show: "walks"` where `limit` is left out (`protocol.md` 38)."""
-_STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,11 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
         "count_distinct": of_path.count_distinct,
         "measure": list(of_path.measure),
     }
-    step, of_query["sort_by"] = _sorted_step(arguments["sort_by"], last)
+    step, sort_by = None, arguments["sort_by"]
+    if sort_by is not None:
+        step, of_query["sort_by"] = sorted_step(sort_by)
+        if step is not None and step > last:
+            raise _no_step("sort_by", excerpt(sort_by), last)
     if (of_path.show or "").strip().casefold() == "walks":
         return _row_query(of_query, step, last)
     shown_step, walks = _shown_step(of_path.show, last)
@@ -110,15 +114,6 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
         )
 
 
-def wrong_step(text: str, why: str) -> ToolError:
-    """Create the error of a condition of `where` on steps."""
-    return bad_value(
-        f'where: {excerpt(text)} {why}. Steps are compared like "2 != 0" (the node of step 2 is '
-        'not the seed) or "3 = 0" (a cycle).',
-        "where",
-    )
-
-
 def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """Check that a call without a path has no arguments about steps.
 
@@ -135,16 +130,6 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
                 f"{argument} out.",
                 argument,
             )
-
-
-def _sorted_step(sort_by: str | None, last: int) -> tuple[int | None, str | None]:
-    """The step that a sort key names, if any, and the key without it."""
-    found = _STEP_OF_KEY.match(sort_by or "")
-    if found is None or sort_by is None:
-        return None, sort_by
-    if int(found[2][:9]) > last:
-        raise _no_step("sort_by", excerpt(sort_by), last)
-    return int(found[2]), found[1] + sort_by[found.end() :]
 
 
 def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:

@@ -15,7 +15,6 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers import Answer, SubgraphWriter
-from bfsql.answers.clean import excerpt
 from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
@@ -27,7 +26,7 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.pages import Pages
 from bfsql.engine.patterns import RelationReader
 from bfsql.engine.rows import RowPages, WalkList
-from bfsql.engine.table import DISTINCT, AnswerTable, count_of, in_order_of
+from bfsql.engine.table import AnswerTable, count_of, in_order_of
 from bfsql.engine.traverse import Bounds, select, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
@@ -41,9 +40,11 @@ from bfsql.models import (
     SchemaSummary,
     ScopedRelation,
 )
+from bfsql.models.quotation import excerpt
+from bfsql.query.patterns import Where, may_be_pattern, may_relate
+from bfsql.query.properties import DISTINCT
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
-from bfsql.tools.patterns import Where, may_be_pattern, may_relate
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, key_notes
 from bfsql.tools.steps import PathArguments, path_query, without_steps

@@ -18,12 +18,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Self, TypeVar
 
-from bfsql.answers.clean import EXCERPT_LENGTH, HUGE, excerpt
-from bfsql.answers.notes import SHOWN as LISTED
-from bfsql.answers.notes import Note, listed
+from bfsql.answers.clean import HUGE
+from bfsql.answers.notes import Note
 from bfsql.errors import ToolError, bad_value, did_you_mean
 from bfsql.models import MAX_HOPS, MAX_STEPS
+from bfsql.models.quotation import EXCERPT_LENGTH, excerpt, listed
+from bfsql.models.quotation import SHOWN as LISTED
 from bfsql.models.spelling import KnownNames
+from bfsql.query.vocabulary import read_as
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 T = TypeVar("T", bound=Note)
@@ -269,12 +271,12 @@ def matched(
     notes: list[str] = []
     unknown: list[str] = []
     for value in chain.from_iterable(_parts(joined, every) for joined in values):
-        same = every.spellings(value)
-        if len(same) != 1:
+        name = every.one(value)
+        if name is None:
             unknown.append(value)
-        elif same[0] != value:
-            notes.append(f"{argument}: read {excerpt(value)} as {excerpt(same[0])}.")
-        spelled.append(same[0] if len(same) == 1 else value)
+        elif name != value:
+            notes.append(read_as(argument, value, name))
+        spelled.append(name or value)
     notes += [
         Doubt(_unknown(argument, value, every, complete=complete), value)
         for value in unknown[:LISTED]

@@ -13,34 +13,29 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, cast
 
-from bfsql.answers.clean import excerpt, plain
-from bfsql.answers.notes import listed
 from bfsql.errors import ToolError, UnknownType, bad_value
 from bfsql.models import (
     MAX_STEPS,
     EdgeDirection,
-    Outline,
     Path,
     Pattern,
     Property,
     PropertyCondition,
-    Relation,
     RelationCondition,
     ScopedRelation,
     Step,
     StepComparison,
 )
-from bfsql.models.condition import SPELLINGS, Names, condition, property_condition, quoted_spans
 from bfsql.models.name_keys import ANY_TYPE, NAME
 from bfsql.models.pattern import Comparison
-from bfsql.models.spelling import KnownNames
-from bfsql.tools.arrows import GRAMMAR, ParsedStep, StepReader, step_error
-from bfsql.tools.schema import Schema
-from bfsql.tools.steps import wrong_step
+from bfsql.models.quotation import excerpt, plain
+from bfsql.query.properties import QUOTED, SPELLINGS, condition, masked, property_condition
+from bfsql.query.steps import StepReader, WrittenEnd, WrittenStep, step_error
+from bfsql.query.vocabulary import Vocabulary, nearest, read_as
 
 MOST_CONDITIONS = 200
 """Most conditions in the brackets of a call, as many as `where` may have."""
@@ -86,42 +81,6 @@ def may_relate(text: str) -> bool:
     return _PERHAPS_RELATION.match(text, negated.end() if negated else 0) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The names that a path may use.
-
-    Args:
-        schema: Types and predicates of the graph.
-        relations: The relations of predicates between types in the graph's outline, if known.
-        whole: Whether there are no other relations.
-        outline: The outline of the graph, as far as it is known.
-    """
-
-    schema: Schema
-    relations: Sequence[Relation] = ()
-    whole: bool = False
-    outline: Outline = field(default_factory=Outline)
-
-    def leaving(self, types: Collection[str] | None) -> list[str]:
-        """The relations of some types, as steps that start there, the most frequent first."""
-        steps: dict[str, None] = {}
-        for subject, predicate, other, _ in self.relations:
-            if types is None or subject in types:
-                steps[f"-{predicate}-> {other}"] = None
-            if types is None or other in types:
-                steps[f"<-{predicate}- {subject}"] = None
-        return list(steps)
-
-    def directions(self, predicates: Collection[str], types: Collection[str]) -> set[EdgeDirection]:
-        """The directions in which relations of some predicates leave some types."""
-        found: set[EdgeDirection] = set()
-        for subject, predicate, other, _ in self.relations:
-            if predicate in predicates:
-                found |= {"out"} if subject in types else set()
-                found |= {"in"} if other in types else set()
-        return found
-
-
 class Where(NamedTuple):
     """The conditions of `where` by their kind."""
 
@@ -154,12 +113,10 @@ class PatternReader:
         self.replaced: list[str] = []
         self.doubts: list[str] = []
         self.unknown: list[str] = []
-        self._vocabulary = vocabulary
-        self._entities = entities
-        self._argument = argument
+        self._vocabulary, self._outline = vocabulary, vocabulary.outline
+        self._entities, self._argument = entities, argument
         self._count = 0
-        self._predicates = KnownNames(vocabulary.schema.predicates)
-        self._types = KnownNames(vocabulary.schema.entity_types)
+        self._predicates, self._types = vocabulary.predicates, vocabulary.types
 
     # --- patterns -------------------------------------------------------------------
 
@@ -174,26 +131,24 @@ class PatternReader:
         found = self._reader(text).pattern()
         if found is None:
             return self._dotted(text)
-        names, brackets, rest = found
+        (names, brackets, _), rest = found
         every = not brackets and re.fullmatch(r":\s*\*", rest)
         if (rest and not every) or not (names or brackets or every):
             return None
-        own = frozenset(self._type(name) for name in names) or frozenset(types)
-        return self._pattern(own or None, brackets)
+        return self._pattern(self._in_graph_spelling(names) or frozenset(types) or None, brackets)
 
     def _dotted(self, text: str) -> Pattern | None:
         """The set of a seed like `Trial.phase=3`."""
         for place, front in self._types.before(text, "."):
-            same = self._types.spellings(front)
-            if len(same) == 1 and re.search(r"[=<>~]", text[place:]):
+            kind = self._types.one(front)
+            if kind is not None and re.search(r"[=<>~]", text[place:]):
                 one = property_condition(text[place + 1 :], self._argument, whole=text)
-                self._check_value(one, text, self._vocabulary.outline.node_properties, same)
-                return self._with_names(Pattern(frozenset(same), (one,)))
+                self._check_value(one, text, self._outline.node_properties, [kind])
+                return self._with_names(Pattern(frozenset([kind]), (one,)))
         return None
 
-    def _type(self, name: str) -> str:
-        [spelled, *_] = self._types.spellings(name)
-        return spelled
+    def _in_graph_spelling(self, types: Iterable[str]) -> frozenset[str]:
+        return frozenset(self._types.spellings(name)[0] for name in types)
 
     def _pattern(self, types: frozenset[str] | None, brackets: Iterable[str]) -> Pattern:
         """The pattern with these types and the conditions in its brackets."""
@@ -204,8 +159,7 @@ class PatternReader:
                 self._add_conditions(1)
                 relations.append(relation.condition)
             else:
-                known = self._vocabulary.outline.node_properties
-                properties += self._properties(content, known, types)
+                properties += self._properties(content, self._outline.node_properties, types)
         each = tuple(dict.fromkeys(properties)), tuple(dict.fromkeys(relations))
         return self._with_names(Pattern(types, *each))
 
@@ -221,10 +175,9 @@ class PatternReader:
     def _properties(
         self, content: str, known: PropertiesByOwner, owners: Collection[str] | None
     ) -> list[PropertyCondition]:
-        spans = quoted_spans(content)
-        quoted = {place for span in spans for place in range(*span)}
-        joints = [found for found in _JOINT.finditer(content) if found.start() not in quoted]
-        ends = [0, *(place for found in joints for place in found.span()), len(content)]
+        """The conditions in one bracket, on properties that are known of some owners."""
+        joints = (found.span() for found in _JOINT.finditer(masked(content)))
+        ends = [0, *(place for span in joints for place in span), len(content)]
         parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
         self._add_conditions(len(parts))
         conditions = [property_condition(part, self._argument) for part in parts]
@@ -240,7 +193,7 @@ class PatternReader:
         owners: Collection[str] | None,
     ) -> None:
         """Raise an error if a condition, of some owners or of all, compares two properties."""
-        if one.operator not in ("<", "<=", ">", ">=") or quoted_spans(text):
+        if one.operator not in ("<", "<=", ">", ">=") or QUOTED.search(text):
             return
         for owner in known if owners is None else owners:
             ordered = {p.name for p in known.get(owner, ()) if p.kind in ("number", "date")}
@@ -266,7 +219,7 @@ class PatternReader:
                 'one property by a bar, "year=2001|2002", or make several calls.'
             )
 
-    # --- relation conditions --------------------------------------------------------
+    # --- conditions -----------------------------------------------------------------
 
     def relation(self, text: str, types: Collection[str] | None = None) -> ScopedRelation | None:
         """A relation condition; None if the text is a condition on a property.
@@ -286,11 +239,10 @@ class PatternReader:
             rest = rest[number.end() :]
         elif not (_ARROW.match(rest) or (bare and self._predicates.nearest(bare[1]))):
             front = self._reader(rest).pattern()
-            if front is None or not _ARROW.match(front[2]) or front[1]:
+            if front is None or front[0].brackets or not _ARROW.match(front[1]):
                 self._check_front(text, rest)
                 return None
-            scope = frozenset(self._type(name) for name in front[0]) or None
-            rest = front[2]
+            scope, rest = self._in_graph_spelling(front[0].types) or None, front[1]
         counted = _NUMBER.search(rest)
         doubts = len(self.doubts)
         try:
@@ -326,10 +278,10 @@ class PatternReader:
         if (words := name.split())[1:] and words[-1].casefold() in ("no", "not"):
             first = " ".join(["no", *words[:-1]])
             raise self._error(f'{excerpt(text)} has "no" after its type: write "{first} -p->".')
-        near = [spellings[0] for spellings in self._types.nearest(name)]
         raise self._error(
             f"{excerpt(text)} names a type before its relation that this graph does not have: "
-            f'{excerpt(name)}.{_nearest(near)} Without a type it is "no -p->" or "-p-> >= 2".'
+            f'{excerpt(name)}.{nearest(self._types, name)} Without a type it is "no -p->" or '
+            '"-p-> >= 2".'
         )
 
     def where(self, texts: Sequence[str]) -> Where:
@@ -341,10 +293,10 @@ class PatternReader:
         found = Where([], [], [])
         for text in texts:
             if steps := _STEPS.fullmatch(text):
-                if steps[2] not in ("=", "==", "!=", "<>"):
+                sign = SPELLINGS.get(steps[2])
+                if sign not in ("=", "!="):
                     raise wrong_step(text, f"compares by {steps[2]}, and steps have only = and !=")
-                equal = steps[2] in ("=", "==")
-                one = StepComparison(text, int(steps[1]), int(steps[3]), equal=equal)
+                one = StepComparison(text, int(steps[1]), int(steps[3]), equal=sign == "=")
                 found.comparisons.append(one)
             elif relation := self.relation(text):
                 found.relations.append(relation)
@@ -355,16 +307,15 @@ class PatternReader:
 
     def _check_where(self, text: str) -> None:
         """Raise an error if a condition on properties compares two of them."""
-        schema, outline = self._vocabulary.schema, self._vocabulary.outline
         try:
-            one = condition(text, Names(schema.entity_types, schema.predicates), MAX_STEPS)
+            one = condition(text, self._vocabulary.scopes, MAX_STEPS)
         except ToolError:  # its error needs the number of steps
             return
         owners = None if one.scope is None else (one.scope,)
         if not one.of_edges:
-            self._check_value(one, text, outline.node_properties, owners)
+            self._check_value(one, text, self._outline.node_properties, owners)
         if one.type is None:
-            self._check_value(one, text, outline.edge_properties, owners)
+            self._check_value(one, text, self._outline.edge_properties, owners)
 
     def _error(self, sentence: str) -> ToolError:
         return bad_value(f"{self._argument}: {sentence}", self._argument)
@@ -407,21 +358,17 @@ class PatternReader:
         return step_error(f"{self._argument}: {what}", argument=self._argument)
 
     def _path(self, texts: Sequence[str], start: Collection[str] | None) -> Path:
-        raw: list[ParsedStep] = []
+        written: list[WrittenStep] = []
         for text in texts:
-            reader = self._reader(text, before=len(raw))
-            raw += reader.steps()
+            reader = self._reader(text, before=len(written))
+            written += reader.steps()
             self.unknown += reader.unknown
-        if len(raw) > MAX_STEPS:
-            raise step_error(
-                f"{self._argument} has {len(raw)} steps in a row; the limit is {MAX_STEPS}.",
-                "too_large",
-                self._argument,
-            )
+        if len(written) > MAX_STEPS:
+            raise self._too_long(f"has {len(written)} steps in a row; the limit is {MAX_STEPS}.")
         steps: list[Step] = []
         first, at = Pattern(), start
-        for one in raw:
-            front = self._end(one, one.front, one.front_brackets, at)
+        for one in written:
+            front = self._end(one, one.front, at)
             if front != Pattern():
                 if steps:
                     steps[-1] = _narrowed(steps[-1], front, one)
@@ -432,129 +379,110 @@ class PatternReader:
             at = steps[-1].types
         path = Path(tuple(steps), first)
         if path.longest > MAX_STEPS:
-            raise step_error(
-                f"{self._argument} may take {path.longest} steps in all; the limit is {MAX_STEPS}. "
-                "Lower the upper bound in {m,n}.",
-                "too_large",
-                self._argument,
+            raise self._too_long(
+                f"may take {path.longest} steps in all; the limit is {MAX_STEPS}. "
+                "Lower the upper bound in {m,n}."
             )
         return path
 
-    def _reader(self, text: str, before: int = 0) -> StepReader:
-        known = self._predicates, self._types, self._entities
-        return StepReader(text, *known, before=before, argument=self._argument)
+    def _too_long(self, why: str) -> ToolError:
+        return step_error(f"{self._argument} {why}", "too_large", self._argument)
 
-    def _step(self, one: ParsedStep, at: Collection[str] | None) -> Step:
+    def _reader(self, text: str, before: int = 0) -> StepReader:
+        names = self._vocabulary, self._entities
+        return StepReader(text, *names, before=before, argument=self._argument)
+
+    def _step(self, one: WrittenStep, at: Collection[str] | None) -> Step:
         """A step that starts at nodes of the given types; None for any."""
-        predicates = self._spelled(one, one.predicates, self._predicates, "predicate", at)
-        if one.entities:
-            end = Pattern(ids=frozenset().union(*map(self._entities.__getitem__, one.entities)))
-        else:
-            end = self._end(one, one.types, one.brackets, at)
-        known = self._vocabulary.outline.edge_properties
-        edges = [c for text in one.edge_brackets for c in self._properties(text, known, predicates)]
+        predicates = self._spelled(one, one.predicates, "predicate", at)
+        end = self._end(one, one.end, at)
+        known = self._outline.edge_properties
+        edges = [c for text in one.brackets for c in self._properties(text, known, predicates)]
         step = Step(predicates, one.direction, end, one.least, one.most, tuple(edges))
         return self._directed(one, step, at) if one.bare else step
 
-    def _end(
-        self,
-        one: ParsedStep,
-        names: Sequence[str],
-        brackets: Sequence[str],
-        at: Collection[str] | None,
-    ) -> Pattern:
+    def _end(self, one: WrittenStep, end: WrittenEnd, at: Collection[str] | None) -> Pattern:
         """The nodes at one end of a step."""
-        types = self._spelled(one, names, self._types, "type", at)
-        return self._pattern(types, brackets)
+        if end.entities:
+            return Pattern(ids=frozenset().union(*map(self._entities.__getitem__, end.entities)))
+        return self._pattern(self._spelled(one, end.types, "type", at), end.brackets)
 
-    def _directed(self, one: ParsedStep, step: Step, at: Collection[str] | None) -> Step:
+    def _directed(self, one: WrittenStep, step: Step, at: Collection[str] | None) -> Step:
         """A step without a direction in the only possible one.
 
         Raises:
             ToolError: Both directions are possible.
         """
-        vocabulary, predicates = self._vocabulary, step.predicates or frozenset()
-        possible: set[EdgeDirection] = {"out", "in"}
-        if vocabulary.whole and at is not None:
-            possible &= vocabulary.directions(predicates, at)
-        if vocabulary.whole and step.types is not None:
-            ways = vocabulary.directions(predicates, step.types)
-            possible &= {"in" if way == "out" else "out" for way in ways}
+        directions, predicates = self._vocabulary.directions, step.predicates or frozenset()
+        back: dict[EdgeDirection, EdgeDirection] = {"out": "in", "in": "out"}
+        possible = directions(predicates, at)
+        possible &= {back[way] for way in directions(predicates, step.types)}
         if len(possible) == 1:
             return replace(step, direction=possible.pop())
         leaving, entering = replace(step, direction="out"), replace(step, direction="in")
-        raise step_error(
-            f"{one.name} has no direction, and both are "
-            f"possible: {excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering).",
-            argument=self._argument,
+        raise one.error(
+            "has no direction, and both are possible: "
+            f"{excerpt(leaving.text)} (leaving) or {excerpt(entering.text)} (entering)."
         )
 
     def _spelled(
-        self,
-        one: ParsedStep,
-        names: Sequence[str],
-        known: KnownNames,
-        what: str,
-        at: Collection[str] | None,
+        self, one: WrittenStep, names: Sequence[str], what: str, at: Collection[str] | None
     ) -> frozenset[str] | None:
         """Types or predicates in the spelling of the graph; None if a step names none."""
-        spelled = []
+        known, spelled = self._types if what == "type" else self._predicates, []
         for name in names:
             same = known.spellings(name)
             if len(same) == 1:
                 if same[0] != name:
-                    self.replaced.append(
-                        f"{self._argument}: read {excerpt(name)} as {excerpt(same[0])}."
-                    )
-                spelled.append(same[0])
-                continue
-            near = [spellings[0] for spellings in known.nearest(name)]
-            if same or self._vocabulary.schema.comprehensive:
-                self.unknown += [name] if what == "type" else []
-                raise self._unknown(one, name, what, near, at)
-            self.doubts.append(
-                f"{self._argument}: the sample of this graph's schema has no {what} "
-                f"{excerpt(name)}.{_nearest(near)}"
-            )
-            spelled.append(name)
+                    self.replaced.append(read_as(self._argument, name, same[0]))
+            elif same or self._vocabulary.schema.comprehensive:
+                raise self._unknown(one, name, what, at)
+            else:
+                self.doubts.append(
+                    f"{self._argument}: the sample of this graph's schema has no {what} "
+                    f"{excerpt(name)}.{nearest(known, name)}"
+                )
+            spelled += same or [name]
         return frozenset(spelled) or None
 
     def _unknown(
-        self, one: ParsedStep, name: str, what: str, near: Sequence[str], at: Collection[str] | None
+        self, one: WrittenStep, name: str, what: str, at: Collection[str] | None
     ) -> ToolError:
+        """The error of a type or predicate that the graph does not have."""
         leaving = self._vocabulary.leaving(at)[:6]
         where = "" if at is None else f" at {_or(at)}"
-        advice = _nearest(near)
+        advice = nearest(self._types if what == "type" else self._predicates, name)
         if leaving:
             advice += f" Relations{where}: {', '.join(map(excerpt, leaving))}."
-        sentence = (
-            f"{one.name} names a {what} that this graph does "
-            f"not have: {excerpt(name)}.{advice or ' describe_schema lists them.'} "
-            f"{GRAMMAR}"
-        )
-        if what == "type":
-            return UnknownType(sentence, self._argument, name)
-        return bad_value(sentence, self._argument)
+        advice = advice or " describe_schema lists them."
+        error = one.error(f"names a {what} that this graph does not have: {excerpt(name)}.{advice}")
+        if what == "predicate":
+            return error
+        self.unknown.append(name)
+        return UnknownType(str(error), self._argument, name)
 
 
-def _narrowed(step: Step, front: Pattern, one: ParsedStep) -> Step:
+def wrong_step(text: str, why: str) -> ToolError:
+    """Create the error of a condition of `where` on steps."""
+    return bad_value(
+        f'where: {excerpt(text)} {why}. Steps are compared like "2 != 0" (the node of step 2 is '
+        'not the seed) or "3 = 0" (a cycle).',
+        "where",
+    )
+
+
+def _narrowed(step: Step, front: Pattern, one: WrittenStep) -> Step:
     """The step before the one that has this pattern in front."""
     end = step.end
     types = front.types if end.types is None else end.types & (front.types or end.types)
     if types is not None and not types:
-        raise step_error(
-            f"{one.name} starts at {_or(front.types or ())}, but the step "
-            f"before it ends at {_or(step.types or ())}. Make them agree, or leave out the type "
-            "before the step.",
-            argument=one.argument,
+        raise one.error(
+            f"starts at {_or(front.types or ())}, but the step before it ends at "
+            f"{_or(step.types or ())}. Make them agree, or leave out the type before the step."
         )
     conditions = tuple(dict.fromkeys((*end.conditions, *front.conditions)))
     relations = tuple(dict.fromkeys((*end.relations, *front.relations)))
     return replace(step, end=Pattern(types, conditions, relations, end.ids))
-
-
-def _nearest(names: Sequence[str]) -> str:
-    return f" The nearest: {listed(names)}." if names else ""
 
 
 def _or(names: Collection[str]) -> str:
