@@ -6,13 +6,15 @@ compare exactly. Relations are read last, at nodes that meet all other condition
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import logging
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import NormalizedBackend
 from bfsql.engine.conditions import RelationFilter
 from bfsql.engine.properties import Values, properties_of
 from bfsql.engine.thresholds import NODE_BYTES
@@ -21,6 +23,8 @@ from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
 from bfsql.models import Metadata, Pattern, PropertyCondition
 from bfsql.workers import off_loop
+
+log = logging.getLogger("bfsql")
 
 _ID = "id"
 """The key that means the id of an entity without such a property, which no store compares."""
@@ -37,10 +41,15 @@ class PatternSearch:
     """
 
     def __init__(
-        self, db: GraphDbInterface, columns: IntegerGraph, bounds: Bounds, relations: RelationFilter
+        self,
+        db: NormalizedBackend,
+        columns: IntegerGraph,
+        bounds: Bounds,
+        relations: RelationFilter,
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations
+        self._counted: dict[Pattern, int] = {}  # while all nodes were compared anyway
 
     async def place(self, pattern: Pattern, most: int | None = None) -> Place:
         """The nodes of a pattern, in the order of their ids.
@@ -88,6 +97,45 @@ class PatternSearch:
             ordered, types = ordered[kept], types[kept]
         return Place(pattern.text, ordered, types, named=False)
 
+    async def unlike(self, pattern: Pattern) -> dict[PropertyCondition, int]:
+        """The numbers of values that conditions of a pattern cannot compare, where there are any.
+
+        They are values of all nodes of its types, whatever its other conditions. A number is
+        negative if they could not be counted.
+
+        Args:
+            pattern: A pattern whose nodes were found before.
+        """
+        tests = _unlike(pattern)
+        return {one: count for one in tests if (count := await self._number(tests[one]))}
+
+    async def _number(self, pattern: Pattern) -> int:
+        """The number of nodes of a pattern, counted once for all calls.
+
+        It is negative if the store does not count them in a tenth of the call's time, which is not
+        tried again for a few minutes.
+        """
+        if pattern in self._counted:
+            return self._counted[pattern]
+        answers, count, now = self._db.answers, 0, time.monotonic()
+        held = None if answers is None else answers.find(pattern)
+        if held is not None and (held[0] >= 0 or now < held[1]):
+            return int(held[0])
+        with call.joined() as under_way, under_way.own_omissions(kept=False) as gaps:
+            try:
+                async with call.time_limit(0.1), aclosing(self.batches(pattern)) as batches:
+                    async for handles, _ in batches:
+                        count += len(handles)
+            except Exception as fault:  # noqa: BLE001 - a driver's own; an answer does without
+                what = f"{type(fault).__name__}: {fault}"
+                log.warning("Values that cannot be compared were not counted: %s", what)
+                count = -1
+            if any(gap.direction == "nodes" for gap in gaps):
+                count = -1
+        if answers is not None:
+            answers.keep(pattern, (count, now + 300), 1)
+        return count
+
     async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:
         """The nodes that meet the conditions of a pattern on properties, and their types.
 
@@ -101,20 +149,29 @@ class PatternSearch:
         pushed = [one for one in pattern.conditions if one.key != _ID]
         compared = [one for one in pattern.conditions if not self._is_exact(one)]
         values = {one.key: Values() for one in compared}
+        tests = [] if self._db.narrows else list(_unlike(pattern).values())
+        self._counted |= dict.fromkeys(tests, 0)
         async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
             async for batch in stream:
                 call.check()
                 call.has_read(nodes=len(batch.handles))
-                kept = await self._meeting(batch, compared, values)
+                kept = await self._meeting(batch, compared, values, tests)
                 yield batch.handles[kept], batch.types[kept]
 
     def _is_exact(self, one: PropertyCondition) -> bool:
         return one.key != _ID and self._columns.filters_exactly(one)
 
     async def _meeting(
-        self, batch: NodeBatch, conditions: Sequence[PropertyCondition], values: dict[str, Values]
+        self,
+        batch: NodeBatch,
+        conditions: Sequence[PropertyCondition],
+        values: dict[str, Values],
+        tests: Collection[Pattern],
     ) -> BoolArray:
-        """Which nodes of a batch meet conditions that the store does not compare exactly."""
+        """Which nodes of a batch meet conditions that the store does not compare exactly.
+
+        Those of patterns with one condition each are counted.
+        """
         kept = np.ones(len(batch.handles), bool)
         if not conditions:
             return kept
@@ -129,11 +186,25 @@ class PatternSearch:
                     records += some
 
         def compare() -> BoolArray:
+            numbers = {
+                key: known.numbers([record.get(key) for record in records])
+                for key, known in values.items()
+            }
+
+            def meeting(one: PropertyCondition) -> BoolArray:
+                return values[one.key].meeting(one)[numbers[one.key]]
+
+            for test in tests:
+                self._counted[test] += int(meeting(*test.conditions).sum())
             met = kept
             for one in conditions:
-                known = values[one.key]
-                numbers = known.numbers([record.get(one.key) for record in records])
-                met = met & known.meeting(one)[numbers]
+                met = met & meeting(one)
             return met
 
         return await off_loop(len(records) * len(conditions), compare)
+
+
+def _unlike(pattern: Pattern) -> dict[PropertyCondition, Pattern]:
+    """The nodes of the types of a pattern whose values its conditions cannot compare."""
+    tests = ((one, one.unlike) for one in pattern.conditions)
+    return {one: Pattern(pattern.types, (test,)) for one, test in tests if test is not None}

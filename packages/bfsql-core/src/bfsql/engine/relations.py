@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import NormalizedBackend
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, names_of
 from bfsql.engine.path.answer import PathResult, follow
@@ -21,8 +21,16 @@ from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
-from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition, ScopedRelation
-from bfsql.models.condition import Names
+from bfsql.models import (
+    COMPARE,
+    ConditionTally,
+    DeadEnd,
+    Path,
+    PathQuery,
+    RelationCondition,
+    ScopedRelation,
+)
+from bfsql.models.condition import Condition, Names
 
 
 class RelationReader:
@@ -40,13 +48,14 @@ class RelationReader:
         idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
         unlike: By condition on a property inside a relation, as it is written: the number of values
-            that could not be compared with it; None for an unknown number.
+            that could not be compared with it; None for an unknown number, negative if they could
+            not be counted.
         search: Finds the nodes of patterns.
     """
 
     def __init__(
         self,
-        db: GraphDbInterface,
+        db: NormalizedBackend,
         columns: IntegerGraph,
         bounds: Bounds,
         stripped: Collection[str] = (),
@@ -88,7 +97,7 @@ class RelationReader:
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
             result = await self.follow(query, seeds, targets, decided)
             if len(result.shown):
-                return result
+                return await self._with_unlike(result, query.path)
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)
 
@@ -111,6 +120,26 @@ class RelationReader:
         return await follow(
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
         )
+
+    async def _with_unlike(self, result: PathResult, path: Path) -> PathResult:
+        """Walks that end at a set, with the number of values that its conditions cannot compare."""
+        unlike = await self.search.unlike(path.steps[-1].end)
+        facts, step = result.selection.facts, len(path.steps)
+        tallies = tuple(
+            ConditionTally(
+                Condition(one.key, one.operator, one.values, f"{step}.{one.property_text}", step),
+                hidden=False,
+                applied=1,  # and met, so that nothing else is reported
+                had=1,
+                met=1,
+                keeps_absent=False,
+                unlike=count,
+                values=(),
+            )
+            for one, count in unlike.items()
+        )
+        facts = replace(facts, conditions=facts.conditions + tallies)
+        return replace(result, selection=replace(result.selection, facts=facts))
 
     async def _last_set(self, path: Path, starts: int) -> NodeSet | None:
         """The nodes at which walks may end by the conditions of the last step on properties.
@@ -164,7 +193,8 @@ class RelationReader:
         for tally in result.selection.facts.conditions:
             text = tally.condition.property_text
             if tally.unlike:  # nodes that are reached again are not told from others
-                self.unlike[text] = None if text in self.unlike else tally.unlike
+                is_known = text not in self.unlike or self.unlike[text] == tally.unlike == -1
+                self.unlike[text] = tally.unlike if is_known else None
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():

@@ -68,6 +68,15 @@ class Literal:
         written = written.strip()
         return cls(fold(written), number_in(written), moment_in(written))
 
+    @property
+    def example(self) -> str:
+        """The same text for all literals that compare with the same values."""
+        if self.number is not None:
+            return "0" if self.moment is None else "2000"
+        if self.moment is not None:
+            return "2000-01"
+        return "true" if self.text in ("true", "false") else "a"
+
 
 def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
     """The values that a condition can compare: the items of a list, or the single value.
