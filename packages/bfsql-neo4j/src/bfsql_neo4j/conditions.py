@@ -73,7 +73,7 @@ class _Condition:
         self, schema: GraphSchema, condition: PropertyCondition, shown: Collection[str], number: int
     ) -> None:
         self._operator = condition.operator
-        self._literals = condition.literals
+        self._literals, self._of_flags = condition.literals, condition.of_flags
         self._prefix = f"p{number}_"
         self.value = f"v{number}"
         self.binding = ""
@@ -86,7 +86,12 @@ class _Condition:
             return
         value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
         if key == OTHER_TYPES:
-            if self._operator not in ("has", "lacks", "!="):  # the type itself is a label, too
+            if self._operator not in (
+                "has",
+                "lacks",
+                "!=",
+                "unlike",
+            ):  # the type itself is a label, too
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
@@ -104,7 +109,9 @@ class _Condition:
     def _decided(self, json: str, *, is_id: bool, is_hidden: bool) -> str:
         """Whether it holds; for `lacks`, whether the property is present."""
         met = "true"
-        if self._operator not in ("has", "lacks"):
+        if self._operator == "unlike":
+            met = self._of_kind()
+        elif self._operator not in ("has", "lacks"):
             met = f"{'NOT ' * (self._operator == '!=')}{self._of_value()}"
         return (
             f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
@@ -125,6 +132,23 @@ class _Condition:
         if self._operator != "~" and any(one.moment for one in self._literals):
             branches.insert(0, f"WHEN toStringOrNull({value}) =~ {_DAY} THEN {self._of_day()}")
         return f"CASE {' '.join(branches)} ELSE {self._of_items(f'[] + {value}')} END"
+
+    def _of_kind(self) -> str:
+        """Whether the kind of the value is none of those of the literals; null for a list."""
+        value, literals = self.value, self._literals
+        number = any(one.number is not None for one in literals)
+        moment = any(one.moment is not None for one in literals)
+        day = f"WHEN toStringOrNull({value}) =~ {_DAY} THEN false " * moment
+        of_number = "false" if number else "null" if moment else "true"
+        of_text = "false"
+        if not any(map(_is_words, literals)):
+            decimal = f"WHEN {value} =~ {_DECIMAL} THEN false " * number
+            of_text = f"CASE {decimal}WHEN {value} =~ {_LIKE_A_NUMBER} THEN null ELSE true END"
+        return (
+            f"CASE {day}WHEN -1.7e308 < {value} < 1.7e308 THEN {of_number} "
+            f"WHEN {value} =~ {_PLAIN} THEN {of_text} "
+            f"WHEN {value} IN [true, false] THEN {str(not self._of_flags).lower()} END"
+        )
 
     def _of_items(self, values: str) -> str:
         """Whether an item of a list compares; only texts are decided: bytes look like numbers."""
@@ -200,7 +224,7 @@ class _Condition:
         """False if it cannot hold, null if there is no value; None if nothing is cheaper."""
         value = self.value
         numbers = [_exact(literal) for literal in self._literals]
-        if self._operator not in ("!=", "~", "has", "lacks") and None not in numbers:
+        if self._operator not in ("!=", "~", "has", "lacks", "unlike") and None not in numbers:
             tests = [
                 self._compared_number(value, place, number)
                 for place, number in enumerate(numbers)

@@ -42,6 +42,13 @@ _NUMBER_CHARACTERS = 40
 """Characters up to which such a number is in the range of a double."""
 _DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
 """A date without an offset, whose year is as it is written."""
+_DAY = (
+    "^[12][0-9]{3}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8])"
+    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)?)?)?$"
+)
+"""A year, a month, or a day that every month has, perhaps with a time."""
+_NO_TEXT = "^(-?[0-9]|[[{]|true$|false$)"
+"""JSON that may be other than a text."""
 _ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
 """Text that may be a number, or a date whose year depends on its offset."""
 _OFFSET = dt.timedelta(days=5)
@@ -109,6 +116,20 @@ def certain(text: TextValue, forms: Forms) -> str:
     if not forms.numbers:
         return f"{plain} !~ '{ODD_TEXT}'"
     return f"octet_length({text.value}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'"
+
+
+def unlike_test(text: str, forms: Forms, *, is_json: bool) -> str:
+    """Passed by all texts that cannot be compared with any value of a condition."""
+    plain, alike = f"({text} {IN_C})", list[str]()
+    if forms.numbers:
+        alike.append(f"octet_length({text}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'")
+    if forms.years or forms.dates:
+        alike.append(f"{plain} ~ '{_DAY}'")
+    if forms.texts and not is_json:
+        return "FALSE"
+    if forms.texts:
+        alike.append(f"{plain} !~ '{_NO_TEXT}'")
+    return f"NOT ({' OR '.join(alike)})"
 
 
 # --- the values of a condition ------------------------------------------------------------

@@ -34,6 +34,7 @@ from bfsql_postgres.comparisons import (
     numeric_test,
     text_comparisons,
     time_test,
+    unlike_test,
 )
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
@@ -118,7 +119,9 @@ class Pushdown:
             test = Test(absent)
         else:
             present = Test(f"{named(self.alias, column)} IS NOT NULL")
-            test = self._column_test(column, condition, sent) or present
+            kinds = condition.operator == "unlike" and not column.is_json
+            tested = self._unlike_test if kinds else self._column_test
+            test = tested(column, condition, sent) or present
         if inner is None:
             return Test(decided=test.either) if self._is_exact(condition, column) else test
         if condition.operator == "lacks":
@@ -277,10 +280,15 @@ class Pushdown:
             return Test(_lacking(value))
         if condition.operator in ("has", "!="):
             return Test(f"{value} IS NOT NULL")
-        if test := self._indexed_test(value, condition, sent):
+        unlike = condition.operator == "unlike"
+        if not unlike and (test := self._indexed_test(value, condition, sent)):
             return test
         column = sent.column(str(value))
-        test = self._text_test(TextValue(f"{self.alias}.{column}"), condition, sent)
+        inner = f"{self.alias}.{column}"
+        if unlike:
+            test = Test(unlike_test(inner, Forms.of(condition), is_json=True))
+        else:
+            test = self._text_test(TextValue(inner), condition, sent)
         return replace(test, column=(column, str(value)))
 
     def _column_test(
@@ -307,6 +315,25 @@ class Pushdown:
         if column.type not in _STRINGS and column.type != "bool":
             shown = TextValue(f"({fetched(self.alias, '', column).expression})")
         return self._indexed_test(shown, condition, sent) or self._text_test(shown, condition, sent)
+
+    def _unlike_test(
+        self, column: Column, condition: PropertyCondition, _: Parameters
+    ) -> Test | None:
+        """A test of a column with `unlike`: `FALSE` if its type tells that no value meets it."""
+        value, forms = named(self.alias, column), Forms.of(condition)
+        if column.type in NUMERIC and forms.numbers:
+            return Test("FALSE" if column.is_whole else f"NOT ({value} BETWEEN -1e300 AND 1e300)")
+        if column.type in TIMES and (forms.years or forms.dates):
+            return Test(f"NOT ({value} BETWEEN '0002-01-01' AND '9998-12-31')")
+        if column.type == "bool" and condition.of_flags:
+            return Test("FALSE")
+        if column.is_text_array:
+            items = f"unnest({value}) AS item (value) WHERE item.value IS NOT NULL"
+            test = unlike_test("item.value", forms, is_json=False)
+            return Test(f"{value} IS NOT NULL AND NOT EXISTS (SELECT FROM {items} AND NOT {test})")
+        if column.type in {*NUMERIC, "float4", "bool"} or column.element is not None:
+            return None
+        return Test(unlike_test(f"{value}::text", forms, is_json=False))
 
     def _indexed_test(
         self, value: TextValue, condition: PropertyCondition, sent: Parameters

@@ -38,6 +38,11 @@ _NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
 """A number that every store converts to a double."""
 _ODD_NUMBER = "^ |[^!-~]$|^[-+0-9.eE]*(_|[^ -~])|^[-+0-9.eE]{18,}$|[0-9.][eE][-+]?[0-9]{3}"
 """Text that may be a number but is not such a one, or that has more digits than a double."""
+_DAY = (
+    "^[12][0-9]{3}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8])"
+    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)?)?)?$"
+)
+"""A year, a month, or a day that every month has, perhaps with a time."""
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 """Characters of regular expressions that are not letters there."""
 _COMPARED = 20
@@ -105,6 +110,8 @@ def _test(condition: PropertyCondition, value: str) -> str | None:
     if operator == "~":
         tests = [_contains(one, value) for one in condition.literals]
         tests.append(f"DATATYPE({value}) NOT IN ({_AS_WRITTEN})")
+    elif operator == "unlike":
+        tests = [_unlike(condition, value), f"DATATYPE({value}) IN ({_BOOLEAN}, {iri(JSON)})"]
     else:
         tests = [_compared(one, operator, value) for one in condition.literals]
         tests.append(f"DATATYPE({value}) = {iri(JSON)}")
@@ -118,6 +125,19 @@ def _contains(literal: Literal, value: str) -> str | None:
     if not is_ascii_line(literal.text):
         return odd
     return f"CONTAINS(LCASE(STR({value})), {text(literal.text)}) || {odd}"
+
+
+def _unlike(condition: PropertyCondition, value: str) -> str:
+    """A test of the kind of a literal: false only for one that can certainly be compared."""
+    alike, literals = list[str](), condition.literals
+    if any(one.number is not None for one in literals):
+        # A text of very many digits is no number.
+        alike.append(f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})")
+    if any(one.moment is not None for one in literals):
+        alike.append(f"REGEX(STR({value}), {text(_DAY)})")
+    if any(one.number is None and one.moment is None for one in literals):
+        alike.append(f"DATATYPE({value}) IN ({_AS_WRITTEN})")
+    return f"!({' || '.join(alike)})"
 
 
 def _compared(literal: Literal, operator: str, value: str) -> str | None:
