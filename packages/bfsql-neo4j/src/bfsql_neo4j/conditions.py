@@ -86,12 +86,8 @@ class _Condition:
             return
         value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
         if key == OTHER_TYPES:
-            if self._operator not in (
-                "has",
-                "lacks",
-                "!=",
-                "unlike",
-            ):  # the type itself is a label, too
+            # The type itself is a label, too.
+            if self._operator not in ("has", "lacks", "!=", "unlike"):
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
@@ -109,10 +105,8 @@ class _Condition:
     def _decided(self, json: str, *, is_id: bool, is_hidden: bool) -> str:
         """Whether it holds; for `lacks`, whether the property is present."""
         met = "true"
-        if self._operator == "unlike":
-            met = self._of_kind()
-        elif self._operator not in ("has", "lacks"):
-            met = f"{'NOT ' * (self._operator == '!=')}{self._of_value()}"
+        if self._operator not in ("has", "lacks"):
+            met = f"{'NOT ' * (self._operator in {'!=', 'unlike'})}{self._of_value()}"
         return (
             f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
             f"WHEN {self.value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
@@ -120,7 +114,10 @@ class _Condition:
         )
 
     def _of_value(self) -> str:
-        """Whether one of the values of the property compares with one of the literals."""
+        """Whether one of the values of the property compares with one of the literals.
+
+        With `unlike`, any result of a comparison will do.
+        """
         value = self.value
         branches = [
             f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
@@ -132,23 +129,6 @@ class _Condition:
         if self._operator != "~" and any(one.moment for one in self._literals):
             branches.insert(0, f"WHEN toStringOrNull({value}) =~ {_DAY} THEN {self._of_day()}")
         return f"CASE {' '.join(branches)} ELSE {self._of_items(f'[] + {value}')} END"
-
-    def _of_kind(self) -> str:
-        """Whether the kind of the value is none of those of the literals; null for a list."""
-        value, literals = self.value, self._literals
-        number = any(one.number is not None for one in literals)
-        moment = any(one.moment is not None for one in literals)
-        day = f"WHEN toStringOrNull({value}) =~ {_DAY} THEN false " * moment
-        of_number = "false" if number else "null" if moment else "true"
-        of_text = "false"
-        if not any(map(_is_words, literals)):
-            decimal = f"WHEN {value} =~ {_DECIMAL} THEN false " * number
-            of_text = f"CASE {decimal}WHEN {value} =~ {_LIKE_A_NUMBER} THEN null ELSE true END"
-        return (
-            f"CASE {day}WHEN -1.7e308 < {value} < 1.7e308 THEN {of_number} "
-            f"WHEN {value} =~ {_PLAIN} THEN {of_text} "
-            f"WHEN {value} IN [true, false] THEN {str(not self._of_flags).lower()} END"
-        )
 
     def _of_items(self, values: str) -> str:
         """Whether an item of a list compares; only texts are decided: bytes look like numbers."""
@@ -188,8 +168,8 @@ class _Condition:
     def _of_flag(self) -> str:
         if self._operator == "~":
             return "null"
-        if self._operator in ("<", ">"):
-            return "false"
+        if self._operator in ("<", ">", "unlike"):
+            return str(self._operator == "unlike" and self._of_flags).lower()
         texts = [literal.text for literal in self._literals]
         return f"toString({self.value}) IN {self._parameter('flags', texts)}"
 
@@ -207,10 +187,14 @@ class _Condition:
         return _any(tests)
 
     def _compared(self, value: str, place: int | str, literal: Any) -> str:
+        if self._operator == "unlike":
+            return "true"
         operator = "=" if self._operator == "!=" else self._operator
         return f"{value} {operator} {self._parameter(place, literal)}"
 
     def _compared_number(self, value: str, place: int, number: float) -> str:
+        if self._operator == "unlike":
+            return "true"
         # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
         least = self._parameter(f"{place}_least", number or -0.0)
         most = self._parameter(f"{place}_most", number)

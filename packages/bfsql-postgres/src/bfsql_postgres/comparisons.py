@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from bfsql.models.comparison import Moment
+from bfsql.models.comparison import CERTAIN_DATE, Moment
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column
@@ -42,11 +42,6 @@ _NUMBER_CHARACTERS = 40
 """Characters up to which such a number is in the range of a double."""
 _DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
 """A date without an offset, whose year is as it is written."""
-_DAY = (
-    "^[12][0-9]{3}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8])"
-    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)?)?)?$"
-)
-"""A year, a month, or a day that every month has, perhaps with a time."""
 _NO_TEXT = "^(-?[0-9]|[[{]|true$|false$)"
 """JSON that may be other than a text."""
 _ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
@@ -120,15 +115,13 @@ def certain(text: TextValue, forms: Forms) -> str:
 
 def unlike_test(text: str, forms: Forms, *, is_json: bool) -> str:
     """Passed by all texts that cannot be compared with any value of a condition."""
-    plain, alike = f"({text} {IN_C})", list[str]()
-    if forms.numbers:
-        alike.append(f"octet_length({text}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'")
-    if forms.years or forms.dates:
-        alike.append(f"{plain} ~ '{_DAY}'")
     if forms.texts and not is_json:
         return "FALSE"
-    if forms.texts:
-        alike.append(f"{plain} !~ '{_NO_TEXT}'")
+    plain = f"({text} {IN_C})"
+    short = f"octet_length({text}) < {_NUMBER_CHARACTERS}"
+    alike = [f"{short} AND {plain} ~ '{_NUMBER}'"] if forms.numbers else []
+    alike += [f"{plain} ~ '{CERTAIN_DATE}'"] if forms.years or forms.dates else []
+    alike += [f"{plain} !~ '{_NO_TEXT}'"] if forms.texts else []
     return f"NOT ({' OR '.join(alike)})"
 
 

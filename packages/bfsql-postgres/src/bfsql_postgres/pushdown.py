@@ -119,9 +119,10 @@ class Pushdown:
             test = Test(absent)
         else:
             present = Test(f"{named(self.alias, column)} IS NOT NULL")
-            kinds = condition.operator == "unlike" and not column.is_json
-            tested = self._unlike_test if kinds else self._column_test
-            test = tested(column, condition, sent) or present
+            if condition.operator == "unlike" and not column.is_json:
+                test = self._unlike_test(column, condition) or present
+            else:
+                test = self._column_test(column, condition, sent) or present
         if inner is None:
             return Test(decided=test.either) if self._is_exact(condition, column) else test
         if condition.operator == "lacks":
@@ -280,15 +281,10 @@ class Pushdown:
             return Test(_lacking(value))
         if condition.operator in ("has", "!="):
             return Test(f"{value} IS NOT NULL")
-        unlike = condition.operator == "unlike"
-        if not unlike and (test := self._indexed_test(value, condition, sent)):
+        if test := self._indexed_test(value, condition, sent):
             return test
         column = sent.column(str(value))
-        inner = f"{self.alias}.{column}"
-        if unlike:
-            test = Test(unlike_test(inner, Forms.of(condition), is_json=True))
-        else:
-            test = self._text_test(TextValue(inner), condition, sent)
+        test = self._text_test(TextValue(f"{self.alias}.{column}"), condition, sent)
         return replace(test, column=(column, str(value)))
 
     def _column_test(
@@ -316,30 +312,29 @@ class Pushdown:
             shown = TextValue(f"({fetched(self.alias, '', column).expression})")
         return self._indexed_test(shown, condition, sent) or self._text_test(shown, condition, sent)
 
-    def _unlike_test(
-        self, column: Column, condition: PropertyCondition, _: Parameters
-    ) -> Test | None:
+    def _unlike_test(self, column: Column, condition: PropertyCondition) -> Test | None:
         """A test of a column with `unlike`: `FALSE` if its type tells that no value meets it."""
         value, forms = named(self.alias, column), Forms.of(condition)
-        if column.type in NUMERIC and forms.numbers:
-            return Test("FALSE" if column.is_whole else f"NOT ({value} BETWEEN -1e300 AND 1e300)")
+        if (column.is_whole and forms.numbers) or (column.type == "bool" and condition.of_flags):
+            return Test("FALSE")
         if column.type in TIMES and (forms.years or forms.dates):
             return Test(f"NOT ({value} BETWEEN '0002-01-01' AND '9998-12-31')")
-        if column.type == "bool" and condition.of_flags:
-            return Test("FALSE")
         if column.is_text_array:
             items = f"unnest({value}) AS item (value) WHERE item.value IS NOT NULL"
             test = unlike_test("item.value", forms, is_json=False)
             return Test(f"{value} IS NOT NULL AND NOT EXISTS (SELECT FROM {items} AND NOT {test})")
-        if column.type in {*NUMERIC, "float4", "bool"} or column.element is not None:
+        if column.element is not None:
             return None
-        return Test(unlike_test(f"{value}::text", forms, is_json=False))
+        no_text = column.type in {*NUMERIC, "float4", "bool"}
+        return Test(unlike_test(f"{value}::text", forms, is_json=no_text))
 
     def _indexed_test(
         self, value: TextValue, condition: PropertyCondition, sent: Parameters
     ) -> Test | None:
         """A test of a text by indexes; None if one is missing."""
         forms, folded, of = Forms.of(condition), folded_text(value), number(value)
+        if condition.operator == "unlike":
+            return None
         needed = [folded] * forms.of_text + [of] * bool(forms.numbers)
         if not self._can_send(forms) or not all(map(self._has_index, needed)):
             return None
@@ -364,6 +359,8 @@ class Pushdown:
     def _text_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
         """A test of an expression whose value is text, without an index."""
         forms = Forms.of(condition)
+        if condition.operator == "unlike":
+            return Test(unlike_test(value.value, forms, is_json=True))
         if not self._can_send(forms):
             return Test(f"{value} IS NOT NULL")
         of_text, arms = f"lower({value} {IN_C})", list[str]()

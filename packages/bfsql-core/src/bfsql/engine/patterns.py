@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import numpy as np
@@ -127,8 +127,7 @@ class PatternSearch:
                     async for handles, _ in batches:
                         count += len(handles)
             except Exception as fault:  # noqa: BLE001 - a driver's own; an answer does without
-                what = f"{type(fault).__name__}: {fault}"
-                log.warning("Values that cannot be compared were not counted: %s", what)
+                log.warning("Values that cannot be compared were not counted: %r", fault)
                 count = -1
             if any(gap.direction == "nodes" for gap in gaps):
                 count = -1
@@ -149,32 +148,29 @@ class PatternSearch:
         pushed = [one for one in pattern.conditions if one.key != _ID]
         compared = [one for one in pattern.conditions if not self._is_exact(one)]
         values = {one.key: Values() for one in compared}
-        tests = [] if self._db.narrows else list(_unlike(pattern).values())
+        tests = [] if self._db.narrows else list(dict.fromkeys(_unlike(pattern).values()))
         self._counted |= dict.fromkeys(tests, 0)
+        conditions = [*compared, *(one for test in tests for one in test.conditions)]
         async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
             async for batch in stream:
                 call.check()
                 call.has_read(nodes=len(batch.handles))
-                kept = await self._meeting(batch, compared, values, tests)
+                met = await self._meeting(batch, conditions, values)
+                for test, found in zip(tests, met[len(compared) :], strict=True):
+                    self._counted[test] += int(found.sum())
+                every = np.ones(len(batch.handles), bool)
+                kept = np.logical_and.reduce([every, *met[: len(compared)]])
                 yield batch.handles[kept], batch.types[kept]
 
     def _is_exact(self, one: PropertyCondition) -> bool:
         return one.key != _ID and self._columns.filters_exactly(one)
 
     async def _meeting(
-        self,
-        batch: NodeBatch,
-        conditions: Sequence[PropertyCondition],
-        values: dict[str, Values],
-        tests: Collection[Pattern],
-    ) -> BoolArray:
-        """Which nodes of a batch meet conditions that the store does not compare exactly.
-
-        Those of patterns with one condition each are counted.
-        """
-        kept = np.ones(len(batch.handles), bool)
+        self, batch: NodeBatch, conditions: Sequence[PropertyCondition], values: dict[str, Values]
+    ) -> list[BoolArray]:
+        """Which nodes of a batch meet each condition that the store does not compare exactly."""
         if not conditions:
-            return kept
+            return []
         records: list[Metadata] = []
         ids = await self._columns.ids(batch.handles)
         if batch.metadata and _ID not in values:
@@ -185,20 +181,12 @@ class PatternSearch:
                 async for _, some in parts:
                     records += some
 
-        def compare() -> BoolArray:
-            numbers = {
-                key: known.numbers([record.get(key) for record in records])
-                for key, known in values.items()
-            }
-
-            def meeting(one: PropertyCondition) -> BoolArray:
-                return values[one.key].meeting(one)[numbers[one.key]]
-
-            for test in tests:
-                self._counted[test] += int(meeting(*test.conditions).sum())
-            met = kept
+        def compare() -> list[BoolArray]:
+            met: list[BoolArray] = []
             for one in conditions:
-                met = met & meeting(one)
+                known = values[one.key]
+                numbers = known.numbers([record.get(one.key) for record in records])
+                met.append(known.meeting(one)[numbers])
             return met
 
         return await off_loop(len(records) * len(conditions), compare)

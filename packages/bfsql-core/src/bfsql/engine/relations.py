@@ -6,7 +6,7 @@ A relation is a path that begins at the node, independent of the walk that led t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,16 +21,8 @@ from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, NodeSet, Place
-from bfsql.models import (
-    COMPARE,
-    ConditionTally,
-    DeadEnd,
-    Path,
-    PathQuery,
-    RelationCondition,
-    ScopedRelation,
-)
-from bfsql.models.condition import Condition, Names
+from bfsql.models import COMPARE, DeadEnd, Path, PathQuery, RelationCondition, ScopedRelation
+from bfsql.models.condition import Names, PropertyCondition
 
 
 class RelationReader:
@@ -47,9 +39,9 @@ class RelationReader:
             with the step that found nothing.
         idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
-        unlike: By condition on a property inside a relation, as it is written: the number of values
-            that could not be compared with it; None for an unknown number, negative if they could
-            not be counted.
+        unlike: By condition on a property inside a relation, or at the end of a path that was read
+            from there, as it is written: the number of values that could not be compared with it;
+            None for an unknown number, negative if they could not be counted.
         search: Finds the nodes of patterns.
     """
 
@@ -97,7 +89,8 @@ class RelationReader:
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
             result = await self.follow(query, seeds, targets, decided)
             if len(result.shown):
-                return await self._with_unlike(result, query.path)
+                self._keep_unlike(await self.search.unlike(query.path.steps[-1].end))
+                return result
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)
 
@@ -120,26 +113,6 @@ class RelationReader:
         return await follow(
             self._columns, query, seeds, targets, conditions=conditions, bounds=self._bounds
         )
-
-    async def _with_unlike(self, result: PathResult, path: Path) -> PathResult:
-        """Walks that end at a set, with the number of values that its conditions cannot compare."""
-        unlike = await self.search.unlike(path.steps[-1].end)
-        facts, step = result.selection.facts, len(path.steps)
-        tallies = tuple(
-            ConditionTally(
-                Condition(one.key, one.operator, one.values, f"{step}.{one.property_text}", step),
-                hidden=False,
-                applied=1,  # and met, so that nothing else is reported
-                had=1,
-                met=1,
-                keeps_absent=False,
-                unlike=count,
-                values=(),
-            )
-            for one, count in unlike.items()
-        )
-        facts = replace(facts, conditions=facts.conditions + tallies)
-        return replace(result, selection=replace(result.selection, facts=facts))
 
     async def _last_set(self, path: Path, starts: int) -> NodeSet | None:
         """The nodes at which walks may end by the conditions of the last step on properties.
@@ -184,17 +157,20 @@ class RelationReader:
         own = np.fromiter((one in partial for one in ids), bool, len(ids))
         return own if partial <= set(ids) else np.ones(len(ids), bool)
 
+    def _keep_unlike(self, unlike: Mapping[PropertyCondition, int]) -> None:
+        """Keep the numbers of values that conditions could not compare."""
+        for text, count in ((one.property_text, unlike[one]) for one in unlike if unlike[one]):
+            # Nodes that are reached again are not told from others.
+            is_first = text not in self.unlike or self.unlike[text] == count == -1
+            self.unlike[text] = count if is_first else None
+
     async def _counts(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> LongArray:
         """The number of different nodes at the end of the relation of each node."""
         counts = np.zeros(len(nodes), np.int64)
         path = Path(one.steps)
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
         result = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
-        for tally in result.selection.facts.conditions:
-            text = tally.condition.property_text
-            if tally.unlike:  # nodes that are reached again are not told from others
-                is_known = text not in self.unlike or self.unlike[text] == tally.unlike == -1
-                self.unlike[text] = tally.unlike if is_known else None
+        self._keep_unlike({one.condition: one.unlike for one in result.selection.facts.conditions})
         places = places_of(nodes, result.shown, self._columns.size)
         counts[places] = result.counts[len(one.steps)]
         if counts.any():

@@ -218,8 +218,8 @@ class ConditionTally:
     keeps_absent: bool
     """Whether records without the property remained in the answer."""
     unlike: int
-    """Number of those not meeting it whose value cannot be compared with the written ones; negative
-    if they could not be counted."""
+    """Number of those not meeting it whose value cannot be compared with the written ones.
+    """
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
     further_values: int = 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bfsql.models.characters import is_ascii_line
-from bfsql.models.comparison import Literal, Moment
+from bfsql.models.comparison import CERTAIN_DATE, Literal, Moment
 from bfsql.models.rdf import JSON, WELL_KNOWN
 from bfsql_sparql.queries.graph import iri, language_terms, of_any, text
 
@@ -38,11 +38,6 @@ _NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
 """A number that every store converts to a double."""
 _ODD_NUMBER = "^ |[^!-~]$|^[-+0-9.eE]*(_|[^ -~])|^[-+0-9.eE]{18,}$|[0-9.][eE][-+]?[0-9]{3}"
 """Text that may be a number but is not such a one, or that has more digits than a double."""
-_DAY = (
-    "^[12][0-9]{3}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8])"
-    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)?)?)?$"
-)
-"""A year, a month, or a day that every month has, perhaps with a time."""
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 """Characters of regular expressions that are not letters there."""
 _COMPARED = 20
@@ -129,14 +124,14 @@ def _contains(literal: Literal, value: str) -> str | None:
 
 def _unlike(condition: PropertyCondition, value: str) -> str:
     """A test of the kind of a literal: false only for one that can certainly be compared."""
-    alike, literals = list[str](), condition.literals
-    if any(one.number is not None for one in literals):
-        # A text of very many digits is no number.
-        alike.append(f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})")
-    if any(one.moment is not None for one in literals):
-        alike.append(f"REGEX(STR({value}), {text(_DAY)})")
-    if any(one.number is None and one.moment is None for one in literals):
-        alike.append(f"DATATYPE({value}) IN ({_AS_WRITTEN})")
+    alike: dict[str, None] = {}
+    for one in condition.literals:
+        if one.number is not None:  # which a text of very many digits is not
+            alike[f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})"] = None
+        if one.moment is not None:
+            alike[f"REGEX(STR({value}), {text(CERTAIN_DATE)})"] = None
+        if one.number is None and one.moment is None:
+            alike[f"DATATYPE({value}) IN ({_AS_WRITTEN})"] = None
     return f"!({' || '.join(alike)})"
 
 
