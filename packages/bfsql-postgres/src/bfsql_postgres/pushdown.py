@@ -323,9 +323,9 @@ class Pushdown:
             items = f"unnest({value}) AS item (value) WHERE item.value IS NOT NULL"
             test = unlike_test("item.value", forms, is_json=False)
             return Test(f"{value} IS NOT NULL AND NOT EXISTS (SELECT FROM {items} AND NOT {test})")
-        if column.element is not None:
-            return None
         no_text = column.type in {*NUMERIC, "float4", "bool"}
+        if column.element is not None or (no_text and forms.dates):  # 2004.0 is no year
+            return None
         return Test(unlike_test(f"{value}::text", forms, is_json=no_text))
 
     def _indexed_test(

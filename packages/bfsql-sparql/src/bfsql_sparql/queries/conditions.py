@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _XSD = WELL_KNOWN["xsd"]
 _BOOLEAN, _DOUBLE = iri(f"{_XSD}boolean"), iri(f"{_XSD}double")
+_FLOATS = ", ".join(iri(_XSD + name) for name in ("double", "float", "decimal"))
 _AS_WRITTEN = ", ".join(
     (
         *(iri(_XSD + name) for name in ("string", "date", "dateTime")),
@@ -129,7 +130,8 @@ def _unlike(condition: PropertyCondition, value: str) -> str:
         if one.number is not None:  # which a text of very many digits is not
             alike[f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})"] = None
         if one.moment is not None:
-            alike[f"REGEX(STR({value}), {text(CERTAIN_DATE)})"] = None
+            of_date = f"DATATYPE({value}) NOT IN ({_FLOATS})"  # 2004.0 is no year
+            alike[f"{of_date} && REGEX(STR({value}), {text(CERTAIN_DATE)})"] = None
         if one.number is None and one.moment is None:
             alike[f"DATATYPE({value}) IN ({_AS_WRITTEN})"] = None
     return f"!({' || '.join(alike)})"
