@@ -59,7 +59,7 @@ LITERALS = [
     "2020-03-01T10:00|10", *INJECTIONS,
 ]
 # fmt: on
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~")
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "unlike")
 ALL_CONDITIONS = [
     *(
         PropertyCondition("v", operator, tuple(text.split("|")))

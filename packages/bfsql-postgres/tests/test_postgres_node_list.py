@@ -427,6 +427,32 @@ async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
             await backend.close()
 
 
+@pytest.mark.parametrize(
+    ("key", "written", "asks"),
+    [
+        ("whole", "3", False),
+        ("label", "a", False),
+        ("flag", "true", False),
+        ("none", "3", False),
+        ("label", "3", True),
+        ("whole", "a", True),
+    ],
+)
+async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_column_excludes_them(
+    database: Database, schema: str, key: str, written: str, asks: bool
+) -> None:
+    owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
+    await owner.execute("CREATE TABLE box (id text PRIMARY KEY, whole int, label text, flag bool)")
+    await owner.execute("CREATE TABLE links (subject text, object text)")
+    await owner.close()
+    tables = {"schema": schema, "nodes": ["box"], "edges": ["links"]}
+    backend = await PostgresBackend.create(database.reader_url, **tables)
+    unlike = PropertyCondition(key, "=", (written,)).unlike
+    assert unlike is not None
+    assert bool(backend._list.statements(["box"], [unlike])) == asks
+    await backend.close()
+
+
 # --- names and values stay data --------------------------------------------------------------
 
 

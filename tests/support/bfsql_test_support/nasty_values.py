@@ -35,14 +35,14 @@ LITERALS = [
     "2004-12-31", "2005-01-01", "2004-05-06T10:20", "2004-05-06T10:20:30.25",
     "2004-12-31T23:00-02:00", "0001-01-01", "9999-12-31", "z", "λ",
 ]  # fmt: skip
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks")
+OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~", "unlike", "has", "lacks")
 
 
 def every_condition(key: str, literals: Sequence[str] = LITERALS) -> list[PropertyCondition]:
     """A condition for each operator and literal, and some with several literals."""
     of_literals = [
         PropertyCondition(key, operator, (literal,))
-        for operator in ("=", "<", ">", ">=", "~")
+        for operator in ("=", "<", ">", ">=", "~", "unlike")
         for literal in literals
     ]
     several = [

@@ -182,7 +182,9 @@ def in_a_url(
     sent: list[PropertyCondition] = []
     others: list[PropertyCondition] = []
     size = 0
-    for one in conditions:
+    # A condition with `unlike` has no text, but another one leaves out what cannot meet it.
+    present = [PropertyCondition(one.key, "has") for one in conditions if one.operator == "unlike"]
+    for one in (*conditions, *present):
         size += len(quote(one.property_text, errors="replace"))
         (sent if size <= WHERE and _is_readable(one) else others).append(one)
     return sent, others

@@ -73,7 +73,7 @@ class _Condition:
         self, schema: GraphSchema, condition: PropertyCondition, shown: Collection[str], number: int
     ) -> None:
         self._operator = condition.operator
-        self._literals = condition.literals
+        self._literals, self._of_flags = condition.literals, condition.of_flags
         self._prefix = f"p{number}_"
         self.value = f"v{number}"
         self.binding = ""
@@ -86,7 +86,8 @@ class _Condition:
             return
         value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
         if key == OTHER_TYPES:
-            if self._operator not in ("has", "lacks", "!="):  # the type itself is a label, too
+            # The type itself is a label, too.
+            if self._operator not in ("has", "lacks", "!=", "unlike"):
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
@@ -105,7 +106,7 @@ class _Condition:
         """Whether it holds; for `lacks`, whether the property is present."""
         met = "true"
         if self._operator not in ("has", "lacks"):
-            met = f"{'NOT ' * (self._operator == '!=')}{self._of_value()}"
+            met = f"{'NOT ' * (self._operator in {'!=', 'unlike'})}{self._of_value()}"
         return (
             f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
             f"WHEN {self.value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
@@ -113,7 +114,10 @@ class _Condition:
         )
 
     def _of_value(self) -> str:
-        """Whether one of the values of the property compares with one of the literals."""
+        """Whether one of the values of the property compares with one of the literals.
+
+        With `unlike`, any result of a comparison will do.
+        """
         value = self.value
         branches = [
             f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
@@ -164,8 +168,8 @@ class _Condition:
     def _of_flag(self) -> str:
         if self._operator == "~":
             return "null"
-        if self._operator in ("<", ">"):
-            return "false"
+        if self._operator in ("<", ">", "unlike"):
+            return str(self._operator == "unlike" and self._of_flags).lower()
         texts = [literal.text for literal in self._literals]
         return f"toString({self.value}) IN {self._parameter('flags', texts)}"
 
@@ -183,10 +187,14 @@ class _Condition:
         return _any(tests)
 
     def _compared(self, value: str, place: int | str, literal: Any) -> str:
+        if self._operator == "unlike":
+            return "true"
         operator = "=" if self._operator == "!=" else self._operator
         return f"{value} {operator} {self._parameter(place, literal)}"
 
     def _compared_number(self, value: str, place: int, number: float) -> str:
+        if self._operator == "unlike":
+            return "true"
         # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
         least = self._parameter(f"{place}_least", number or -0.0)
         most = self._parameter(f"{place}_most", number)
@@ -200,7 +208,7 @@ class _Condition:
         """False if it cannot hold, null if there is no value; None if nothing is cheaper."""
         value = self.value
         numbers = [_exact(literal) for literal in self._literals]
-        if self._operator not in ("!=", "~", "has", "lacks") and None not in numbers:
+        if self._operator not in ("!=", "~", "has", "lacks", "unlike") and None not in numbers:
             tests = [
                 self._compared_number(value, place, number)
                 for place, number in enumerate(numbers)

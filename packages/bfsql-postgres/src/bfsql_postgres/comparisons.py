@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from bfsql.models.comparison import Moment
+from bfsql.models.comparison import CERTAIN_DATE, Moment
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column
@@ -42,6 +42,8 @@ _NUMBER_CHARACTERS = 40
 """Characters up to which such a number is in the range of a double."""
 _DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
 """A date without an offset, whose year is as it is written."""
+_NO_TEXT = "^(-?[0-9]|[[{]|true$|false$)"
+"""JSON that may be other than a text."""
 _ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
 """Text that may be a number, or a date whose year depends on its offset."""
 _OFFSET = dt.timedelta(days=5)
@@ -109,6 +111,18 @@ def certain(text: TextValue, forms: Forms) -> str:
     if not forms.numbers:
         return f"{plain} !~ '{ODD_TEXT}'"
     return f"octet_length({text.value}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'"
+
+
+def unlike_test(text: str, forms: Forms, *, is_json: bool) -> str:
+    """Passed by all texts that cannot be compared with any value of a condition."""
+    if forms.texts and not is_json:
+        return "FALSE"
+    plain = f"({text} {IN_C})"
+    short = f"octet_length({text}) < {_NUMBER_CHARACTERS}"
+    alike = [f"{short} AND {plain} ~ '{_NUMBER}'"] if forms.numbers else []
+    alike += [f"{plain} ~ '{CERTAIN_DATE}'"] if forms.years or forms.dates else []
+    alike += [f"{plain} !~ '{_NO_TEXT}'"] if forms.texts else []
+    return f"NOT ({' OR '.join(alike)})"
 
 
 # --- the values of a condition ------------------------------------------------------------

@@ -127,7 +127,8 @@ class NodeList:
         for table in self._tables:
             if types is None or len(self._tables) == 1 or table.nodes.type in types:
                 sent = Parameters()
-                found.append((_of_one(table, types, conditions, sent), sent.values))
+                if selection := _of_one(table, types, conditions, sent):
+                    found.append((selection, sent.values))
         return found
 
 
@@ -190,8 +191,8 @@ def _of_one(
     types: Collection[str] | None,
     conditions: Sequence[PropertyCondition],
     sent: Parameters,
-) -> _Selection:
-    """The nodes of a table whose rows are one node each.
+) -> _Selection | None:
+    """The nodes of a table whose rows are one node each; None if none can meet a condition.
 
     A row: id, type, `_UNDECIDED`, and the fields of properties. If some rows are certain to meet
     all conditions, these are `_DECIDED` and without fields, since to compare a property costs more
@@ -201,6 +202,8 @@ def _of_one(
     base = f"{live('n', nodes)} AND {_typed(nodes, types, table.layout, sent)}"
     each = {one: table.test(one, sent) for one in conditions}
     tests = [test for test in each.values() if test is not None]
+    if any(test.either == "FALSE" for test in tests):
+        return None
     exact = [test.exact for test in tests if test.exact]
     judged = [one for one, test in each.items() if test and test.exact and test.possible]
     is_exact = len(exact) == len(each)

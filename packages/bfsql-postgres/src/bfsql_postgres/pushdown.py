@@ -34,6 +34,7 @@ from bfsql_postgres.comparisons import (
     numeric_test,
     text_comparisons,
     time_test,
+    unlike_test,
 )
 from bfsql_postgres.schema import Column, Layout, Nodes
 from bfsql_postgres.sql import (
@@ -118,7 +119,10 @@ class Pushdown:
             test = Test(absent)
         else:
             present = Test(f"{named(self.alias, column)} IS NOT NULL")
-            test = self._column_test(column, condition, sent) or present
+            if condition.operator == "unlike" and not column.is_json:
+                test = self._unlike_test(column, condition) or present
+            else:
+                test = self._column_test(column, condition, sent) or present
         if inner is None:
             return Test(decided=test.either) if self._is_exact(condition, column) else test
         if condition.operator == "lacks":
@@ -308,11 +312,29 @@ class Pushdown:
             shown = TextValue(f"({fetched(self.alias, '', column).expression})")
         return self._indexed_test(shown, condition, sent) or self._text_test(shown, condition, sent)
 
+    def _unlike_test(self, column: Column, condition: PropertyCondition) -> Test | None:
+        """A test of a column with `unlike`: `FALSE` if its type tells that no value meets it."""
+        value, forms = named(self.alias, column), Forms.of(condition)
+        if (column.is_whole and forms.numbers) or (column.type == "bool" and condition.of_flags):
+            return Test("FALSE")
+        if column.type in TIMES and (forms.years or forms.dates):
+            return Test(f"NOT ({value} BETWEEN '0002-01-01' AND '9998-12-31')")
+        if column.is_text_array:
+            items = f"unnest({value}) AS item (value) WHERE item.value IS NOT NULL"
+            test = unlike_test("item.value", forms, is_json=False)
+            return Test(f"{value} IS NOT NULL AND NOT EXISTS (SELECT FROM {items} AND NOT {test})")
+        no_text = column.type in {*NUMERIC, "float4", "bool"}
+        if column.element is not None or (no_text and forms.dates):  # 2004.0 is no year
+            return None
+        return Test(unlike_test(f"{value}::text", forms, is_json=no_text))
+
     def _indexed_test(
         self, value: TextValue, condition: PropertyCondition, sent: Parameters
     ) -> Test | None:
         """A test of a text by indexes; None if one is missing."""
         forms, folded, of = Forms.of(condition), folded_text(value), number(value)
+        if condition.operator == "unlike":
+            return None
         needed = [folded] * forms.of_text + [of] * bool(forms.numbers)
         if not self._can_send(forms) or not all(map(self._has_index, needed)):
             return None
@@ -337,6 +359,8 @@ class Pushdown:
     def _text_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
         """A test of an expression whose value is text, without an index."""
         forms = Forms.of(condition)
+        if condition.operator == "unlike":
+            return Test(unlike_test(value.value, forms, is_json=True))
         if not self._can_send(forms):
             return Test(f"{value} IS NOT NULL")
         of_text, arms = f"lower({value} {IN_C})", list[str]()

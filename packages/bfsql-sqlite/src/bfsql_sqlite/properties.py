@@ -98,7 +98,8 @@ class Test(NamedTuple):
     column: Property | None
     """None if the property has no column."""
     met: BoolArray
-    """By code: whether a value meets the condition; with `!=`, whether it is equal."""
+    """By code: whether a value meets the condition; with `!=`, whether it is equal, and with
+    `unlike`, whether it can be compared."""
     is_absent: bool = False
     """Whether no node has the property."""
 
@@ -176,16 +177,16 @@ class _Dictionary:
 
 
 def met_codes(column: Property, condition: PropertyCondition, reader: Reader) -> BoolArray:
-    """By code: whether a value meets a condition; with `!=`, whether it is equal.
+    """By code, as in `Test`: whether a value meets a condition.
 
     Args:
         column: The property.
-        condition: A condition with `=`, `!=`, `<`, `<=`, `>` or `>=`.
+        condition: A condition with `=`, `!=`, `<`, `<=`, `>`, `>=` or `unlike`.
         reader: A connection to the file.
     """
     dictionary = _Dictionary(reader, column)
     met = np.zeros(FIRST + column.size, bool)
-    signs = SIGNS.get(condition.operator, (0,))
+    signs = (-1, 0, 1) if condition.operator == "unlike" else SIGNS.get(condition.operator, (0,))
     for literal in condition.literals if column.size else ():
         if literal.number is None and literal.moment is None:
             met |= _like_text(dictionary, column, literal, signs)
@@ -201,6 +202,8 @@ def met_codes(column: Property, condition: PropertyCondition, reader: Reader) ->
                 found, literal, signs, number, number
             )
         met |= found
+    if condition.operator == "unlike" and condition.of_flags:
+        met[FIRST:] |= dictionary.kinds(0, column.size) == BOOLEAN
     return met
 
 
@@ -372,7 +375,7 @@ def _row(test: Test, row: int, length: int, reader: Reader) -> tuple[BoolArray, 
     if operator in ("has", "lacks"):
         return (present if operator == "has" else ~present), unread
     unread &= ~met
-    return (present & ~met & ~unread if operator == "!=" else met), unread
+    return (present & ~met & ~unread if operator in ("!=", "unlike") else met), unread
 
 
 def _mark(marks: BoolArray, places: Any, which: BoolArray) -> None:

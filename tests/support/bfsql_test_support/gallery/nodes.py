@@ -7,7 +7,7 @@ from typing import Any
 
 from bfsql.integers import NodeBatch
 from bfsql.memory import MemoryBackend
-from bfsql.models import Node, PropertyCondition
+from bfsql.models import Metadata, Node, PropertyCondition
 from bfsql_test_support.backends.columns import PlainColumns
 
 Types = Collection[str] | None
@@ -148,6 +148,26 @@ class OneTypeBesideConditions(MemoryBackend):
         types = sorted(entity_types)[:1] if entity_types and conditions else entity_types
         async for nodes in super().nodes_stream(entity_types=types, conditions=conditions):
             yield nodes
+
+
+class LeavesOutTextAmongNumbers(MemoryBackend):
+    """Reads no text in a property whose values are numbers elsewhere."""
+
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        read = await super().metadata_for_nodes_batch(ids, keys)
+        return {
+            one: {k: v for k, v in known.items() if k != "score" or not isinstance(v, str)}
+            for one, known in read.items()
+        }
+
+
+class UnknownOperatorsAreUnmet(_Listing):
+    """Takes an operator that it does not know as one that no entity meets."""
+
+    def met(self, one: PropertyCondition, entity_id: str) -> bool:
+        return one.operator != "unlike" and super().met(one, entity_id)
 
 
 class ListsEachTwice(PlainColumns):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import Metadata, Outline, outline_of
+from bfsql.models import Outline, outline_of
 
 
 class CountsDanglingEdges(MemoryBackend):
@@ -77,16 +76,3 @@ class RoundBounds(MemoryBackend):
                 for owner, of in right.node_properties.items()
             },
         )
-
-
-class KindOfTheFirstValue(MemoryBackend):
-    """Takes the kind of a property from its first value, and reads no values of other kinds."""
-
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
-        read = await super().metadata_for_nodes_batch(ids, keys)
-        return {
-            one: {k: v for k, v in known.items() if k != "score" or not isinstance(v, str)}
-            for one, known in read.items()
-        }

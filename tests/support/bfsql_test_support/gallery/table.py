@@ -1102,6 +1102,8 @@ GALLERY = [
     as_class("nodes-conditions", nodes.ExactInName),
     as_class("nodes-metadata", nodes.BringsOneProperty),
     as_class("nodes-bytes", nodes.OneTypeBesideConditions),
+    as_class("nodes-unlike", nodes.LeavesOutTextAmongNumbers),
+    as_class("nodes-unlike", nodes.UnknownOperatorsAreUnmet),
     with_columns("nodes-columns", nodes.ListsEachTwice),
     with_columns("nodes-columns", nodes.ListsTypesByNumber),
     # --- outlines.py
@@ -1111,6 +1113,5 @@ GALLERY = [
     as_class("outline-names", outlines.OwnSpelling),
     as_class("outline-properties", outlines.RangeOfAllTypes),
     as_class("outline-properties", outlines.RoundBounds),
-    as_class("nodes-unlike", outlines.KindOfTheFirstValue),
 ]
 """The table."""

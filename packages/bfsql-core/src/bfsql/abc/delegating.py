@@ -30,7 +30,7 @@ from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
-    from bfsql.integers import IntegerGraph, NumberedRings
+    from bfsql.integers import AnswerCache, IntegerGraph, NumberedRings
 
 _Value = TypeVar("_Value")
 _P = ParamSpec("_P")
@@ -166,7 +166,14 @@ class NormalizedBackend(ForwardingBackend):
 
     `normalized` wraps a backend of any signatures; the cache and the redaction are
     such backends around it.
+
+    Attributes:
+        narrows: Whether conditions may be passed to the store, which then yields fewer nodes.
+        answers: Answers of earlier calls, if a cache holds them for all callers.
     """
+
+    narrows = True
+    answers: AnswerCache | None = None
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None

@@ -234,7 +234,7 @@ def relation_notes(
         undecided: Number of nodes for which left-out edges could change the result.
         outline: The counts of the whole graph, if they are known.
         unlike: By condition on a property in brackets: the number of values that cannot be
-            compared with it; None for an unknown number.
+            compared with it, as in `not_compared`.
     """
     if undecided:
         yield (
@@ -264,7 +264,15 @@ def relation_notes(
 
 
 def not_compared(count: int | None, text: str) -> str:
-    """The note on values of another kind than a condition's; None for an unknown number."""
+    """The note on values of another kind than a condition's.
+
+    Their number is None if it is unknown, and negative if it is unknown whether there are any.
+    """
+    if count is not None and count < 0:
+        return (
+            f"Values that cannot be compared with {quoted(text)} were not counted, because the "
+            "store could not do that in time; if there are any, they do not meet it."
+        )
     values = "Some values" if count is None else counted(count, "value")
     return (
         f"{values} cannot be compared with {quoted(text)} and {'does' if count == 1 else 'do'} not "

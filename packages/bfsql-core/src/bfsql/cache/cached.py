@@ -91,7 +91,7 @@ class CachedGraphDb(NormalizedBackend):
         self._entering: CachedMethod[str] = CachedMethod("edges_to", policy, weigh=lengths)
         self._policy, self._bounds = policy, {"max_nodes": max_nodes, "max_edges": max_edges}
         self._rings = self._no_rings()
-        self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
+        self.answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
         self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy, weigh=node_pages)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         nodes, edges = "metadata_for_nodes_batch", "metadata_for_edges_batch"
@@ -211,7 +211,7 @@ class CachedGraphDb(NormalizedBackend):
             and type(columns).node_metadata is IntegerGraph.node_metadata
         ):
             columns = ObservedIntegerGraph(columns, self._observers)
-        columns.answer_cache = self._answers
+        columns.answer_cache = self.answers
         return columns
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:

@@ -8,14 +8,16 @@ end are counted as those of a path's answer are.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+import logging
+import time
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import NormalizedBackend
 from bfsql.arrays import LongArray, places_of
 from bfsql.engine.conditions import Conditions, Query, RelationFilter, names_of
 from bfsql.engine.path import follow
@@ -39,6 +41,8 @@ from bfsql.models import (
 from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
+log = logging.getLogger("bfsql")
+
 _ID = "id"
 """The key that means the id of an entity without such a property, which no store compares."""
 
@@ -54,10 +58,15 @@ class PatternSearch:
     """
 
     def __init__(
-        self, db: GraphDbInterface, columns: IntegerGraph, bounds: Bounds, relations: RelationFilter
+        self,
+        db: NormalizedBackend,
+        columns: IntegerGraph,
+        bounds: Bounds,
+        relations: RelationFilter,
     ) -> None:
         self._db, self._columns = db, columns
         self._bounds, self._relations = bounds, relations
+        self._counted: dict[Pattern, int] = {}  # while all nodes were compared anyway
 
     async def place(self, pattern: Pattern, most: int | None = None) -> Place:
         """The nodes of a pattern, in the order of their ids.
@@ -105,6 +114,44 @@ class PatternSearch:
             ordered, types = ordered[kept], types[kept]
         return Place(pattern.text, ordered, types, named=False)
 
+    async def unlike(self, pattern: Pattern) -> dict[PropertyCondition, int]:
+        """The numbers of values that conditions of a pattern cannot compare, where there are any.
+
+        They are values of all nodes of its types, whatever its other conditions. A number is
+        negative if they could not be counted.
+
+        Args:
+            pattern: A pattern whose nodes were found before.
+        """
+        tests = _unlike(pattern)
+        return {one: count for one in tests if (count := await self._number(tests[one]))}
+
+    async def _number(self, pattern: Pattern) -> int:
+        """The number of nodes of a pattern, counted once for all calls.
+
+        It is negative if the store does not count them in a tenth of the call's time, which is not
+        tried again for a few minutes.
+        """
+        if pattern in self._counted:
+            return self._counted[pattern]
+        answers, count, now = self._db.answers, 0, time.monotonic()
+        held = None if answers is None else answers.find(pattern)
+        if held is not None and (held[0] >= 0 or now < held[1]):
+            return int(held[0])
+        with call.joined() as under_way, under_way.own_omissions(kept=False) as gaps:
+            try:
+                async with call.time_limit(0.1), aclosing(self.batches(pattern)) as batches:
+                    async for handles, _ in batches:
+                        count += len(handles)
+            except Exception as fault:  # noqa: BLE001 - a driver's own; an answer does without
+                log.warning("Values that cannot be compared were not counted: %r", fault)
+                count = -1
+            if any(gap.direction == "nodes" for gap in gaps):
+                count = -1
+        if answers is not None:
+            answers.keep(pattern, (count, now + 300), 1)
+        return count
+
     async def batches(self, pattern: Pattern) -> AsyncGenerator[tuple[IntArray, IntArray]]:
         """The nodes that meet the conditions of a pattern on properties, and their types.
 
@@ -118,11 +165,18 @@ class PatternSearch:
         pushed = [one for one in pattern.conditions if one.key != _ID]
         compared = [one for one in pattern.conditions if not self._is_exact(one)]
         values = {one.key: Values() for one in compared}
+        tests = [] if self._db.narrows else list(dict.fromkeys(_unlike(pattern).values()))
+        self._counted |= dict.fromkeys(tests, 0)
+        conditions = [*compared, *(one for test in tests for one in test.conditions)]
         async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
             async for batch in stream:
                 call.check()
                 call.has_read(nodes=len(batch.handles))
-                kept = await self._meeting(batch, compared, values)
+                met = await self._meeting(batch, conditions, values)
+                for test, found in zip(tests, met[len(compared) :], strict=True):
+                    self._counted[test] += int(found.sum())
+                every = np.ones(len(batch.handles), bool)
+                kept = np.logical_and.reduce([every, *met[: len(compared)]])
                 yield batch.handles[kept], batch.types[kept]
 
     def _is_exact(self, one: PropertyCondition) -> bool:
@@ -130,11 +184,10 @@ class PatternSearch:
 
     async def _meeting(
         self, batch: NodeBatch, conditions: Sequence[PropertyCondition], values: dict[str, Values]
-    ) -> BoolArray:
-        """Which nodes of a batch meet conditions that the store does not compare exactly."""
-        kept = np.ones(len(batch.handles), bool)
+    ) -> list[BoolArray]:
+        """Which nodes of a batch meet each condition that the store does not compare exactly."""
         if not conditions:
-            return kept
+            return []
         records: list[Metadata] = []
         ids = await self._columns.ids(batch.handles)
         if batch.metadata and _ID not in values:
@@ -145,16 +198,22 @@ class PatternSearch:
                 async for _, some in parts:
                     records += some
 
-        def compare() -> BoolArray:
-            met = kept
+        def compare() -> list[BoolArray]:
+            met: list[BoolArray] = []
             for one in conditions:
                 known = values[one.key]
                 numbers = known.numbers([record.get(one.key) for record in records])
-                met = met & known.meeting(one)[numbers]
+                met.append(known.meeting(one)[numbers])
             return met
 
         size = len(records) * len(conditions) + call.held_items()
         return await off_loop(size, compare)
+
+
+def _unlike(pattern: Pattern) -> dict[PropertyCondition, Pattern]:
+    """The nodes of the types of a pattern whose values its conditions cannot compare."""
+    tests = ((one, one.unlike) for one in pattern.conditions)
+    return {one: Pattern(pattern.types, (test,)) for one, test in tests if test is not None}
 
 
 # --- relations ------------------------------------------------------------------
@@ -174,14 +233,15 @@ class RelationReader:
             with the step that found nothing.
         idle: The conditions of `where` on a type of which no node has been reached so far.
         undecided: Handles of nodes for which edges that the store left out could change a result.
-        unlike: By condition on a property inside a relation, as it is written: the number of values
-            that could not be compared with it; None for an unknown number.
+        unlike: By condition on a property inside a relation, or at the end of a path that was read
+            from there, as it is written: the number of values that could not be compared with it;
+            None for an unknown number, negative if they could not be counted.
         search: Finds the nodes of patterns.
     """
 
     def __init__(
         self,
-        db: GraphDbInterface,
+        db: NormalizedBackend,
         columns: IntegerGraph,
         bounds: Bounds,
         stripped: Collection[str] = (),
@@ -223,6 +283,7 @@ class RelationReader:
             decided = query.model_copy(update={"path": query.path.without_last_conditions()})
             table = await self.follow(query, seeds, targets, decided)
             if len(table.nodes):
+                self._keep_unlike(await self.search.unlike(query.path.steps[-1].end))
                 return table
             # An empty answer explains what was found from the seeds.
         return await self.follow(query, seeds)
@@ -290,16 +351,20 @@ class RelationReader:
         own = np.fromiter((one in partial for one in ids), bool, len(ids))
         return own if partial <= set(ids) else np.ones(len(ids), bool)
 
+    def _keep_unlike(self, unlike: Mapping[PropertyCondition, int]) -> None:
+        """Keep the numbers of values that conditions could not compare."""
+        for text, count in ((one.property_text, unlike[one]) for one in unlike if unlike[one]):
+            # Nodes that are reached again are not told from others.
+            is_first = text not in self.unlike or self.unlike[text] == count == -1
+            self.unlike[text] = count if is_first else None
+
     async def _counts(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> LongArray:
         """The number of different nodes at the end of the relation of each node."""
         counts = np.zeros(len(nodes), np.int64)
         path = Path(one.steps)
         query = PathQuery(seeds=[], path=path, show=0, walks=False, count_distinct=len(one.steps))
         table = await self.walks(query, NodeSet((Place("", nodes, types, named=False),)))
-        for tally in table.facts.conditions:
-            text = tally.condition.property_text
-            if tally.unlike:  # nodes that are reached again are not told from others
-                self.unlike[text] = None if text in self.unlike else tally.unlike
+        self._keep_unlike({one.condition: one.unlike for one in table.facts.conditions})
         places = places_of(nodes, table.listed, self._columns.size)
         counts[places] = np.asarray(table.numbers[count_of(len(one.steps))])
         if counts.any():

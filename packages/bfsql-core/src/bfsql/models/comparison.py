@@ -31,6 +31,11 @@ _DATE = re.compile(
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?",
     re.IGNORECASE,
 )
+CERTAIN_DATE = (
+    "^[12][0-9]{3}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8])"
+    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)?)?)?$"
+)
+"""A year, a month, or a day that every month has, for stores that can only compare expressions."""
 _UNORDERED = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]{1,2}"
     r"|[0-9]{1,2}\.? [a-z]{3,9}\.?,? [0-9]{2,4}|[a-z]{3,9}\.? [0-9]{1,2},? [0-9]{4}"
@@ -68,6 +73,15 @@ class Literal:
         """A literal from its written form, without quotes."""
         written = written.strip()
         return cls(fold(written), number_in(written), moment_in(written))
+
+    @property
+    def example(self) -> str:
+        """The same text for all literals that compare with the same values."""
+        if self.number is not None:
+            return "0" if self.moment is None else "2000"
+        if self.moment is not None:
+            return "2000-01"
+        return "true" if self.text in ("true", "false") else "a"
 
 
 def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind

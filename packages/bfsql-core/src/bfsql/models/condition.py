@@ -14,8 +14,9 @@ from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
 from bfsql.models.quotation import quoted
 from bfsql.models.records import Metadata
 
-Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks"]
-"""`has` and `lacks` ask for the presence of a property, whatever its value."""
+Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike"]
+"""`has` and `lacks` ask for the presence of a property, whatever its value. Core alone
+writes `unlike`, which asks for values that cannot be compared with the written ones."""
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~")
 """Those that compare."""
 _QUOTES = "\"'`"
@@ -52,6 +53,22 @@ class PropertyCondition:
         return tuple(map(Literal.of, self.values))
 
     @property
+    def of_flags(self) -> bool:
+        """Whether one of the alternatives can be compared with booleans."""
+        return any(literal.text in ("true", "false") for literal in self.literals)
+
+    @cached_property
+    def unlike(self) -> PropertyCondition | None:
+        """Met by values that this condition cannot compare; None if it can compare all.
+
+        It is the same for all conditions that compare with the same kinds of values.
+        """
+        if self.operator not in SIGNS:
+            return None
+        kinds = sorted({one.example for one in self.literals})
+        return PropertyCondition(self.key, "unlike", tuple(kinds))
+
+    @property
     def property_text(self) -> str:
         """The condition as it is written in brackets and, after its scope, in `where`."""
         if self.operator in ("has", "lacks"):
@@ -72,6 +89,8 @@ class PropertyCondition:
         """Whether one of the values of a property meets it; with `!=`, whether none is equal."""
         if self.operator in ("has", "lacks"):
             return self.operator == "has"
+        if self.operator == "unlike":
+            return not self.compares_with(values)
         if self.operator == "~":
             return any(
                 contains(value, literal) for value in checked(values) for literal in self.literals
@@ -82,10 +101,9 @@ class PropertyCondition:
 
     def compares_with(self, values: Sequence[Scalar]) -> bool:
         """Whether one of the values is of a kind that can be compared with the written ones."""
-        if self.operator not in SIGNS or self._one(values, (-1, 0, 1)):
+        if self.operator not in (*SIGNS, "unlike") or self._one(values, (-1, 0, 1)):
             return True
-        flags = any(literal.text in ("true", "false") for literal in self.literals)
-        return flags and any(isinstance(value, bool) for value in values)
+        return self.of_flags and any(isinstance(value, bool) for value in values)
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
         every = values if len(values) == 1 else checked(values)

@@ -16,6 +16,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from bfsql import call
+from bfsql.answers.notes import not_compared
 from bfsql.engine.patterns import PatternSearch
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntegerGraph, NodeSet, Place
@@ -231,6 +232,10 @@ class EndResolver:
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._search.place(pattern, None if bounded else sys.maxsize)
+        for one, number in (await self._search.unlike(pattern)).items():
+            sentence = not_compared(number, Pattern(pattern.types, (one,)).text)
+            if sentence not in self._names.notes:
+                self._names.notes.append(sentence)
         lacks = tuple(one for one in pattern.conditions if one.operator == "lacks")
         is_type = pattern.types and pattern == Pattern(pattern.types)
         if is_type and not written.rstrip().endswith("*"):

@@ -41,6 +41,8 @@ class RedactedIntegerGraph(ForwardingIntegerGraph):
 class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove."""
 
+    narrows = False  # conditions may be about what hooks remove
+
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
         self._hooks = hooks

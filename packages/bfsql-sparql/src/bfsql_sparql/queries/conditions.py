@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bfsql.models.characters import is_ascii_line
-from bfsql.models.comparison import Literal, Moment
+from bfsql.models.comparison import CERTAIN_DATE, Literal, Moment
 from bfsql.models.rdf import JSON, WELL_KNOWN
 from bfsql_sparql.queries.graph import iri, language_terms, of_any, text
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _XSD = WELL_KNOWN["xsd"]
 _BOOLEAN, _DOUBLE = iri(f"{_XSD}boolean"), iri(f"{_XSD}double")
+_FLOATS = ", ".join(iri(_XSD + name) for name in ("double", "float", "decimal"))
 _AS_WRITTEN = ", ".join(
     (
         *(iri(_XSD + name) for name in ("string", "date", "dateTime")),
@@ -105,6 +106,8 @@ def _test(condition: PropertyCondition, value: str) -> str | None:
     if operator == "~":
         tests = [_contains(one, value) for one in condition.literals]
         tests.append(f"DATATYPE({value}) NOT IN ({_AS_WRITTEN})")
+    elif operator == "unlike":
+        tests = [_unlike(condition, value), f"DATATYPE({value}) IN ({_BOOLEAN}, {iri(JSON)})"]
     else:
         tests = [_compared(one, operator, value) for one in condition.literals]
         tests.append(f"DATATYPE({value}) = {iri(JSON)}")
@@ -118,6 +121,20 @@ def _contains(literal: Literal, value: str) -> str | None:
     if not is_ascii_line(literal.text):
         return odd
     return f"CONTAINS(LCASE(STR({value})), {text(literal.text)}) || {odd}"
+
+
+def _unlike(condition: PropertyCondition, value: str) -> str:
+    """A test of the kind of a literal: false only for one that can certainly be compared."""
+    alike: dict[str, None] = {}
+    for one in condition.literals:
+        if one.number is not None:  # which a text of very many digits is not
+            alike[f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})"] = None
+        if one.moment is not None:
+            of_date = f"DATATYPE({value}) NOT IN ({_FLOATS})"  # 2004.0 is no year
+            alike[f"{of_date} && REGEX(STR({value}), {text(CERTAIN_DATE)})"] = None
+        if one.number is None and one.moment is None:
+            alike[f"DATATYPE({value}) IN ({_AS_WRITTEN})"] = None
+    return f"!({' || '.join(alike)})"
 
 
 def _compared(literal: Literal, operator: str, value: str) -> str | None:

@@ -79,11 +79,14 @@ PATTERNS: tuple[dict[str, Any], ...] = (
 UNLIKE: tuple[dict[str, Any], ...] = (
     {"seeds": ["Result:*"], "where": ["score>0"]},
     {"seeds": ["Result[score>0]"]},
-    {"seeds": ["Result[score>0]"], "limit": 0},
+    {"seeds": ["Result[score>0]"], "limit": 0, "facets": ["score"]},
+    {"seeds": ["Result[score<2020-03][score!=high]"]},
+    {"seeds": ["Result[score=high]", "Result[score=true]"]},
     {"seeds": ["Query:*"], "where": ["-has-> Result[score>0]"]},
     {"seeds": ["Query[-has-> Result[score>0]]"]},
     {"seeds": ["Query:*"], "path": ["-has-> Result[score>2]"]},
     {"seeds": ["q:0"], "path": ["-has->"], "to": ["Result[score>0]"]},
+    {"seeds": ["q:0"], "to": ["Result[score>2]"]},
     {"seeds": ["q:0"], "along": ["-has-> Result[score>0]"]},
 )
 """One condition in its spellings; some values of the property are no numbers."""
