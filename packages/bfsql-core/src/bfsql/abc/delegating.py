@@ -227,6 +227,9 @@ _RECEIVED: dict[str, Callable[[Any, Any], Any]] = {
 # --- signatures ---------------------------------------------------------------------------------
 
 
+_NOT_COUNTED = nullcontext()
+
+
 def _of_keys(found: Any, _: Any, keys: Collection[str] | None = None) -> Any:
     return found if keys is None else only(found, keys)
 
@@ -254,7 +257,7 @@ class SignatureAdapter(NormalizedBackend):
             args = (named.pop(next(iter(named))),)
         ask, whole = getattr(self._inner, method), method in self._abilities.whole_only
         receive = None if call.memory() is None else _RECEIVED.get(method)
-        with nullcontext() if receive is None else call.borrowed():
+        with _NOT_COUNTED if receive is None else call.borrowed():
             answer = ask(args[0]) if whole else ask(*args, **named)
             answer = await answer if inspect.isawaitable(answer) else answer
         if COMPOSED.get(method) == "keys":  # of which a backend may return more

@@ -40,15 +40,11 @@ MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
 
 
-def _first(*args: Any, **named: Any) -> Any:
-    return args[0] if args else next(iter(named.values()))
-
-
-def _held(
+def _cached_method(
     method: _Method,
     place: str,
-    key: Callable[..., Any] = _first,
     *,
+    key: Callable[..., Any] | None = None,
     keep: Callable[[Any], Any] | None = None,
     give: Callable[[Any], Any] | None = None,
 ) -> _Method:
@@ -57,22 +53,34 @@ def _held(
     Args:
         method: The method without the cache.
         place: The attribute that holds its answers.
-        key: Returns the key of an answer, given the arguments; without any it is the name.
+        key: Returns the key of an answer, given the arguments; None if it is the only argument,
+            or without any the name of the method.
         keep: Converts an answer to what is held; None if it is held as it is.
         give: Converts what is held to an answer that a caller may change; None if it may.
     """
-    name, cache = method.__name__, attrgetter(place)
+    name, cache_at = method.__name__, attrgetter(place)
 
     @wraps(method, updated=())
-    async def held(self: CachedGraphDb, /, *args: Any, **named: Any) -> Any:
-        async def ask() -> Any:
-            answer = await method(self, *args, **named)
-            return answer if keep is None else keep(answer)
+    async def answer(self: CachedGraphDb, /, *args: Any, **named: Any) -> Any:
+        cache: CachedMethod[Any] = cache_at(self)
+        if key is not None:
+            asked = key(*args, **named)
+        else:
+            asked = args[0] if args else next(iter(named.values()), name)
 
-        found = await cache(self).one(key(*args, **named) if args or named else name, ask, name)
-        return found if give is None else give(found)
+        async def fetch(_: list[Any]) -> dict[Any, Any]:
+            try:
+                value = await method(self, *args, **named)
+            except cache.absence:
+                return {}
+            return {asked: value if keep is None else keep(value)}
 
-    return cast("_Method", held)
+        found = await cache.many([asked], fetch, name)
+        if asked not in found:
+            raise KeyError(asked)
+        return found[asked] if give is None else give(found[asked])
+
+    return cast("_Method", answer)
 
 
 class CachedGraphDb(NormalizedBackend):
@@ -124,31 +132,33 @@ class CachedGraphDb(NormalizedBackend):
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod(schema, **brief)
 
-    search_entities = _held(
+    search_entities = _cached_method(
         NormalizedBackend.search_entities,
         "_search",
-        lambda query, node_types=None: (query, tuple(node_types or ())),
+        key=lambda query, node_types=None: (query, tuple(node_types or ())),
         keep=tuple,
         give=list,
     )
-    edges_from = _held(NormalizedBackend.edges_from, "_leaving", keep=tuple, give=list)
-    edges_to = _held(NormalizedBackend.edges_to, "_entering", keep=tuple, give=list)
-    get_node = _held(NormalizedBackend.get_node, "_nodes", keep=own_node, give=own_node)
-    metadata_for_node = _held(NormalizedBackend.metadata_for_node, "_node_metadata.whole")
-    metadata_for_edge = _held(
-        NormalizedBackend.metadata_for_edge, "_edge_metadata.whole", lambda edge: tuple(edge[:3])
+    edges_from = _cached_method(NormalizedBackend.edges_from, "_leaving", keep=tuple, give=list)
+    edges_to = _cached_method(NormalizedBackend.edges_to, "_entering", keep=tuple, give=list)
+    get_node = _cached_method(NormalizedBackend.get_node, "_nodes", keep=own_node, give=own_node)
+    metadata_for_node = _cached_method(NormalizedBackend.metadata_for_node, "_node_metadata.whole")
+    metadata_for_edge = _cached_method(
+        NormalizedBackend.metadata_for_edge,
+        "_edge_metadata.whole",
+        key=lambda edge: tuple(edge[:3]),
     )
-    provenance_for_node = _held(
+    provenance_for_node = _cached_method(
         NormalizedBackend.provenance_for_node,
         "_provenance",
-        lambda entity_id, limit: (entity_id, limit),
+        key=lambda entity_id, limit: (entity_id, limit),
         give=dict,
     )
-    entity_types = _held(NormalizedBackend.entity_types, "_schema", keep=tuple, give=list)
-    predicates = _held(NormalizedBackend.predicates, "_schema", keep=tuple, give=list)
-    comprehensive = _held(NormalizedBackend.comprehensive, "_schema", keep=bool)
-    next_steps = _held(NormalizedBackend.next_steps, "_schema", keep=str)
-    outline = _held(NormalizedBackend.outline, "_schema")
+    entity_types = _cached_method(NormalizedBackend.entity_types, "_schema", keep=tuple, give=list)
+    predicates = _cached_method(NormalizedBackend.predicates, "_schema", keep=tuple, give=list)
+    comprehensive = _cached_method(NormalizedBackend.comprehensive, "_schema", keep=bool)
+    next_steps = _cached_method(NormalizedBackend.next_steps, "_schema", keep=str)
+    outline = _cached_method(NormalizedBackend.outline, "_schema")
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; those not in the cache are requested in one batch."""

@@ -9,15 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -34,6 +26,8 @@ Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
 
 UNKNOWN_SECONDS = 5.0
 """Seconds for which an unknown id, or a brief answer, is held."""
+PIECE = workers.SMALL * 10
+"""Keys that are looked up in 2 ms, between which the event loop goes on with other calls."""
 
 
 class SharedCall(Generic[T]):
@@ -154,6 +148,9 @@ class CachedMethod(Generic[K]):
         id_of: The id that a key is about; omissions reported for that id belong to the key.
         is_brief: Whether an answer is held only for `UNKNOWN_SECONDS`, because the store may
             soon have more: an empty list, for instance.
+
+    Attributes:
+        absence: The errors that say that the store does not have a key.
     """
 
     def __init__(
@@ -169,7 +166,7 @@ class CachedMethod(Generic[K]):
     ) -> None:
         self._id_of = id_of
         self._is_brief = is_brief
-        self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
+        self.absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
         self._policy = policy
         self._observers = policy.observers
         self._keep = keep
@@ -181,29 +178,6 @@ class CachedMethod(Generic[K]):
         self._any_omission = False  # of an answer that is or was cached
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
 
-    async def one(self, key: K, ask: Callable[[], Awaitable[Any]], method: str) -> Any:
-        """The answer for one key.
-
-        Args:
-            key: The requested key.
-            ask: Calls the backend.
-            method: The name of the method, for observers.
-
-        Raises:
-            KeyError: The store does not have the key; the backend raised it now or recently.
-        """
-
-        async def fetch(_: list[K]) -> dict[K, Any]:
-            try:
-                return {key: await ask()}
-            except self._absence:
-                return {}
-
-        answers = await self.many([key], fetch, method)
-        if key not in answers:
-            raise KeyError(key)
-        return answers[key]
-
     async def many(self, keys: Iterable[K], fetch: Fetch[K], method: str) -> dict[K, Any]:
         """The answers by key: cached answers, answers under way, and one batch for the rest.
 
@@ -213,10 +187,13 @@ class CachedMethod(Generic[K]):
         wanted = list(dict.fromkeys(keys))
         answers: dict[K, Any] = {}
         missing: list[K] = []
-        async for some in _pieces(wanted):
-            found, unheld = self._look_up(some, alone=len(wanted) == 1)
+        for start in range(0, len(wanted), PIECE):
+            piece = wanted[start : start + PIECE]
+            found, unheld = self._look_up(piece, alone=len(wanted) == 1)
             answers |= found
             missing += unheld
+            if len(wanted) > PIECE:
+                await asyncio.sleep(0)
         if wanted and self._observers.watch_cache:
             self._observers.cache_asked(method, len(wanted) - len(missing), len(missing))
         if not missing:
@@ -235,8 +212,10 @@ class CachedMethod(Generic[K]):
     async def complete(self, keys: Sequence[K]) -> dict[K, Any]:
         """The cached answers without omissions, by key."""
         found: dict[K, Any] = {}
-        async for some in _pieces(keys):
-            found |= self._held.find(some, self._policy.clock())
+        for start in range(0, len(keys), PIECE):
+            found |= self._held.find(keys[start : start + PIECE], self._policy.clock())
+            if len(keys) > PIECE:
+                await asyncio.sleep(0)
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
         return found if self._give is None else self._give(found)
@@ -407,15 +386,6 @@ class CachedParts(Generic[K]):
         """End the calls under way."""
         await self.whole.close()
         await self.parts.close()
-
-
-async def _pieces(keys: Sequence[K]) -> AsyncIterator[Sequence[K]]:
-    """Keys in pieces that take 2 ms each, between which the event loop goes on with other calls."""
-    size = workers.SMALL * 10
-    for first in range(0, len(keys), size):
-        if first:
-            await asyncio.sleep(0)
-        yield keys[first : first + size]
 
 
 def _by_key(
