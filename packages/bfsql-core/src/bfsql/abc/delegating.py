@@ -64,18 +64,16 @@ class Abilities:
 
 
 def _forwarded(
-    default: Callable[Concatenate[Any, _P], _Value], through: str | None = "_ask"
+    default: Callable[Concatenate[Any, _P], _Value],
 ) -> Callable[Concatenate[Any, _P], _Value]:
     """A method with the signature of the interface that calls the inner backend.
 
     If the inner backend lacks it, its default runs over the object itself.
-
-    Args:
-        default: The method of the interface.
-        through: The method by which the inner backend is called, for subclasses that do more.
     """
     name = default.__name__
     composed = name in COMPOSED
+    through = "_ask" if inspect.iscoroutinefunction(default) else None
+    through = "_stream" if name.endswith("_stream") else through
 
     @wraps(default, updated=())  # not `__isabstractmethod__`
     def method(self: ForwardingBackend, /, *args: _P.args, **named: _P.kwargs) -> _Value:
@@ -94,7 +92,7 @@ class ForwardingBackend(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
     A batch method that the inner backend lacks runs over this object, and thus over what a
-    subclass changes.
+    subclass changes. A subclass that changes the topology has to override `columns`.
 
     Args:
         inner: The backend to call, which may have older signatures.
@@ -124,24 +122,16 @@ class ForwardingBackend(GraphDbInterface):
     metadata_for_edge = _forwarded(GraphDbInterface.metadata_for_edge)
     entity_types = _forwarded(GraphDbInterface.entity_types)
     predicates = _forwarded(GraphDbInterface.predicates)
-    get_nodes_batch = _forwarded(GraphDbInterface.get_nodes_batch)
-    edges_batch = _forwarded(GraphDbInterface.edges_batch)
-    edges_stream = _forwarded(GraphDbInterface.edges_stream, "_stream")
-    nodes_stream = _forwarded(GraphDbInterface.nodes_stream, "_stream")
-    metadata_for_nodes_batch = _forwarded(GraphDbInterface.metadata_for_nodes_batch)
-    metadata_for_edges_batch = _forwarded(GraphDbInterface.metadata_for_edges_batch)
-    outline = _forwarded(GraphDbInterface.outline)
-    provenance_for_node = _forwarded(GraphDbInterface.provenance_for_node)
-    comprehensive = _forwarded(GraphDbInterface.comprehensive)
-    next_steps = _forwarded(GraphDbInterface.next_steps)
-    ping = _forwarded(GraphDbInterface.ping)
-    may_write = _forwarded(GraphDbInterface.may_write)
-    lists_entities = _forwarded(GraphDbInterface.lists_entities, None)
-    filters_exactly = _forwarded(GraphDbInterface.filters_exactly, None)
-    name_keys = _forwarded(GraphDbInterface.name_keys, None)
-    columns = _forwarded(GraphDbInterface.columns, None)  # for subclasses that keep the topology
-    changed = _forwarded(GraphDbInterface.changed, None)
-    close = _forwarded(GraphDbInterface.close, None)
+
+    async def close(self) -> None:
+        """Close the inner backend."""
+        await self._inner.close()
+
+
+# The methods that are not abstract, so that a type checker misses none of them in the class.
+for _name, _default in vars(GraphDbInterface).items():
+    if inspect.isfunction(_default) and _name not in vars(ForwardingBackend):
+        setattr(ForwardingBackend, _name, _forwarded(_default))
 
 
 class NormalizedBackend(ForwardingBackend):
