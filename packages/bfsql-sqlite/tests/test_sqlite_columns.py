@@ -220,3 +220,16 @@ async def test_an_answer_of_the_whole_graph_is_not_reused_where_a_hook_hides_pro
         await bfs_query(graph.db, BfsQuery(seeds=["hub"], max_hops=1, limit=1))
         answer = await graph.call("bfs_query", call)
         assert answer.content["facets"]["salary"]["count"] == 0
+
+
+async def test_a_name_of_many_that_is_asked_twice_is_ambiguous_and_not_damage(
+    tmp_path: Path,
+) -> None:
+    namesakes = [NodeRecord(f"m{i}", "T", {"name": "Ada"}) for i in range(12)]
+    edges = [EdgeRecord(f"m{i}", "IN", f"p{i}") for i in range(12)]
+    places = [NodeRecord(f"p{i}", "Place", {"name": f"place {i}"}) for i in range(12)]
+    path = tmp_path / "graph.db"
+    await load_graph(SqliteSettings(path=path), [*namesakes, *places, *edges])
+    async with open_graph("sqlite", path=path) as graph:
+        answer = await graph.describe_entities(["Ada", "T: Ada"])
+    assert "damaged" not in answer.text

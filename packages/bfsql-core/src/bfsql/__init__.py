@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfsql import moved
 from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -51,5 +50,3 @@ __getattr__, __dir__ = lazy_names(
         "bfsql.server": ("create_server",),
     },
 )
-
-moved.install()

@@ -28,7 +28,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from bfsql.lazy import former_names
 from bfsql.memory_account import COPIES, CallMemory, size_of
 from bfsql.models.records import Metadata, Omission, Triple
 
@@ -565,6 +564,3 @@ def withheld(record: Record) -> bool:
     first = not under_way.withheld
     under_way.withheld.add(record)
     return first
-
-
-__getattr__ = former_names(__name__, {"ahead_of_use": "start_optional", "begun": "start_in_call"})

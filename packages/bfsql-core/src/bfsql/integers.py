@@ -36,7 +36,6 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.errors import EntitiesNotListed
-from bfsql.lazy import former_names
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import EdgeFilter
 from bfsql.models.records import EdgeDirection, Metadata
@@ -397,20 +396,3 @@ class NumberedRings(Protocol):
 
         An edge may occur more than once.
         """
-
-
-__getattr__ = former_names(
-    __name__,
-    {
-        "Columns": "IntegerGraph",
-        "Found": "ResolvedNode",
-        "UNTOLD": "TYPE_UNREAD",
-        "Handles": "bfsql.arrays.Handles",
-        "at": "bfsql.arrays.at",
-        "distinct_numbers": "bfsql.arrays.distinct_numbers",
-        "is_sparse": "bfsql.arrays.is_sparse",
-        "marked": "bfsql.arrays.marked",
-        "numbers_of": "bfsql.arrays.numbers_of",
-        "places_in": "bfsql.arrays.places_in",
-    },
-)

@@ -12,10 +12,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inspect import Signature
+
+INSTALL_KIT = "pip install bfsql-testing, or in a clone pip install ./packages/bfsql-testing"
+"""How to install the conformance kit, for messages."""
 
 
 def lazy_names(
@@ -39,25 +43,27 @@ def lazy_names(
     return get, lambda: sorted(home)
 
 
-def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module some of whose public names have changed.
+def alias_of_kit(name: str, module: str) -> None:
+    """Make a module of the conformance kit importable by a name in `bfsql`, with its submodules.
+
+    They are the same modules, not copies, so that classes are the same under both names.
 
     Args:
-        module: The module's `__name__`.
-        names: Former names and today's, with the module if that is another one. Using a former
-            name is a DeprecationWarning.
+        name: The `__name__` of the module that calls this, which is replaced.
+        module: The name of the kit's module.
+
+    Raises:
+        ModuleNotFoundError: The kit is not installed.
     """
-
-    def get(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        from warnings import warn
-
-        warn(f"{module}.{name} is now {names[name]}", DeprecationWarning, stacklevel=2)
-        home, _, today = names[name].rpartition(".")
-        return getattr(import_module(home or module), today)
-
-    return get
+    try:
+        kit = import_module(f"bfsql_testing.{module}")
+    except ModuleNotFoundError as error:
+        if error.name != "bfsql_testing":
+            raise
+        sentence = f"{name} is in the conformance kit, which is missing: {INSTALL_KIT}"
+        raise ModuleNotFoundError(sentence, name=name) from error
+    inner = {f"{name}.{one}": value for one, value in vars(kit).items()}
+    sys.modules |= {name: kit} | {n: m for n, m in inner.items() if isinstance(m, ModuleType)}
 
 
 def lazy_call(place: str) -> Callable[..., Any]:

@@ -72,12 +72,14 @@ def test_a_command_of_the_kit_that_is_not_installed_says_how_to_install_it(
     )
 
 
+@pytest.mark.parametrize("name", ["testing", "conformance", "conformance.graphs"])
 def test_the_import_of_a_kit_that_is_not_installed_says_how_to_install_it(
-    without_plugins: dict[str, str],
+    name: str, without_plugins: dict[str, str]
 ) -> None:
-    command = [sys.executable, "-S", "-c", "from bfsql.testing import BackendSuite"]
+    command = [sys.executable, "-S", "-c", f"import bfsql.{name}"]
     done = subprocess.run(command, env=without_plugins, capture_output=True, text=True, check=False)
-    assert "bfsql.testing is in the conformance kit, which is missing: pip install" in done.stderr
+    missing = f"bfsql.{name.partition('.')[0]} is in the conformance kit, which is missing"
+    assert f"{missing}: pip install bfsql-testing" in done.stderr
 
 
 def test_every_tool_is_a_command(run: Run) -> None:

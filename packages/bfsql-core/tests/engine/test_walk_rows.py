@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, open_graph
-from bfsql.engine.path.read import layers_of
+from bfsql.engine.walks import layers_of
 from bfsql.errors import ToolError
 from bfsql.models import MOST_PATHS, EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls

@@ -242,12 +242,6 @@ def test_of_a_key_that_is_there_twice_the_last_counts_and_nan_is_no_id(read):
     assert found.reasons == [(None, "node 2: id is missing")]
 
 
-def test_the_name_that_the_format_had_before_is_taken(read):
-    assert (
-        len(read("g.txt", '{"nodes": [{"id": "a"}], "links": []}', format="node-link").nodes) == 1
-    )
-
-
 def test_memory_is_a_few_times_the_file_though_it_is_one_line(write):
     number = 3_000
     nodes = [{"id": f"n{n}", "name": f"Person number {n}", "age": n % 90} for n in range(number)]

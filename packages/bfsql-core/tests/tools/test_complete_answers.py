@@ -7,9 +7,10 @@ import json
 import pytest
 
 from bfsql.call import Limits
-from bfsql.graph import open_graph
+from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support.backends.in_memory import CountingBackend
 from bfsql_test_support.tool_calls import worked_calls
 
 BIG = 1915883588174806058
@@ -124,6 +125,16 @@ async def test_an_intersection_keeps_requested_fields_in_a_budget():
         )
     assert 1 < len(answer.content["nodes"]) < 90
     assert all("text" in node["metadata"] for node in answer.content["nodes"])
+
+
+async def test_fields_of_which_not_even_one_node_has_room_are_read_once():
+    long = [NodeRecord(f"n{i}", "T", {"text": "word " * 1_000}) for i in range(9)]
+    backend = CountingBackend([*long, *(EdgeRecord("n0", "p", node.id) for node in long)])
+    graph = Graph(backend, "", Limits(), None)  # without a cache
+    answer = await graph.bfs_query(["n0"], 1, fields=["text"], max_tokens=800)
+    assert len(answer.content["nodes"]) == 9
+    assert any("9 nodes and 9 edges were left without metadata" in one for one in answer.notes)
+    assert backend.calls["metadata_for_nodes_batch"] == 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import click
 from bfsql.cli.command import escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql_testing.scaffold import Names, write_distribution
+from bfsql_testing.scaffold import distribution_of, write_distribution
 
 if TYPE_CHECKING:
     from bfsql_testing.conformance import Finding, Outcome, Trial
@@ -157,11 +157,10 @@ def new_backend(name: str, path: Path, *, loads: bool) -> None:
 
     NAME is the value that --backend will accept; the distribution is called bfsql-NAME.
     """
-    names = Names.checked(name)
-    for written in write_distribution(names, path, loads=loads):
+    for written in write_distribution(name, path, loads=loads):
         click.echo(written)
     click.echo(
-        f'Next: pip install -e "{path / names.distribution}[test]", then run pytest there. '
+        f'Next: pip install -e "{path / distribution_of(name)}[test]", then run pytest there. '
         "Its README.md says what to change first.",
         err=True,
     )

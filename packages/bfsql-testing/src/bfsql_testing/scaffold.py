@@ -13,7 +13,6 @@ import datetime as dt
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
@@ -28,74 +27,47 @@ _OURS = ("core", "testing", *OFFICIAL)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What a new distribution and its parts are called."""
+def distribution_of(backend: str) -> str:
+    """What `pip install` takes for a backend, such as `bfsql-my-notes` for `my_notes`."""
+    return f"bfsql-{backend.replace('_', '-')}"
 
-    backend: str
-    """What `--backend` takes, such as `my_notes`."""
 
-    @classmethod
-    def checked(cls, name: str) -> Names:
-        """The names of a backend that can be made.
+def _check_name(backend: str) -> None:
+    """Refuse what cannot be the name of a new backend, or is that of another one.
 
-        Args:
-            name: Lower-case letters, digits and single underscores; no word of
-                Python, and no name that another backend has.
-
-        Raises:
-            ConfigurationError: It cannot be the name of a new backend.
-        """
-        if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+    Raises:
+        ConfigurationError: It is not of lower-case letters, digits and single underscores, a word
+            of Python, or taken.
+    """
+    if not _NAME.fullmatch(backend) or keyword.iskeyword(backend):
+        raise ConfigurationError(
+            f"{backend!r} cannot be the name of a backend: it has to be a Python identifier of "
+            "lower-case letters, digits and single underscores, such as `notes` or "
+            "`my_store`, and not a Python keyword."
+        )
+    if backend in _OURS:
+        raise ConfigurationError(
+            f"The name {backend!r} belongs to bfsql-{backend}, a distribution of BFS-QL. Choose "
+            "another one."
+        )
+    for other in installed():
+        if other.name == backend:
             raise ConfigurationError(
-                f"{name!r} cannot be the name of a backend: it has to be a Python identifier of "
-                "lower-case letters, digits and single underscores, such as `notes` or "
-                "`my_store`, and not a Python keyword."
+                f"The name {backend!r} is taken by the installed distribution "
+                f"{other.distribution}, and two backends of one name cannot be used side by "
+                "side. Choose another one, or uninstall that distribution first."
             )
-        if name in _OURS:
-            raise ConfigurationError(
-                f"The name {name!r} belongs to bfsql-{name}, a distribution of BFS-QL. Choose "
-                "another one."
-            )
-        for other in installed():
-            if other.name == name:
-                raise ConfigurationError(
-                    f"The name {name!r} is taken by the installed distribution "
-                    f"{other.distribution}, and two backends of one name cannot be used side by "
-                    "side. Choose another one, or uninstall that distribution first."
-                )
-        return cls(name)
-
-    @property
-    def distribution(self) -> str:
-        """What `pip install` takes, such as `bfsql-my-notes`."""
-        return f"bfsql-{self.backend.replace('_', '-')}"
-
-    @property
-    def package(self) -> str:
-        """What Python imports, such as `bfsql_my_notes`."""
-        return f"bfsql_{self.backend}"
-
-    @property
-    def prefix(self) -> str:
-        """What its classes begin with, such as `MyNotes`."""
-        return "".join(part.capitalize() for part in self.backend.split("_"))
-
-    @property
-    def variable(self) -> str:
-        """The environment variable of its setting `path`, such as `BFSQL_MY_NOTES_PATH`."""
-        return f"BFSQL_{self.backend.upper()}_PATH"
 
 
 _SUFFIX = ".template"
 _PART = re.compile(r"^%% (loads|reads)\n(.*?)^%% end\n", re.MULTILINE | re.DOTALL)
 
 
-def write_distribution(names: Names, parent: Path, *, loads: bool = False) -> list[Path]:
+def write_distribution(backend: str, parent: Path, *, loads: bool = False) -> list[Path]:
     """Write a distribution that can be installed, tested, served and published.
 
     Args:
-        names: What it and its parts are called.
+        backend: What `--backend` takes, such as `my_notes`.
         parent: The folder to make it in, under the distribution's name.
         loads: Whether it has a loader, which fills its store from graph files.
 
@@ -103,10 +75,11 @@ def write_distribution(names: Names, parent: Path, *, loads: bool = False) -> li
         The files, in the order of their paths.
 
     Raises:
-        ConfigurationError: Something of that name is there already.
+        ConfigurationError: It cannot be the name of a new backend, or the folder is there already.
         OSError: The folder cannot be written.
     """
-    folder = parent.expanduser() / names.distribution
+    _check_name(backend)
+    folder = parent.expanduser() / distribution_of(backend)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -114,7 +87,7 @@ def write_distribution(names: Names, parent: Path, *, loads: bool = False) -> li
             f"{folder} already exists and is not overwritten. Remove it, or name another folder "
             "with --path."
         ) from None
-    values = _values(names)
+    values = _values(backend)
     written = []
     for place, text in _templates(files("bfsql_testing") / "scaffold_templates", PurePosixPath()):
         own = _PART.sub(lambda part: part[2] * ((part[1] == "loads") == loads), text)
@@ -127,14 +100,15 @@ def write_distribution(names: Names, parent: Path, *, loads: bool = False) -> li
     return sorted(written)
 
 
-def _values(names: Names) -> dict[str, str]:
+def _values(backend: str) -> dict[str, str]:
+    """What stands in the templates for names: those of the backend, and of core."""
     major, minor = (int(part) for part in __version__.split(".")[:2])
     return {
-        "backend": names.backend,
-        "distribution": names.distribution,
-        "package": names.package,
-        "prefix": names.prefix,
-        "variable": names.variable,
+        "backend": backend,
+        "distribution": distribution_of(backend),
+        "package": f"bfsql_{backend}",
+        "prefix": "".join(part.capitalize() for part in backend.split("_")),
+        "variable": f"BFSQL_{backend.upper()}_PATH",
         "core": f"bfsql-core>={major}.{minor},<{major}.{minor + 1}",
         "core_testing": f"bfsql-core[testing]>={major}.{minor},<{major}.{minor + 1}",
         "year": str(dt.datetime.now(tz=dt.UTC).year),

@@ -11,7 +11,6 @@ from bfsql.abc.interface import (
     chunks,
     each,
 )
-from bfsql.lazy import former_names
 
 __all__ = [
     "CONTRACT",
@@ -27,12 +26,3 @@ __all__ = [
     "each",
     "normalized",
 ]
-
-__getattr__ = former_names(
-    __name__,
-    {
-        "AdaptedGraphDb": "NormalizedBackend",
-        "DelegatingGraphDb": "ForwardingBackend",
-        "adapted": "normalized",
-    },
-)

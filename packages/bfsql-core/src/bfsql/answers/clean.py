@@ -14,6 +14,7 @@ import decimal
 import json
 import math
 import numbers
+import pickle
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -28,6 +29,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from bfsql.models import Metadata, Triple, sorted_union
 from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.json_values import as_text, exact_integer, iso_text, json_number, non_finite
+from bfsql.models.records import HeldMetadata
 
 K = TypeVar("K", str, Triple)
 
@@ -42,6 +44,8 @@ DEEPEST = 40
 
 EXCERPT_LENGTH = 60
 """Number of characters of a value of a call that a sentence repeats."""
+
+_PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
@@ -70,8 +74,20 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
 def clean_records(
     records: Mapping[K, Metadata], without: Collection[str] = ()
 ) -> dict[K, dict[str, Any]]:
-    """The metadata of many records, each as `clean_metadata` returns it."""
-    return {key: clean_metadata(metadata, without) for key, metadata in records.items()}
+    """The metadata of many records, each as `clean_metadata` returns it.
+
+    That of a record in a cache is made once, and held beside it.
+    """
+    cleaned: dict[K, dict[str, Any]] = {}
+    for key, metadata in records.items():
+        snapshot = metadata.snapshot if type(metadata) is HeldMetadata else None
+        if snapshot is not None and snapshot.shown and snapshot.without == without:
+            cleaned[key] = pickle.loads(snapshot.shown)  # noqa: S301 - ours, from below
+            continue
+        cleaned[key] = clean_metadata(metadata, without)
+        if snapshot is not None:
+            snapshot.shown, snapshot.without = pickle.dumps(cleaned[key]), without
+    return cleaned
 
 
 def clean(value: Any, field: str, depth: int = 0) -> Any:
@@ -170,8 +186,10 @@ def encode(document: Any) -> bytes:
         text = to_json(_without_surrogates(document), inf_nan_mode="strings")
     if text.isascii() and b"\x7f" not in text:
         return text
-    shown = text.decode()
-    return text if is_visible(shown) else escaped(shown).encode()
+    # Looking at the other characters alone takes a tenth of the time.
+    if is_visible(text.translate(None, _PRINTABLE_ASCII).decode()):
+        return text
+    return escaped(text.decode()).encode()
 
 
 def as_sent(document: Any, text: bytes) -> Any:

@@ -29,7 +29,7 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
-from bfsql.models.facet import Facets, FacetSummary, Value
+from bfsql.models.facet import FacetSummary, Value
 from bfsql.models.json_values import exact_integer, json_number
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ class SubgraphWriter:
                 "shown_count": None if shown is None or rows is not None else shown.count,
                 "walk_count": None if shown is None or rows is None else shown.count,
                 "notes": list(map(str, notes)) or None,
-                "facets": facets_document(result.facets) if result.facets else None,
+                "facets": {clean_text(label): _facet(one) for label, one in result.facets.items()}
+                or None,
                 "schema_summary": asdict(result.schema_summary),
                 # Edges are left out where the steps leave no choice of them.
                 "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
@@ -176,16 +177,21 @@ class SubgraphWriter:
         types, full, known = page.types, page.node_metadata, self._nodes
         if new := {i: m for i, m in full.items() if i not in known}:
             known |= clean_records(new)
-        detail = {i: {"metadata": known[i]} for i in full}
-        return [{"id": i, "entity_type": types[i], **detail.get(i, {})} for i in page.ids]
+        return [
+            {"id": i, "entity_type": types[i], "metadata": known[i]}
+            if i in full
+            else {"id": i, "entity_type": types[i]}
+            for i in page.ids
+        ]
 
     def _edge_list(self, page: Subgraph) -> list[Document]:
         full, known = page.edge_metadata, self._edges
         if new := {t: m for t, m in full.items() if t not in known}:
             known |= clean_records(new, self.stripped)
-        detail = {t: {"metadata": known[t]} for t in full}
         return [
-            {"subject": t[0], "predicate": t[1], "object": t[2], **detail.get(t, {})}
+            {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
+            if t in full
+            else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
 
@@ -202,11 +208,6 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
                 node["measure"] = (
                     list(map(_value, value)) if isinstance(value, list) else _value(value)
                 )
-
-
-def facets_document(facets: Facets) -> Document:
-    """The facets of an answer."""
-    return {clean_text(label): _facet(one) for label, one in facets.items()}
 
 
 def _facet(one: FacetSummary) -> Document:

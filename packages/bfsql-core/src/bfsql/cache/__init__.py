@@ -2,8 +2,5 @@
 
 from bfsql.cache.breaker import Breaker, CircuitBreakerBackend
 from bfsql.cache.cached import MAX_RECORDS, CachedGraphDb
-from bfsql.lazy import former_names
 
 __all__ = ["MAX_RECORDS", "Breaker", "CachedGraphDb", "CircuitBreakerBackend"]
-
-__getattr__ = former_names(__name__, {"GuardedGraphDb": "CircuitBreakerBackend"})

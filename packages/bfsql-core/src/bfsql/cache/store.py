@@ -6,7 +6,8 @@ again moves to the young generation. Answers in use therefore stay in the cache,
 cost one dictionary update, and no ordered list of keys is needed.
 
 Metadata is held as a pickle: the cheapest copy available, made and read in C, and
-smaller than the objects. It never leaves the process.
+smaller than the objects. It never leaves the process. Beside it stands the record as answers show
+it, once one has, so that values are cleaned once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Generic, TypeVar
 from bfsql import call
 from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, Metadata, Node, Omission
+from bfsql.models.records import HeldMetadata, Snapshot
 
 K = TypeVar("K", bound=Hashable)
 
@@ -180,8 +182,11 @@ def sizes(snapshots: Iterable[Any]) -> int:
 
 
 def pages(snapshots: Collection[Any]) -> int:
-    """The number of records in metadata: one per snapshot, plus one per 256 bytes after a KiB."""
-    sizes = map(len, snapshots)
+    """The number of records in metadata: one per snapshot, plus one per 256 bytes after a KiB.
+
+    The bytes are those of both forms, whether or not an answer has shown the record yet.
+    """
+    sizes = (2 * len(snapshot) for snapshot in snapshots)
     return len(snapshots) + sum((size - 1024) // 256 for size in sizes if size > 1024)
 
 
@@ -212,10 +217,14 @@ def restored(snapshots: Mapping[K, Any]) -> dict[K, Any]:
     """Metadata by key from its snapshots, in new mappings, which the current call holds."""
     call.hold_values(sizes(snapshots.values()))
     loads = pickle.loads  # our own pickles, from `snapshots`
-    return {
-        key: loads(value) if type(value) is bytes else _copied(value.value)
-        for key, value in snapshots.items()
-    }
+    metadata: dict[K, Any] = {}
+    for key, snapshot in snapshots.items():
+        if type(snapshot) is Snapshot:
+            metadata[key] = held = HeldMetadata(loads(snapshot))
+            held.snapshot = snapshot
+        else:
+            metadata[key] = _copied(snapshot.value)
+    return metadata
 
 
 def own_node(node: Node) -> Node:
@@ -227,10 +236,10 @@ def own_node(node: Node) -> Node:
     return Node(node.id, node.entity_type, restored(snapshots({"": node.metadata}))[""])
 
 
-def _snapshot(metadata: Metadata) -> bytes | _Original:
+def _snapshot(metadata: Metadata) -> Snapshot | _Original:
     plain = metadata if type(metadata) is dict else dict(metadata)
     try:
-        return pickle.dumps(plain, pickle.HIGHEST_PROTOCOL)
+        return Snapshot(pickle.dumps(plain, pickle.HIGHEST_PROTOCOL))
     except (pickle.PicklingError, TypeError, AttributeError):
         return _Original(_copied(plain))
 

@@ -12,11 +12,12 @@ import shutil
 import sys
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
 from textwrap import TextWrapper
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -24,17 +25,19 @@ from click.shell_completion import CompletionItem
 from bfsql.errors import (
     BackendOpenFailed,
     BfsqlError,
+    HookPluginUnusable,
     LoadRefused,
     StoreError,
     StoreUnavailable,
     ToolError,
     did_you_mean,
 )
+from bfsql.lazy import INSTALL_KIT
 from bfsql.masking import hide_secrets
-from bfsql.moved import INSTALL_KIT
 
 if TYPE_CHECKING:
-    from bfsql.cli.plugin_commands import PluginCommand
+    from bfsql.plugins import CommandDeclaration
+    from bfsql.plugins.hooks import HookPlugin
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
@@ -87,6 +90,34 @@ class ExitCode(IntEnum):
     id, a missing file or store."""
     INTERRUPTED = 130
     """Ctrl-C, or a signal that ended a load."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    """A command that a hook plugin declares in addition to those of core."""
+
+    plugin: HookPlugin
+    declaration: CommandDeclaration
+
+    @property
+    def help(self) -> str:
+        """Its line in `bfsql --help`."""
+        return self.declaration.help
+
+    def command(self) -> click.Command:
+        """Import it."""
+        module, _, attribute = self.declaration.place.partition(":")
+        try:
+            found: Any = getattr(import_module(module), attribute)
+        except (Exception, SystemExit) as cause:  # a plugin's module may raise anything
+            raise self._unusable(f"cannot be imported ({type(cause).__name__}: {cause})") from cause
+        if not isinstance(found, click.Command):
+            raise self._unusable(f"is {type(found).__name__}, not a click command")
+        return found
+
+    def _unusable(self, reason: str) -> HookPluginUnusable:
+        why = f"its command {self.declaration.name!r} {reason}"
+        return HookPluginUnusable(self.plugin.name, self.plugin.distribution, why)
 
 
 class LazyGroup(click.Group):
@@ -232,17 +263,27 @@ def wrapped(text: str, stream: TextIO) -> str:
 
 
 def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
-    """The commands of hook plugins, looked up once per run."""
+    """The commands of hook plugins by name, looked up once per run.
+
+    Plugins that declare a taken name, or that of another plugin, are reported.
+    """
     found: dict[str, PluginCommand] | None = ctx.meta.get(_FROM_PLUGINS)
-    if found is None:
-        from bfsql.plugins.scan import HOOKS, may_declare
+    if found is not None:
+        return found
+    from bfsql.plugins.scan import HOOKS, may_declare
 
-        found = {}
-        if may_declare(HOOKS):
-            from bfsql.cli.plugin_commands import plugin_commands
+    found = ctx.meta[_FROM_PLUGINS] = {}
+    if may_declare(HOOKS):
+        from bfsql.plugins import load_hooks
 
-            found = plugin_commands(COMMANDS)
-        ctx.meta[_FROM_PLUGINS] = found
+        for plugin, one in load_hooks().commands():
+            if one.name in COMMANDS or one.name in found:
+                other = found.get(one.name)
+                owner = f"the plugin {other.plugin.name}" if other else "core"
+                fault = ValueError(f"the name {one.name!r} belongs to {owner}")
+                plugin.report("cli_commands", fault)
+            else:
+                found[one.name] = PluginCommand(plugin, one)
     return found
 
 

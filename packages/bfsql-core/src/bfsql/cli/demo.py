@@ -69,15 +69,12 @@ def _counts(answer: Any) -> str:
 
 
 def _names(answer: Any, entity_type: str) -> str:
-    names = sorted(_named(answer, entity_type))
+    names = sorted(
+        str(node.get("metadata", {}).get("name", node["id"]))
+        for node in answer["nodes"]
+        if node["entity_type"] == entity_type and node["id"] not in (HANKS, RYAN)
+    )
     return f"{len(names)}: {', '.join(names)}"
-
-
-def _named(answer: Any, entity_type: str) -> Iterator[str]:
-    for node in answer["nodes"]:
-        if node["entity_type"] == entity_type and node["id"] not in (HANKS, RYAN):
-            metadata = node.get("metadata", {})
-            yield str(metadata.get("name", node["id"]))
 
 
 def _together(answer: Any) -> str:

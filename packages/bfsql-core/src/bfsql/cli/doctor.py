@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -112,21 +113,11 @@ def _show(findings: list[Finding]) -> None:
     )
 
 
-class _Warnings(logging.Handler):
-    """Collects what a store logs, which would appear between the findings."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Add its text."""
-        self.texts.append(record.getMessage())
-
-
 async def _findings(configuration: Configuration, server: Launch) -> tuple[list[Finding], Proposal]:
     found = [*_installation(), *_settings(configuration)]
-    warnings, log = _Warnings(), logging.getLogger("bfsql")
+    # What a store logs would appear between the findings.
+    warnings, log = BufferingHandler(sys.maxsize), logging.getLogger("bfsql")
+    warnings.setLevel(logging.WARNING)
     log.addHandler(warnings)
     store, proposal = await _store(configuration)
     log.removeHandler(warnings)
@@ -136,7 +127,7 @@ async def _findings(configuration: Configuration, server: Launch) -> tuple[list[
         found += _proposed(configuration, server, proposal)
     found += [
         Finding("warning", "log", text)
-        for text in dict.fromkeys(warnings.texts)
+        for text in dict.fromkeys(record.getMessage() for record in warnings.buffer)
         if text not in proposal.left_out
     ]
     return found + [finding async for finding in _clients()], proposal

@@ -15,8 +15,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.arrays import NO_EDGES, Handles, are_named, distinct_numbers
+from bfsql.engine.arcs import FLIPPED, Arcs, united
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import FLIPPED, Arcs, united
 from bfsql.engine.traverse import Bounds, whole_ring
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step

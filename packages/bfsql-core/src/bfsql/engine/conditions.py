@@ -47,7 +47,7 @@ MENTIONS = "total_mentions"
 
 
 class RelationFilter(Protocol):
-    """Reads the relations of nodes for conditions on them; `bfsql.engine.relations` has one."""
+    """Reads the relations of nodes for conditions on them; `bfsql.engine.patterns` has one."""
 
     idle: set[ScopedRelation]
 

@@ -1,7 +1,13 @@
-"""Shortest connections of seeds and targets, searched from both ends (`asking.md` 7)."""
+"""What several entities have in common: shortest connections, and intersections.
+
+Connections of seeds and targets are searched from both ends (`asking.md` 7). An intersection is the
+part of a traversal within reach of every seed (`protocol.md` 6); its connections are shortest ways
+over edges that the traversal has read (`asking.md` 9).
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -9,25 +15,27 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked
+from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
 from bfsql.engine.along import EdgeConditions, StepArcs
+from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.path.arcs import Arcs
-from bfsql.engine.select import Selection
+from bfsql.engine.table import AnswerTable, summarized
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
     Ranks,
+    TraversalResult,
     Ways,
     both_ways,
     next_level,
     ranks_from,
+    stopping_bound,
     towards,
     whole_ring,
 )
 from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps
+from bfsql.models import AnswerGaps, Triple
 from bfsql.workers import off_loop
 
 
@@ -74,7 +82,7 @@ class ShortestPathSearch:
 
     async def connections(
         self, seeds: NodeSet, targets: NodeSet, most: int
-    ) -> tuple[Selection, list[Connection]]:
+    ) -> tuple[AnswerTable, list[Connection]]:
         """The nodes and edges on all shortest connections of each seed and target, and the pairs.
 
         Args:
@@ -111,11 +119,9 @@ class ShortestPathSearch:
             ring = Arcs.decoded(ring).ring
         ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
-        return await self._selection(seeds, nodes, ring, most), found
+        return await self._table(seeds, nodes, ring, most), found
 
-    async def _selection(
-        self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int
-    ) -> Selection:
+    async def _table(self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int) -> AnswerTable:
         """The connections, with nodes by distance within them, then by id."""
         columns, every = self.columns, Handles(self.columns.size, nodes)
         starts = seeds.handles
@@ -125,7 +131,7 @@ class ShortestPathSearch:
         types = await call.within(columns.types(nodes))
         own = () if self._along is None else self._along.facts
         facts = AnswerGaps(conditions=(*self._conditions.facts, *own))
-        return Selection.of(columns, nodes, types, edges, facts)
+        return AnswerTable.of(columns, nodes, types, edges, facts)
 
     @property
     def count(self) -> int:
@@ -262,3 +268,136 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
     middle = middle[other.rank[middle] == length - near + 1]
     on = towards(one.ways, one.rank, middle) | towards(other.ways, other.rank, middle)
     return marked(edges, on)
+
+
+# --- intersections --------------------------------------------------------------
+
+
+async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
+    """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
+
+    One more ring is read: the edges of the outermost common nodes, which no expansion has
+    read. If there is no time or no room for it, the result is that of one hop
+    less, whose edges are all known.
+
+    Args:
+        reach: A traversal from all seeds.
+        bounds: The bounds of the traversal.
+
+    Raises:
+        FirstRingUnfinished: The deadline passed at depth 1, which has no smaller depth.
+        FirstRingTooLarge: A bound was met at depth 1, which has no smaller depth.
+    """
+    if not len(reach.nodes):
+        return reach
+    columns, common = reach.columns, await _within_every(reach)
+    outermost = reach.nodes[common & (reach.distances >= reach.depth)]
+    if not len(outermost):
+        return await _narrowed(reach, common)
+    try:
+        async with call.time_limit():
+            read = len(reach.edges.subjects)
+            ring = await whole_ring(columns, outermost, bounds, direction="out", elsewhere=read)
+        further = await off_loop(
+            len(ring.subjects), lambda: within(ring, Handles(columns.size, outermost))
+        )
+    except (TimeoutError, BoundMet) as stop:
+        depth = reach.depth - 1
+        reach = replace(
+            reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds.texts, depth)
+        )
+        return await _narrowed(reach, await _within_every(reach))
+    return await _narrowed(reach, common, further)
+
+
+async def connected(
+    table: AnswerTable, reach: TraversalResult, conditions: Conditions
+) -> AnswerTable:
+    """Extend an intersection by the shortest connections of its nodes to every seed.
+
+    Args:
+        table: The common nodes and the edges among them.
+        reach: The whole traversal in which the common nodes were found.
+        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
+    """
+    columns, common = reach.columns, table.nodes
+    kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
+    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
+    passed = within(reach.edges, passable)
+    edges = marked(passed, await conditions.keeps_edges(passed, None))
+
+    def added() -> tuple[BoolArray, Ring]:
+        on = np.zeros(len(edges.subjects), bool)
+        for place in reach.seeds.places:
+            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
+            on |= towards(both_ways(edges), rank, common)
+        ways = marked(edges, on)
+        here = Handles(columns.size, common)
+        ends = distinct_numbers(ways.ends)
+        nearest = np.isin(reach.nodes, ends[~here.has(ends)])
+        every = distinct(concatenated([table.edges, ways]), columns.size)
+        return nearest, every
+
+    via, every = await off_loop(len(edges.subjects), added)
+    nodes = np.concatenate([common, reach.nodes[via]])
+    types = np.concatenate([table.types, reach.types[via]])
+    shown = Handles(columns.size, nodes)
+    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
+    removed = tuple(text for text in table.facts.removed_seeds if text not in ends)
+    return replace(
+        table,
+        facts=replace(table.facts, removed_seeds=removed),
+        nodes=nodes,
+        listed=nodes,
+        types=types,
+        edges=every,
+        summary=summarized(columns, types, every),
+        common=len(common),
+        last_page=[],  # The last page belongs to the common nodes only.
+    )
+
+
+async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
+    """The edges of a traversal between some of its nodes, sorted and without self-loops."""
+    columns = reach.columns
+    edges = within(reach.edges, Handles(columns.size, nodes))
+    edges = marked(edges, edges.subjects != edges.objects)
+    count = len(edges.subjects)
+    ends = await call.within(columns.ids(edges.ends))
+    names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
+    return sorted(zip(ends[:count], names, ends[count:], strict=True))
+
+
+async def _within_every(reach: TraversalResult) -> BoolArray:
+    """Which nodes of a traversal are within its depth of every seed."""
+    edges, size, hops = reach.edges, reach.columns.size, reach.depth
+    common = np.ones(len(reach.nodes), bool)
+    for place in reach.seeds.places:
+        search = partial(ranks_from, size, place.handles, edges, hops)
+        rank = await off_loop(hops * len(edges.subjects), search)
+        common &= rank[reach.nodes] > 0
+    return common
+
+
+async def _narrowed(
+    reach: TraversalResult, common: BoolArray, further: Ring | None = None
+) -> TraversalResult:
+    """The reach limited to the common nodes; dangling edges that touch one of them are kept."""
+
+    def narrowed() -> TraversalResult:
+        nodes = reach.nodes[common]
+        members = Handles(reach.columns.size, nodes)
+        edges, dangling = reach.edges, reach.dangling
+        kept = [within(edges, members)]
+        return replace(
+            reach,
+            nodes=nodes,
+            distances=reach.distances[common],
+            types=reach.types[common],
+            edges=concatenated([*kept, further] if further else kept),
+            dangling=marked(
+                dangling, members.has(dangling.subjects) | members.has(dangling.objects)
+            ),
+        )
+
+    return await off_loop(len(reach.nodes) + len(reach.edges.subjects), narrowed)

@@ -11,27 +11,25 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import are_named, at, distinct_numbers, marked, places_of
+from bfsql.arrays import at, distinct_numbers
 from bfsql.engine.conditions import Query, names_of
 from bfsql.engine.pages import order_of_edges
-from bfsql.engine.path.answer import PathResult
-from bfsql.engine.path.prune import Walks
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
-from bfsql.engine.select import Selection
+from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import VALUE_BYTES
 from bfsql.errors import bad_value
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.masking import shorten
-from bfsql.models import IntersectionQuery, Metadata, SchemaSummary
+from bfsql.models import IntersectionQuery, Metadata
 from bfsql.models.comparison import Number, Scalar, number_of, scalars, shown_as, unordered_text
-from bfsql.models.condition import Names, ScopedProperty, quoted
+from bfsql.models.condition import ScopedProperty, quoted
 from bfsql.models.facet import EXACT, MEAN, VALUES, Facet, Facets, FacetSummary, facet
 from bfsql.models.json_values import MAX_BITS, non_finite
 from bfsql.models.merge import fold
@@ -144,79 +142,7 @@ def order_of_text(text: str) -> tuple[str, str]:
     return fold(text), text
 
 
-# --- the nodes and edges of a scope ------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerParts:
-    """The nodes and edges of a whole answer to which a scope may refer."""
-
-    columns: IntegerGraph
-    nodes: IntArray
-    """Handles of all nodes."""
-    types: IntArray
-    """Number of the type of each node."""
-    edges: Ring
-    """All edges."""
-    vocabulary: SchemaSummary
-    shown: IntArray
-    """Handles of the nodes of a property without a scope."""
-    walks: Walks | None = None
-    """The walks of a path."""
-
-    @classmethod
-    def of(cls, answer: Selection | PathResult) -> Self:
-        """The parts of an answer, before its page is cut."""
-        if isinstance(answer, Selection):
-            whole, shown, walks = answer, answer.nodes[: answer.common], None
-        else:
-            whole, shown, walks = answer.selection, answer.shown, answer.walks
-        every = (whole.nodes, whole.types, whole.edges, whole.summary)
-        return cls(whole.columns, *every, shown, walks)
-
-    @property
-    def steps(self) -> int | None:
-        """The number of steps of the path; None without a path."""
-        return None if self.walks is None else self.walks.steps
-
-    def names(self, known: Names) -> Names:
-        """Known names, and those of the types and predicates of the answer."""
-        found = self.vocabulary
-        return known.union(found.entity_types_found, found.predicates_found)
-
-    def nodes_of(self, of: ScopedProperty, *, ending: bool = False) -> IntArray:
-        """Handles of the nodes that may have a property, each once.
-
-        Args:
-            of: The property. A step stands for the nodes of all its repetitions.
-            ending: Whether it stands for the nodes where walks leave it.
-        """
-        nodes = self.shown
-        if of.step is not None:
-            assert self.walks is not None
-            walks = self.walks
-            nodes = walks.nodes_of(of.step) if ending else walks.nodes_at(of.step)
-        elif of.type is not None:
-            nodes = self.nodes
-        if of.type is None:
-            return nodes
-        types = self.types[places_of(self.nodes, nodes, self.columns.size)]
-        return nodes[are_named(types, self.columns.type_names, {of.type})]
-
-    def edges_of(self, of: ScopedProperty) -> Ring:
-        """The edges that may have a property, each once."""
-        edges = self.edges
-        if of.step is not None:
-            assert self.walks is not None
-            edges = self.walks.edges_of(of.step)
-        wanted = {of.predicate} if of.predicate is not None else ()
-        return marked(edges, are_named(edges.predicates, self.columns.predicate_names, wanted))
-
-    def scope(self, of: ScopedProperty, *, ending: bool = False) -> IntArray | Ring:
-        """The nodes or the edges that may have a property; `ending` as in `nodes_of`."""
-        if of.predicate is not None:
-            return self.edges_of(of)
-        return self.nodes_of(of, ending=ending)
+# --- properties that nothing has -------------------------------------------------
 
 
 def refuse_stripped(argument: str, of: ScopedProperty, stripped: Collection[str]) -> None:
@@ -234,17 +160,17 @@ def refuse_stripped(argument: str, of: ScopedProperty, stripped: Collection[str]
 
 
 async def known_properties(
-    db: GraphDbInterface, parts: AnswerParts, of: ScopedProperty, stripped: Collection[str]
+    db: GraphDbInterface, table: AnswerTable, of: ScopedProperty, stripped: Collection[str]
 ) -> tuple[str, ...]:
     """The properties of a scope that are most like one that nothing has, or else some of them.
 
     A property of edges stands behind its predicate, also where edges have what no node has.
     """
-    columns = parts.columns
-    keys = await common_keys(db, columns, await _first(columns, parts.scope(of)), stripped)
+    columns = table.columns
+    keys = await common_keys(db, columns, await _first(columns, table.scope(of)), stripped)
     near = KnownNames(keys).nearest(of.key if of.predicate is None else f"{of.predicate}.{of.key}")
     if not near and of.type is None and of.predicate is None:
-        of_edges = await common_keys(db, columns, await _first(columns, parts.edges), stripped)
+        of_edges = await common_keys(db, columns, await _first(columns, table.edges), stripped)
         near = [[key] for key in of_edges if key.endswith(f".{of.key}")]
     return tuple(same[0] for same in near) or tuple(keys)
 
@@ -263,26 +189,34 @@ async def _first(columns: IntegerGraph, things: IntArray | Ring) -> IntArray | R
 async def with_facets(
     db: GraphDbInterface,
     query: Query,
-    answer: Selection | PathResult,
+    table: AnswerTable,
     *,
+    listed: IntArray | None = None,
     stripped: Collection[str] = (),
-) -> Selection:
-    """The selection of an answer with the facets of its query; only a first page has any.
+) -> AnswerTable:
+    """An answer with the facets of its query; only a first page has any.
+
+    Args:
+        db: The graph.
+        query: The query.
+        table: The answer.
+        listed: The nodes that a facet without a scope counts, if not those that pages list.
+        stripped: Keys of edge metadata that traversals leave out.
 
     Raises:
         ToolError: As in `facets_of`.
         TimeoutError: As in `facets_of`.
     """
-    selection = answer if isinstance(answer, Selection) else answer.selection
     if not isinstance(query, IntersectionQuery) and query.offset:
-        return selection
-    facets = await facets_of(db, answer, query.facets, stripped=stripped)
-    return replace(selection, facets=facets)
+        return table
+    counted = table if listed is None else replace(table, listed=listed)
+    facets = await facets_of(db, counted, query.facets, stripped=stripped)
+    return replace(table, facets=facets)
 
 
 async def facets_of(
     db: GraphDbInterface,
-    answer: Selection | PathResult,
+    table: AnswerTable,
     texts: Iterable[str],
     *,
     stripped: Collection[str] = (),
@@ -291,7 +225,7 @@ async def facets_of(
 
     Args:
         db: The graph; the named properties are read, those of one scope together.
-        answer: The answer, before its page is cut.
+        table: The answer.
         texts: The facets, as a call writes them.
         stripped: Keys of edge metadata that traversals leave out.
 
@@ -299,26 +233,25 @@ async def facets_of(
         ToolError: A text is no facet, or names a property that traversals leave out.
         TimeoutError: The deadline passed.
     """
-    parts = AnswerParts.of(answer)
-    names = parts.names(await names_of(db))
-    wanted = [facet(text, names, parts.steps) for text in texts]
+    names = table.names(await names_of(db))
+    wanted = [facet(text, names, table.steps) for text in texts]
     scopes: defaultdict[ScopedProperty, list[Facet]] = defaultdict(list)
     for one in wanted:
         refuse_stripped("facets", one.of, stripped)
         scopes[replace(one.of, key="")].append(one)
     found: dict[str, FacetSummary] = {}
     for scope, group in scopes.items():
-        found |= await _summaries(db, parts, scope, group)
+        found |= await _summaries(db, table, scope, group)
     for one in wanted:
         summary = found[one.label]
         if summary.missing and not summary.count:
-            known = await known_properties(db, parts, one.of, stripped)
+            known = await known_properties(db, table, one.of, stripped)
             found[one.label] = replace(summary, known=known)
     return {one.label: found[one.label] for one in wanted}
 
 
 async def _summaries(
-    db: GraphDbInterface, parts: AnswerParts, scope: ScopedProperty, facets: Sequence[Facet]
+    db: GraphDbInterface, table: AnswerTable, scope: ScopedProperty, facets: Sequence[Facet]
 ) -> Facets:
     """Facets of the same nodes or edges, counted batch by batch."""
     counts = [(one, ValueCounts()) for one in facets]
@@ -333,7 +266,7 @@ async def _summaries(
         return VALUE_BYTES * (sum(values.size for _, values in counts) - before) + long
 
     keys = {one.of.key for one in facets}
-    async with aclosing(properties_of(db, parts.columns, parts.scope(scope), keys)) as batches:
+    async with aclosing(properties_of(db, table.columns, table.scope(scope), keys)) as batches:
         async for _, metadata in batches:
             call.hold(await off_loop(len(metadata), partial(add, metadata)))
     return {

@@ -1,21 +1,26 @@
-"""The pages of an answer: windows of its nodes and the edges among them (`protocol.md` 4).
+"""The pages of an answer: windows of its nodes and the edges among them, and their metadata.
 
 `node_types` and `predicates` select detail, not presence: nodes and edges that they do not name
-stay as stubs and cost the store nothing.
+stay as stubs and cost the store nothing. `fields` selects the keys of each record
+(`protocol.md` 4, `asking.md` 8).
 """
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
+from bfsql.abc import GraphDbInterface
 from bfsql.arrays import (
+    NO_EDGES,
     NO_HANDLES,
     Handles,
     at,
@@ -26,33 +31,44 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Query
-from bfsql.engine.select import Selection
+from bfsql.engine.table import DEGREE, PATHS, AnswerTable, count_of
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
+    MOST_PATHS,
     AnswerGaps,
-    BfsQuery,
     BfsResult,
     IntersectionQuery,
     IntersectionResult,
+    Metadata,
     PathQuery,
+    ShownNodes,
     Subgraph,
     Triple,
 )
+from bfsql.models.parts import only, present
 from bfsql.workers import off_loop
+
+if TYPE_CHECKING:
+    from bfsql.engine.walks import Walks
+
 
 Result: TypeAlias = BfsResult | IntersectionResult
 
+NODE_BYTES, EDGE_BYTES = 26, 41
+"""Bytes of a node and of an edge without their names."""
+
 
 class Pages:
-    """The pages of stubs of one selection that begin at the same node, of any length.
+    """The pages of one answer that begin at the same listed node, of any length, as stubs.
 
     A budget tries many lengths. Only the content of the longest page tried is looked up and
     sorted, whatever the size of the whole answer.
 
     Args:
         query: The query, with existing seeds.
-        selection: The whole answer.
+        table: The whole answer.
+        walks: With a path: whether a page contains the walks of its nodes.
 
     Attributes:
         wanted: Number of nodes on the page that the query requests.
@@ -60,55 +76,92 @@ class Pages:
         facets: The facets of the whole answer, with as many values as a budget leaves.
     """
 
-    walks: bool | None = None
-    """Whether the page of a path contains walks; None for an answer without a path."""
-
-    def __init__(self, query: Query, selection: Selection) -> None:
-        self.query = query
-        self.selection = selection
+    def __init__(self, query: Query, table: AnswerTable, *, walks: bool = False) -> None:
+        self.query, self.table, self.walks = query, table, walks
+        self._listed = table.listed
         self.least, self._start, self.wanted = 0, 0, self._total
         if not isinstance(query, IntersectionQuery):
             after = max(0, self._total - query.offset)
             self.least, self._start = 1, min(query.offset, self._total)
             self.wanted = after if query.limit is None else min(query.limit, after)
-        self.facets = selection.facets
+        self.facets = table.facets
         self._places: PagePlaces | None = None
         self._prefix: Prefix | None = None
-        for last in selection.last_page:
-            if (last.start, last.walks) == (self._start, self.walks):
+        for last in table.last_page:
+            if (last.start, last.walks) == (self._start, walks):
                 self._places, self._prefix = last.places, last.prefix
 
     async def of(self, count: int) -> Result:
-        """The result with the first `count` nodes as stubs; its facts count the nodes cut off."""
+        """The result with the first `count` nodes; its facts count the nodes cut off."""
         prefix = await self._prefix_of(count)
         return await off_loop(prefix.size, lambda: self._of(prefix, count))
 
     def _of(self, prefix: Prefix, count: int) -> Result:
-        query, selection = self.query, self.selection
-        assert not isinstance(query, PathQuery)
-        page = self._page(prefix, count)
+        page = prefix.page(count)
+        if DEGREE in self.table.numbers:
+            page = replace(page, degrees=self._numbers_of(DEGREE, prefix.ids[:count]))
         facts = self._facts(count, page, prefix.edges_to_earlier(count))
-        if isinstance(query, BfsQuery):
-            result = self._bfs_result(page, facts, query, query.max_hops)
-            return replace(result, along=[path.text for path in query.along])
-        names = selection.columns.type_names
-        counts = counted_numbers(selection.types[count:])
-        cut = {names[number]: many for number, many in counts.items()}
-        return IntersectionResult(
-            query.seeds,
-            len(selection.nodes),
-            len(selection.edges.subjects),
-            selection.summary,
-            page,
-            replace(facts, cut_types=dict(sorted(cut.items()))),
-            query.k,
-            selection.common,
+        if isinstance(self.query, PathQuery):
+            return self._result(page, facts, shown=self._numbers(self.query, prefix.ids[:count]))
+        return self._result(page, facts)
+
+    def _result(self, page: Subgraph, facts: AnswerGaps, shown: ShownNodes | None = None) -> Result:
+        """The result with a page."""
+        query, table = self.query, self.table
+        counts = len(table.nodes), len(table.edges.subjects)
+        whole = query.seeds, *counts, table.summary, page
+        if isinstance(query, IntersectionQuery):
+            names, cut = table.columns.type_names, table.types[len(page.ids) :]
+            of_types = {names[number]: many for number, many in counted_numbers(cut).items()}
+            facts = replace(facts, cut_types=dict(sorted(of_types.items())))
+            return IntersectionResult(*whole, facts, query.k, table.common, self.facets)
+        return BfsResult(
+            *whole,
+            facts,
+            query.path.longest if isinstance(query, PathQuery) else query.max_hops,
+            query.offset,
+            query.limit,
+            shown,
+            query.seed_count,
+            [] if isinstance(query, PathQuery) else [path.text for path in query.along],
             self.facets,
         )
 
+    def _numbers(self, query: PathQuery, ids: Sequence[str]) -> ShownNodes:
+        """The numbers of the listed nodes on a page of a path."""
+        paths = np.asarray(self.table.numbers[PATHS])[self._start : self._start + len(ids)]
+        distinct = measures = None
+        if query.count_distinct is not None:
+            distinct = self._numbers_of(count_of(query.count_distinct), ids)
+        if query.measure:
+            columns = [self._numbers_of(text, ids) for text in query.measure]
+            several = len(columns) > 1
+            measures = {i: [of[i] for of in columns] if several else columns[0][i] for i in ids}
+        return ShownNodes(
+            len(self._listed),
+            query.shown_step,
+            dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
+            distinct,
+            measures or {},
+            bool((paths > MOST_PATHS).any()),
+            "shown" if self.walks else "too large" if query.walks else "left out",
+            self.table.dead_end,
+        )
+
+    def _numbers_of(self, name: str, ids: Sequence[str]) -> dict[str, Any]:
+        """A number of the listed nodes on a page, by id."""
+        part = self.table.numbers[name][self._start : self._start + len(ids)]
+        return dict(zip(ids, part.tolist() if isinstance(part, np.ndarray) else part, strict=True))
+
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes of an answer with the first `count` nodes, if known."""
-        return 0
+        if self.table.walks is None:
+            return 0
+        if not self.walks or not count:
+            return count * NODE_BYTES
+        places = await self._places_of(count)
+        nodes, edges = ((part < count).sum() for part in (places.of_nodes, places.of_edges))
+        return int(nodes * NODE_BYTES + edges * EDGE_BYTES)
 
     def wanted_in_full(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
         """The nodes and the edges of a page that the filters want in full."""
@@ -122,30 +175,6 @@ class Pages:
         )
 
     @property
-    def _listed(self) -> IntArray:
-        """The nodes that pages count, of all pages and in order."""
-        return self.selection.nodes
-
-    def _bfs_result(
-        self, page: Subgraph, facts: AnswerGaps, query: BfsQuery | PathQuery, depth: int
-    ) -> BfsResult:
-        """The result of `bfs_query` with a page."""
-        selection = self.selection
-        return BfsResult(
-            query.seeds,
-            len(selection.nodes),
-            len(selection.edges.subjects),
-            selection.summary,
-            page,
-            facts,
-            depth,
-            query.offset,
-            query.limit,
-            seed_count=query.seed_count,
-            facets=self.facets,
-        )
-
-    @property
     def _total(self) -> int:
         """The number of what pages count."""
         return len(self._listed)
@@ -154,21 +183,13 @@ class Pages:
         """The facts of the answer and of a page with the first `count` nodes."""
         bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
         return replace(
-            self.selection.facts,
+            self.table.facts,
             past_the_end=self._start >= self._total > 0,
             edges_to_earlier=edges_to_earlier,
             cut_nodes=self.wanted - count,
             bare_nodes=len(bare[0]),
             bare_edges=len(bare[1]),
         )
-
-    def _page(self, prefix: Prefix, count: int) -> Subgraph:
-        """A page with the first `count` nodes."""
-        page, degrees = prefix.page(count), self.selection.degrees
-        if degrees is None:
-            return page
-        numbers = degrees[self._start : self._start + count].tolist()
-        return replace(page, degrees=dict(zip(page.ids, numbers, strict=False)))
 
     async def _prefix_of(self, count: int) -> Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""
@@ -178,12 +199,13 @@ class Pages:
             places = await self._places_of(length)
             self._prefix = known = await self._read(places, length)
             last = LastPage(self._start, self.walks, places, known)
-            self.selection.last_page[:] = [last]
+            self.table.last_page[:] = [last]
         return known
 
     async def _read(self, places: PagePlaces, length: int) -> Prefix:
         """The beginning of the page in strings."""
-        columns, listed = self.selection.columns, self._listed[self._start : self._start + length]
+        columns = self.table.columns
+        listed = self._listed[self._start : self._start + length]
         if length < places.length:
             places = places.beginning(length)
         nodes = places.nodes
@@ -200,15 +222,17 @@ class Pages:
         """The content of a longer beginning, since finding it visits all edges."""
         if self._places is None or self._places.length < length:
             longer = min(self.wanted, max(PLACED, 4 * length))
-            size = len(self.selection.edges.subjects)
+            size = len(self.table.edges.subjects)
             self._places = await off_loop(size, lambda: self._find_places(longer))
         return self._places
 
     def _find_places(self, length: int) -> PagePlaces:
         """The content of a beginning with `length` nodes."""
-        selection, start, stop = self.selection, self._start, self._start + length
-        size, edges, until = selection.columns.size, selection.edges, selection.nodes[:stop]
-        if stop < len(selection.nodes):
+        table, start, stop = self.table, self._start, self._start + length
+        if table.walks is not None:
+            return self._places_on_walks(table.walks, self._listed[start:stop], length)
+        size, edges, until = table.columns.size, table.edges, table.nodes[:stop]
+        if stop < len(table.nodes):
             edges = within(edges, Handles(size, until))
         one, other = places_of(until, edges.ends, size).reshape(2, -1)
         last, crossing = np.maximum(one, other), NO_HANDLES
@@ -216,8 +240,19 @@ class Pages:
             first = np.minimum(one, other)
             crossing = np.sort(last[(first < start) & (last >= start)] - start)
             edges, last = marked(edges, first >= start), last.compress(first >= start) - start
-        nodes, types = until[start:], selection.types[start:stop]
+        nodes, types = until[start:], table.types[start:stop]
         return PagePlaces(length, nodes, types, np.arange(length), edges, last, crossing)
+
+    def _places_on_walks(self, walks: Walks, nodes: IntArray, length: int) -> PagePlaces:
+        """The first of some listed nodes that the walks through each node and edge pass."""
+        table, none = self.table, NO_HANDLES
+        if self.walks:
+            assert isinstance(self.query, PathQuery)
+            firsts = walks.firsts(self.query.shown_step, nodes)
+            whole = PagePlaces(length, table.nodes, table.types, *firsts, none)
+            return whole.beginning(length)  # without nodes and edges that are on no such walk
+        types = table.types[places_of(table.nodes, nodes, table.columns.size)]
+        return PagePlaces(length, nodes, types, np.arange(length), NO_EDGES, none, none)
 
 
 class PagePlaces(NamedTuple):
@@ -302,7 +337,7 @@ class LastPage(NamedTuple):
 
     start: int
     """The place of its first node in the answer."""
-    walks: bool | None
+    walks: bool
     """As in `Pages`."""
     places: PagePlaces
     prefix: Prefix
@@ -353,3 +388,147 @@ async def order_of_edges(
         return np.lexsort((objects, rank[edges.predicates], subjects))
 
     return await off_loop(len(edges.subjects), order)
+
+
+# --- metadata -------------------------------------------------------------------
+
+
+async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
+    """The result with node metadata.
+
+    All nodes that the filters want in full have metadata, or none if the deadline passes first.
+    """
+    wanted, _ = pages.wanted_in_full(result.page)
+    keys = frozenset(pages.query.fields) or None
+    try:
+        found = await call.within(db.metadata_for_nodes_batch(wanted, keys)) if wanted else {}
+    except TimeoutError:
+        call.cut_by("deadline")
+        return replace(result, facts=replace(result.facts, late=("nodes",)))
+    brought = pages.table.columns.node_metadata
+    came = only({i: brought[i] for i in wanted if i in brought}, keys)
+    full: dict[str, Metadata] = {
+        i: {**came[i], **found.get(i, {})} if i in came else found.get(i, {}) for i in wanted
+    }
+    return replace(result, page=replace(result.page, node_metadata=full))
+
+
+async def with_edge_metadata(
+    db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
+) -> Result:
+    """The result with edge metadata.
+
+    All edges that the filters want in full have metadata, or none if the deadline passes first.
+
+    Args:
+        db: The graph.
+        pages: The pages that the result belongs to.
+        result: A result with or without node metadata.
+        stripped: Keys that no edge shows, so `fields` does not match them.
+    """
+    _, wanted = pages.wanted_in_full(result.page)
+    keys = frozenset(pages.query.fields).difference(stripped) if pages.query.fields else None
+    if not wanted or (keys is not None and not keys):
+        return result
+    # One edge of each predicate shows which properties `fields` hides.
+    samples = (
+        () if keys is None else list({triple[1]: triple for triple in reversed(wanted)}.values())
+    )
+    reading = [db.metadata_for_edges_batch(wanted, keys)]
+    reading += [db.metadata_for_edges_batch(samples, None)] if samples else []
+    try:
+        found, *whole = await call.within(asyncio.gather(*reading))
+    except TimeoutError:
+        call.cut_by("deadline")
+        late = (*result.facts.late, "edges")
+        return replace(result, facts=replace(result.facts, late=late))
+    full = {triple: found.get(triple, {}) for triple in wanted}
+    if keys is not None:
+        full = {triple: known for triple, known in full.items() if present(known)}
+        if not full:
+            seen = {key for known in whole[0].values() for key in present(known)}
+            hidden = tuple(sorted(seen.difference(stripped)))
+            result = replace(result, facts=replace(result.facts, edge_properties=hidden))
+    return replace(result, page=replace(result.page, edge_metadata=full))
+
+
+async def with_metadata(
+    db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
+) -> Result:
+    """The result with the metadata of nodes and edges, read concurrently."""
+    reading = call.start_optional(with_edge_metadata(db, pages, result, stripped))
+    try:
+        nodes = await with_node_metadata(db, pages, result)
+        edges = await reading
+    finally:
+        reading.cancel()
+    return replace(
+        nodes,
+        page=replace(nodes.page, edge_metadata=edges.page.edge_metadata),
+        facts=replace(edges.facts, late=nodes.facts.late + edges.facts.late),
+    )
+
+
+def without_edge_metadata(pages: Pages, result: Result) -> Result:
+    """A result whose nodes leave no room for edge metadata; its facts count those edges."""
+    _, wanted = pages.wanted_in_full(result.page)
+    return replace(result, facts=replace(result.facts, bare_edges=len(wanted)))
+
+
+def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] = ()) -> Result:
+    """Name the requested fields that nothing on the page has in the facts of the result.
+
+    Args:
+        pages: The pages that the result belongs to.
+        result: A result with its complete metadata.
+        stripped: As in `with_edge_metadata`.
+    """
+    facts = result.facts
+    if not pages.query.fields or facts.late or facts.bare_edges:
+        return result
+    records = (result.page.node_metadata, result.page.edge_metadata)
+    seen = {key for every in records for known in every.values() for key in present(known)}
+    absent = [key for key in pages.query.fields if key not in seen]
+    hidden = tuple(key for key in absent if key in stripped)
+    unknown = tuple(key for key in absent if key not in stripped)
+    return replace(result, facts=replace(facts, absent_fields=unknown, stripped_fields=hidden))
+
+
+def with_metadata_of(full: Result, part: Result) -> Result:
+    """A shorter page of stubs with the metadata of a longer one, which has that of all records."""
+    page, nodes, edges = part.page, full.page.node_metadata, full.page.edge_metadata
+    return replace(
+        part,
+        page=replace(
+            page,
+            node_metadata={i: nodes[i] for i in page.ids if i in nodes},
+            edge_metadata={t: edges[t] for t in page.triples if t in edges},
+        ),
+        facts=replace(
+            part.facts,
+            bare_nodes=0,
+            bare_edges=0,
+            late=full.facts.late,
+            absent_fields=full.facts.absent_fields,
+            stripped_fields=full.facts.stripped_fields,
+            edge_properties=full.facts.edge_properties,
+        ),
+    )
+
+
+def trimmed(result: Result, nodes: int, edges: int) -> Result:
+    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest."""
+    page, facts = result.page, result.facts
+    return replace(
+        result,
+        page=replace(
+            page,
+            node_metadata=dict(islice(page.node_metadata.items(), nodes)),
+            edge_metadata=dict(islice(page.edge_metadata.items(), edges)),
+        ),
+        facts=replace(
+            facts,
+            bare_nodes=len(page.node_metadata) - nodes,
+            bare_edges=facts.bare_edges + len(page.edge_metadata) - edges,
+        ),
+    )

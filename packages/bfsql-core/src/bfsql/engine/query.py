@@ -8,15 +8,13 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.engine.along import steps_along
 from bfsql.engine.conditions import Query
-from bfsql.engine.detail import with_absent_fields, with_metadata
+from bfsql.engine.connect import intersect
 from bfsql.engine.facets import with_facets
-from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.order import in_order_of
-from bfsql.engine.pages import Pages, Result
-from bfsql.engine.relations import RelationReader
-from bfsql.engine.select import select, selected
-from bfsql.engine.traverse import Bounds, traverse
+from bfsql.engine.pages import Pages, Result, with_absent_fields, with_metadata
+from bfsql.engine.patterns import RelationReader
+from bfsql.engine.table import in_order_of
+from bfsql.engine.traverse import Bounds, select, selected, traverse
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 
@@ -93,16 +91,16 @@ async def _answered(
         seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
         if isinstance(query, BfsQuery):
             along = await steps_along(columns, query, relations.conditions, bounds)
-            selection = await selected(columns, seeds, hops, bounds, conditions, along)
+            table = await selected(columns, seeds, hops, bounds, conditions, along)
         else:
             reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)
-            selection = await select(await intersect(reach, bounds), conditions)
+            table = await select(await intersect(reach, bounds), conditions)
             ids = [*ids, *unknown]
         if query.sort_by is not None:
-            selection = await in_order_of(db, selection, query.sort_by)
+            table = await in_order_of(db, table, query.sort_by)
         if query.facets:
-            selection = await with_facets(db, query, selection)
-        pages = Pages(query.model_copy(update={"seeds": ids}), selection)
+            table = await with_facets(db, query, table)
+        pages = Pages(query.model_copy(update={"seeds": ids}), table)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         result = with_absent_fields(pages, result)
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)

@@ -8,11 +8,11 @@ edges either, so the traversal does not continue from it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +22,28 @@ from bfsql.arrays import (
     NO_EDGES,
     NO_HANDLES,
     Handles,
+    at,
     concatenated,
     distinct,
     distinct_numbers,
     marked,
+    places_of,
+    runs,
+    within,
 )
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
+from bfsql.engine.conditions import Conditions
 from bfsql.engine.numbered import NumberedGraph
+from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import EdgeDirection
+from bfsql.models import AnswerGaps, ConditionTally, EdgeDirection
 from bfsql.workers import off_loop
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from bfsql.engine.along import StepArcs
+
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
@@ -168,6 +176,92 @@ async def traverse(
     )
 
 
+async def selected(  # noqa: PLR0917 - what makes two answers the same
+    columns: IntegerGraph,
+    seeds: NodeSet,
+    hops: int,
+    bounds: Bounds,
+    conditions: Conditions,
+    along: StepArcs | None = None,
+) -> AnswerTable:
+    """Traverse and select; a result found earlier without any filter is reused.
+
+    Args:
+        columns: The graph.
+        seeds: Seed nodes.
+        hops: Rings to expand.
+        bounds: Limits on nodes and edges.
+        conditions: Filters that remove nodes and edges afterwards.
+        along: The steps to follow; None to follow all edges in both directions.
+
+    Raises:
+        FirstRingUnfinished: As in `traverse`.
+        FirstRingTooLarge: As in `traverse`.
+        TypesUnread: As in `traverse`.
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    filtered = conditions or (along is not None and along.has_conditions)
+    cache = None if filtered else columns.answer_cache
+    steps = None if along is None else along.paths
+    # A graph without the properties that a hook redacts shares the cache of the whole graph.
+    request = (type(columns), seeds.handles.tobytes(), hops, bounds, steps)
+    found: AnswerTable | None = None if cache is None else cache.find(request)
+    if found is None:
+        reach = await traverse(columns, seeds, hops, bounds, None if along is None else along.ring)
+        found = await select(reach, conditions)
+        if along is not None:
+            facts = replace(
+                found.facts,
+                farthest=int(reach.distances.max(initial=0)),
+                outermost=int((reach.distances == hops).sum()),
+                conditions=(*found.facts.conditions, *along.facts),
+            )
+            found = replace(found, facts=facts)
+        if cache is not None and reach.stopped_by is None:
+            cache.keep(request, found, found.size)
+    return found
+
+
+async def select(reach: TraversalResult, conditions: Conditions) -> AnswerTable:
+    """Remove what the conditions of the call do not keep: nodes with their edges, then edges."""
+    columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
+    size = len(reach.nodes) + len(edges.subjects)
+    tallies: tuple[ConditionTally, ...] = ()
+    if conditions:
+        conditions.learn(types, edges.predicates)
+        kept = await conditions.keeps_nodes(nodes, types, None)
+        nodes, types = nodes[kept], types[kept]
+        if len(nodes) < len(reach.nodes):
+            members = Handles(columns.size, nodes)
+            edges = await off_loop(size, lambda: within(reach.edges, members))
+        kept = await conditions.keeps_edges(edges, None)
+        if not kept.all():
+            edges = marked(edges, kept)
+        tallies = conditions.facts
+    facts = _facts(reach, nodes, tallies)
+    return await off_loop(size, lambda: AnswerTable.of(columns, nodes, types, edges, facts))
+
+
+def _facts(
+    reach: TraversalResult, nodes: IntArray, tallies: tuple[ConditionTally, ...]
+) -> AnswerGaps:
+    stopped, (dangling, missing) = reach.depth < reach.hops, reach.dangling_counts
+    removed: tuple[str, ...] = ()
+    if len(nodes) < len(reach.nodes):
+        kept = Handles(reach.columns.size, nodes)
+        named = (place for place in reach.seeds.places if place.named)
+        removed = tuple(place.text for place in named if not kept.has(place.handles).all())
+    return AnswerGaps(
+        asked_depth=reach.hops if stopped else None,
+        finished_depth=reach.depth if stopped else None,
+        stopped_by=reach.stopped_by,
+        dangling_ids=missing,
+        dangling_edges=dangling,
+        removed_seeds=removed,
+        conditions=tallies,
+    )
+
+
 def stopping_bound(
     by: TimeoutError | BoundMet, seeds: Sequence[str], depth: int, degree: int | None = None
 ) -> StoppedBy:
@@ -274,24 +368,6 @@ class EdgeCollector:
         self._most, self._room = most, most - elsewhere
         self.count = _count(rings)
 
-    async def read(
-        self, rings: AsyncGenerator[Ring], select: Callable[[Ring], Awaitable[Ring]] | None = None
-    ) -> None:
-        """Read a ring of the graph.
-
-        Args:
-            rings: Its batches, as `IntegerGraph.rings` yields them.
-            select: A function that returns the edges of a batch to keep; None to keep all.
-
-        Raises:
-            BoundMet: The number of edges exceeds the bound.
-        """
-        async with aclosing(rings) as batches:
-            async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                call.hold(EDGE_BYTES * len(batch.subjects))
-                await self.add(batch if select is None else await select(batch))
-
     async def add(self, ring: Ring) -> None:
         """Add edges that have been read.
 
@@ -336,13 +412,43 @@ async def whole_ring(
         BoundMet: The ring exceeds a bound.
     """
     found = EdgeCollector(columns, bounds.edges, elsewhere=elsewhere)
-    await found.read(columns.rings(nodes, predicates=predicates, direction=direction))
+    rings = columns.rings(nodes, predicates=predicates, direction=direction)
+    async with aclosing(rings) as batches:
+        async for batch in batches:
+            _charge(batch)
+            await found.add(batch)
     ring = await found.whole()
     if predicates is None and direction is None:  # The ends of a part are not bounded.
         ends = await off_loop(len(ring.subjects), lambda: distinct_numbers(ring.ends))
         if len(ends) > bounds.nodes:
             raise BoundMet("nodes", bounds.nodes)
     return ring
+
+
+def _charge(batch: Ring) -> None:
+    """Count edges that a store returned, and their bytes, for the call."""
+    call.has_read(edges=len(batch.subjects))
+    call.hold(EDGE_BYTES * len(batch.subjects))
+
+
+def _count(edges: Sequence[Ring]) -> int:
+    """The number of edges of some rings."""
+    return sum(len(ring.subjects) for ring in edges)
+
+
+async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
+    """The types of all nodes reached.
+
+    Raises:
+        TypesUnread: The deadline passed before the types were read.
+    """
+    if not len(nodes):
+        return nodes
+    call.has_read(nodes=len(nodes))
+    try:
+        return await call.within(columns.types(nodes))
+    except TimeoutError as late:
+        raise TypesUnread(len(nodes), call.seconds()) from late
 
 
 class _Search:
@@ -398,7 +504,10 @@ class _Search:
         share = min(RING_SHARE, 1 - 1.5 * self._slowest / left) if left else RING_SHARE
         async with call.time_limit(max(share, 0.0)):
             if followed is None:
-                await edges.read(columns.rings(frontier), fresh)
+                async with aclosing(columns.rings(frontier)) as batches:
+                    async for batch in batches:
+                        _charge(batch)
+                        await edges.add(await fresh(batch))
             else:
                 await edges.add(await fresh(await followed(frontier)))
             self.edges = [await edges.whole()] if columns.repeats else edges.rings
@@ -426,25 +535,6 @@ class _Search:
         return batch, found
 
 
-def _count(edges: Sequence[Ring]) -> int:
-    return sum(len(ring.subjects) for ring in edges)
-
-
-async def types_of(columns: IntegerGraph, nodes: IntArray) -> IntArray:
-    """The types of all nodes reached.
-
-    Raises:
-        TypesUnread: The deadline passed before the types were read.
-    """
-    if not len(nodes):
-        return nodes
-    call.has_read(nodes=len(nodes))
-    try:
-        return await call.within(columns.types(nodes))
-    except TimeoutError as late:
-        raise TypesUnread(len(nodes), call.seconds()) from late
-
-
 def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
     """The edges with nodes at both ends, and the other edges."""
     if not missing:
@@ -458,3 +548,44 @@ def _known_degree() -> int | None:
     under_way = call.current()
     counts = [o.at_least for o in under_way.omissions if o.at_least] if under_way else []
     return max(counts, default=None)
+
+
+# --- counts of edges ------------------------------------------------------------
+
+
+async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:
+    """Count the edges of a traversal by subject type, predicate and object type."""
+    columns, edges = reach.columns, reach.edges
+    size = columns.size
+
+    def count() -> list[tuple[tuple[int, ...], int]]:
+        subjects, objects = reach.types[places_of(reach.nodes, edges.ends, size)].reshape(2, -1)
+        typed = Ring(subjects, edges.predicates, objects)
+        order, new = runs(typed, len(columns.type_names))
+        rows = zip(*(column.tolist() for column in at(typed, order[new])), strict=True)
+        counts = np.diff(np.append(np.flatnonzero(new), len(order)))
+        return list(zip(rows, counts.tolist(), strict=True))
+
+    types, predicates = columns.type_names, columns.predicate_names
+    return {
+        (types[s], predicates[p], types[o]): number
+        for (s, p, o), number in await off_loop(len(edges.subjects), count)
+    }
+
+
+def directions_of(reach: TraversalResult) -> dict[str, int]:
+    """Count the edges of the seed by predicate and direction, keyed by step: `-inhibits->` to 3.
+
+    A self-loop counts in both directions. Edges with an end that is not a node do not count.
+
+    Args:
+        reach: A traversal of one hop around one node.
+    """
+    edges, names = reach.edges, reach.columns.predicate_names
+    found = {}
+    for ends, form in ((edges.subjects, "-{}->"), (edges.objects, "<-{}-")):
+        here = np.isin(ends, reach.seeds.handles)
+        numbers, counts = np.unique(edges.predicates[here], return_counts=True)
+        named = zip(numbers.tolist(), counts.tolist(), strict=True)
+        found.update({form.format(names[number]): count for number, count in named})
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))

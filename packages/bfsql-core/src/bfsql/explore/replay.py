@@ -47,6 +47,14 @@ class RecordedCall(BaseModel):
     tokens: float | None = Field(description="Tokens of the answer, as the server counted them.")
 
 
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(RecordedCall.model_fields, str),
+    **dict.fromkeys(("arguments", "content"), dict),
+    **dict.fromkeys(("ms", "tokens"), int | float),
+}
+"""The types of the fields of a call where they are not null."""
+
+
 class Recording(BaseModel):
     """The recorded calls, in their order."""
 
@@ -125,22 +133,10 @@ def _call(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(fields, dict):
         return None
-    tool, arguments = fields.get("tool"), fields.get("arguments")
-    if not isinstance(tool, str) or not isinstance(arguments, dict):
-        return None
     caller = fields.get("caller")
     known = {**_audited(fields, caller if isinstance(caller, dict) else {}), **fields}
-    texts = {name: _of(str, known, name) for name in ("time", "request_id", "session", "client")}
-    return {
-        **texts,
-        "tool": tool,
-        "arguments": arguments,
-        "answer": _of(str, known, "answer"),
-        "content": _of(dict, known, "content"),
-        "error": _of(str, known, "error"),
-        "ms": _of((int, float), known, "ms"),
-        "tokens": _of((int, float), known, "tokens"),
-    }
+    found = {name: _of(kind, known.get(name)) for name, kind in _KINDS.items()}
+    return None if found["tool"] is None or found["arguments"] is None else found
 
 
 def _audited(line: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,6 +150,5 @@ def _audited(line: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _of(kind: type | tuple[type, ...], known: Mapping[str, Any], name: str) -> Any:
-    value = known.get(name)
+def _of(kind: Any, value: Any) -> Any:
     return value if isinstance(value, kind) and not isinstance(value, bool) else None

@@ -1,6 +1,5 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
-from bfsql.lazy import former_names
 from bfsql.models.condition import ConditionTally, PropertyCondition
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
@@ -125,14 +124,3 @@ __all__ = [
     "value_order",
     "with_evidence",
 ]
-
-__getattr__ = former_names(
-    __name__,
-    {
-        "ConditionFacts": "ConditionTally",
-        "Facts": "AnswerGaps",
-        "OrderFacts": "SortKeySummary",
-        "Part": "EdgeFilter",
-        "Shown": "ShownNodes",
-    },
-)

@@ -304,7 +304,7 @@ class _Passage:
 
     def absorb(self, item: Item) -> None:
         """Merge an item with the first that it agrees with, or else add it."""
-        fields = {k: value_order(v) for k, v in item.items() if not _is_empty(v)}
+        fields = {k: value_order(v) for k, v in item.items() if not (v is None or v == [])}
         place = self._among_first(fields)
         if place is None:
             shapes = {*islice(self._indexes, _FEW), frozenset(fields)} & self._indexes.keys()
@@ -348,10 +348,6 @@ class _Passage:
 
 def _values(fields: _Fields, shared: _Shape) -> frozenset[Any]:
     return frozenset((key, fields[key]) for key in shared)
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or value == []
 
 
 def _order(item: Mapping[str, Any]) -> tuple[Any, ...]:

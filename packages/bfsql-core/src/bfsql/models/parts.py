@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias, TypedDict, TypeVar
 
-from bfsql.lazy import former_names
 from bfsql.models.records import EdgeDirection, Metadata, Triple
 
 TypedTriple: TypeAlias = tuple[str, str, str, str | None, str | None]
@@ -60,6 +59,3 @@ def only(metadata: Mapping[K, Metadata], keys: Collection[str] | None) -> dict[K
 def present(metadata: Mapping[str, object]) -> list[str]:
     """The keys of metadata that answers show: those with a value."""
     return [key for key, value in metadata.items() if value is not None]
-
-
-__getattr__ = former_names(__name__, {"Part": "EdgeFilter"})

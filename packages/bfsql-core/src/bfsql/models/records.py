@@ -12,7 +12,7 @@ edge. The loader merges records of one item by the rules of `bfsql.models.merge`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,29 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 NO_METADATA: Metadata = MappingProxyType({})
 """The metadata of a record without any; read-only, so it can be shared."""
+
+
+class Snapshot(bytes):
+    """A record of metadata as a cache holds it, pickled as the store returned it."""
+
+    shown: bytes | None = None
+    """As answers show it, without some keys; None until one from the cache has shown it."""
+    without: Collection[str] = ()
+    """These keys."""
+
+
+class HeldMetadata(dict[str, Any]):
+    """Metadata from a cache, in a new mapping that knows what it was made from.
+
+    Nothing in core changes it; what a hook may change is a copy, which is a plain dictionary.
+    """
+
+    __slots__ = ("snapshot",)
+    snapshot: Snapshot
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        """A pickled or a deep copy is a plain dictionary, too."""
+        return dict, (dict(self),)
 
 
 class Edge(NamedTuple):

@@ -175,7 +175,3 @@ class CallOutcome:
     """
     error: str | None = None
     """The `kind` of the `ToolError`, `cancelled` if the client cancelled the call, or None."""
-
-
-Outcome = CallOutcome
-"""The name under which hook plugins import it."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bfsql.errors import SourceError, system_reason
-from bfsql.sources.registry import FORMER_NAMES, format_of, known_formats
+from bfsql.sources.registry import format_of, known_formats
 
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
@@ -47,7 +47,6 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     """
     if path != STANDARD_INPUT:
         return format_of(path, named)
-    named = FORMER_NAMES.get(named or "", named)
     single = [name for name, known in known_formats().items() if not known.folder]
     if named in single:
         return named

@@ -152,9 +152,6 @@ CONVERSIONS = {
 
 _GRAPHSON = re.compile(r'"@type"\s*:\s*"g:')
 
-FORMER_NAMES = {"node-link": "json"}
-"""Former names of formats."""
-
 
 def known_formats() -> dict[str, Format]:
     """All formats by name, those of other distributions last; without any that is broken."""
@@ -209,7 +206,7 @@ def format_of(path: Path, named: str | None) -> str:
         SourceError: The path does not exist, or its format is unknown; the
             message lists the known formats.
     """
-    named, known = FORMER_NAMES.get(named or "", named), known_formats()
+    known = known_formats()
     if named is not None and named not in known:
         names = ", ".join(known)
         raise SourceError(

@@ -25,7 +25,9 @@ from bfsql.answers import Draft, SubgraphWriter, encode
 from bfsql.answers.clean import clean_metadata
 from bfsql.answers.notes import TOKEN_BUDGET, SizeBound
 from bfsql.call import Estimator, Limits
-from bfsql.engine.detail import (
+from bfsql.engine.pages import (
+    Pages,
+    Result,
     trimmed,
     with_absent_fields,
     with_edge_metadata,
@@ -34,7 +36,6 @@ from bfsql.engine.detail import (
     with_node_metadata,
     without_edge_metadata,
 )
-from bfsql.engine.pages import Pages, Result
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import Metadata
 from bfsql.models.facet import LEAST_VALUES, with_fewer_values
@@ -192,25 +193,23 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     """The page with as much metadata as time and room allow, nearest first.
 
     If the page was cut, or no metadata is wanted, none is read. Edge metadata is not read if the
-    node metadata does not fit. For a few records, for which there should be room, both are read
-    concurrently.
+    node metadata does not fit. With `fields`, or for a few records, for which there should be room,
+    both are read concurrently.
 
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
     """
-    writer = stubs.writer
-    records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
-    if records and pages.query.fields:
-        facets = pages.facets
-        with suppress(NothingFits):
-            return await _with_fields(db, pages, stubs, budget)
-        pages.facets = facets
-    if stubs.result.facts.cut_nodes or not records:
+    writer, result, fields = stubs.writer, stubs.result, pages.query.fields
+    records, cut = sum(map(len, pages.wanted_in_full(result.page))), result.facts.cut_nodes
+    if not records or (cut and not fields):
         return stubs
-    if budget.leaves_room(records):
-        result = await with_metadata(db, pages, stubs.result, writer.stripped)
+    if cut:
+        result = replace(result, facts=replace(result.facts, bare_nodes=0, bare_edges=0))
+    has_room = budget.leaves_room(records)
+    if has_room or fields:
+        result = await with_metadata(db, pages, result, writer.stripped)
     else:
-        result = await with_node_metadata(db, pages, stubs.result)
+        result = await with_node_metadata(db, pages, result)
         if await _keeps(budget, writer.draft(result)):
             result = await with_edge_metadata(db, pages, result, writer.stripped)
         else:
@@ -219,6 +218,25 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     whole = writer.draft(result)
     if await _keeps(budget, whole):
         return whole
+    if fields:
+        facets = pages.facets
+        with suppress(NothingFits):
+            return await _fewer_with_fields(pages, whole, budget)
+        pages.facets = facets
+        if cut:
+            return stubs
+        facts = replace(stubs.result.facts, late=result.facts.late)
+        of_nodes = replace(result, page=replace(result.page, edge_metadata={}), facts=facts)
+        if not (has_room or await _keeps(budget, writer.draft(of_nodes))):
+            result = without_edge_metadata(pages, of_nodes)
+            result = with_absent_fields(pages, result, writer.stripped)
+    return await _fewer_metadata(pages, writer, budget, result)
+
+
+async def _fewer_metadata(
+    pages: Pages, writer: SubgraphWriter, budget: Budget, result: Result
+) -> Draft:
+    """The page with the metadata of the first nodes and edges; if none fits, a shorter page."""
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
     size = nodes + edges + call.held_values()
 
@@ -235,22 +253,16 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
     return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
 
 
-async def _with_fields(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budget) -> Draft:
-    """The longest page on which every record has the fields that the query requests.
+async def _fewer_with_fields(pages: Pages, whole: Draft, budget: Budget) -> Draft:
+    """The longest beginning of a page on which every record has its `fields`.
 
     Raises:
         NothingFits: The fields of not even one node fit.
     """
-    writer, stripped = stubs.writer, stubs.writer.stripped
-    facts = replace(stubs.result.facts, bare_nodes=0, bare_edges=0)
-    full = await with_metadata(db, pages, replace(stubs.result, facts=facts), stripped)
-    full = with_absent_fields(pages, full, stripped)
-    whole = writer.draft(full)
-    if await _keeps(budget, whole):
-        return whole
+    full = whole.result
     pages.facets = with_fewer_values(full.facets, LEAST_VALUES)
-    shown = pages.wanted - facts.cut_nodes
-    draft = await _cut(pages, writer, budget, shown, partial(with_metadata_of, full))
+    shown = pages.wanted - full.facts.cut_nodes
+    draft = await _cut(pages, whole.writer, budget, shown, partial(with_metadata_of, full))
     if draft.result.facts.cut_nodes == pages.wanted:
         raise NothingFits
     return draft

@@ -15,9 +15,8 @@ from bfsql.answers import Answer
 from bfsql.answers.notes import SHOWN, counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
-from bfsql.engine.counting import directions_of, relations_of
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.traverse import Bounds, traverse
+from bfsql.engine.traverse import Bounds, directions_of, relations_of, traverse
 from bfsql.errors import FirstRingTooLarge
 from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription

@@ -57,7 +57,7 @@ async def contexts(
         left out; if the time for the call is up, all are left out.
     """
     several = [list(group) for group in groups if len(group) > 1]
-    ids = [entity_id for group in several for entity_id in group]
+    ids = list(dict.fromkeys(entity_id for group in several for entity_id in group))
     if not ids:
         return {}
     try:

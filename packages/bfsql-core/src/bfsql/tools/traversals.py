@@ -20,18 +20,15 @@ from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.along import steps_along
-from bfsql.engine.connect import ShortestPathSearch
+from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, intersect
 from bfsql.engine.facets import with_facets
-from bfsql.engine.intersect import connected, edges_among, intersect
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.pages import Pages
-from bfsql.engine.path.answer import PathPages
-from bfsql.engine.path.rows import RowPages, WalkList
-from bfsql.engine.relations import RelationReader
-from bfsql.engine.select import Selection, select, selected
-from bfsql.engine.traverse import Bounds, traverse
+from bfsql.engine.patterns import RelationReader
+from bfsql.engine.rows import RowPages, WalkList
+from bfsql.engine.table import DISTINCT, AnswerTable, count_of, in_order_of
+from bfsql.engine.traverse import Bounds, select, selected, traverse
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (
@@ -133,10 +130,10 @@ class Traversal:
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._relations.conditions(query)
         followed = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
-        selection = await selected(
+        table = await selected(
             self._columns, seeds, query.max_hops, self._bounds, conditions, followed
         )
-        return await self._subgraph(query, selection)
+        return await self._subgraph(query, table)
 
     async def intersect_subgraphs(
         self, k: int | None, *, connect: bool, **arguments: Any
@@ -158,17 +155,17 @@ class Traversal:
             conditions = await self._relations.conditions(query)
             whole = await traverse(self._columns, seeds, depth, self._bounds)
             reach = await intersect(whole, self._bounds)
-            selection = await select(reach, conditions)
-            shared = len(selection.nodes) - int(np.isin(selection.nodes, reach.seeds.handles).sum())
+            table = await select(reach, conditions)
+            shared = len(table.nodes) - int(np.isin(table.nodes, reach.seeds.handles).sum())
             if shared or reach.depth < depth:
                 break
-        bare = not connect and not len(selection.edges.subjects)
+        bare = not connect and not len(table.edges.subjects)
         if connect:
-            selection = await connected(selection, whole, conditions)
+            table = await connected(table, whole, conditions)
         edges = await edges_among(whole, whole.seeds.handles)
         self._notes += shared_notes(edges, query.k, shared, smallest=k is None, bare=bare)
         self._note_ceiling(paged=False)
-        return await self._subgraph(query, selection)
+        return await self._subgraph(query, table)
 
     async def entity_page(
         self, types: Sequence[str], conditions: Sequence[str], after: str | None, limit: int
@@ -220,33 +217,31 @@ class Traversal:
         if to:
             last = sorted(path.steps[-1].types or ())
             targets = await self._ends.node_set(to, "to", last)
-            result = await self._relations.follow(query, seeds, targets)
+            table = await self._relations.follow(query, seeds, targets)
         else:
-            result = await self._relations.walks(query, seeds)
+            table = await self._relations.walks(query, seeds)
         stripped = self._limits.stripped
+        if query.count_distinct is not None:
+            distinct = table.numbers[count_of(query.count_distinct)]
+            table = replace(table, numbers={**table.numbers, DISTINCT: distinct})
         if query.measure:
-            result = await measured(self._db, result, query, stripped=stripped)
+            table = await measured(self._db, table, query, stripped=stripped)
         if query.sort_by is not None:
-            counted = query.count_distinct
-            result = await in_order_of_walks(self._db, result, query.sort_by, counted)
+            table = await in_order_of(self._db, table, query.sort_by)
         if query.facets:
-            shown = result.shown
-            if query.row_step is not None:  # rows go by the nodes of that step
-                shown = result.walks.nodes_of(query.shown_step)
-            grouped = replace(result, shown=shown)
-            whole = await with_facets(self._db, query, grouped, stripped=stripped)
-            result = replace(result, selection=whole)
-        self._notes += [*reader.replaced, *(() if len(result.shown) else reader.doubts)]
-        if query.row_step is not None:
-            by_id = await self._columns.ordered(result.walks.nodes)
-            rows = WalkList(result, query.row_step, by_id)
-            pages: Iterable[Pages] = [RowPages(query, result, rows, self._bounds)]
+            listed = None  # rows go by the nodes of another step
+            if query.row_step is not None and table.walks is not None:
+                listed = table.walks.nodes_of(query.shown_step)
+            table = await with_facets(self._db, query, table, listed=listed, stripped=stripped)
+        self._notes += [*reader.replaced, *(() if len(table.listed) else reader.doubts)]
+        pages: Iterable[Pages]
+        if query.row_step is not None and table.walks is not None:
+            rows = WalkList(table, query.row_step, await self._columns.ordered(table.walks.nodes))
+            pages = [RowPages(query, table, rows, self._bounds)]
         else:
-            pages = (
-                PathPages(query, result, walks=walks, too_large=query.walks and not walks)
-                for walks in ((True, False) if query.walks else (False,))
-            )
-        return await self._answer(pages, result.selection.summary)
+            kinds = (True, False) if query.walks else (False,)
+            pages = (Pages(query, table, walks=walks) for walks in kinds)
+        return await self._answer(pages, table.summary)
 
     async def _connections(self, query: BfsQuery, seeds: NodeSet, to: Sequence[str]) -> Answer:
         """Answer a call by the shortest connections of its seeds with other entities."""
@@ -262,9 +257,9 @@ class Traversal:
         conditions = await self._relations.conditions(query)
         along = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
         search = ShortestPathSearch(self._columns, conditions, self._bounds, along)
-        selection, pairs = await search.connections(seeds, targets, query.max_hops)
+        table, pairs = await search.connections(seeds, targets, query.max_hops)
         self._notes += connection_notes(pairs, query.max_hops, along=bool(query.along))
-        return await self._subgraph(query, selection)
+        return await self._subgraph(query, table)
 
     async def _steps_along(self, texts: Sequence[str]) -> tuple[Path, ...]:
         """The steps of `along`, each as a path of its own; notes are added.
@@ -310,8 +305,7 @@ class Traversal:
                 self._notes += notes
         prepared |= (await self._where(arguments["where"]))._asdict()
         prepared["where"] = prepared.pop("properties")
-        if keys := prepared["fields"]:
-            known = self._db.name_keys()
+        if (keys := prepared["fields"]) and (known := self._db.name_keys()).types:
             self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
             prepared["fields"] = known.metadata_keys(keys)
         if prepared["fields"] and prepared["topology_only"]:
@@ -342,16 +336,16 @@ class Traversal:
         if self._budget.requested is not None:
             self._notes.append(self._budget.clamped(paged=paged))
 
-    async def _subgraph(self, query: BfsQuery | IntersectionQuery, selection: Selection) -> Answer:
-        """Answer with a selection, in the requested order."""
-        if not len(selection.edges.subjects):
+    async def _subgraph(self, query: BfsQuery | IntersectionQuery, table: AnswerTable) -> Answer:
+        """Answer with a table, in the requested order."""
+        if not len(table.edges.subjects):
             self._notes += self._doubts
         if query.sort_by is not None:
-            selection = await in_order_of(self._db, selection, query.sort_by)
+            table = await in_order_of(self._db, table, query.sort_by)
         if query.facets:
             stripped = self._limits.stripped
-            selection = await with_facets(self._db, query, selection, stripped=stripped)
-        return await self._answer([Pages(query, selection)], selection.summary)
+            table = await with_facets(self._db, query, table, stripped=stripped)
+        return await self._answer([Pages(query, table)], table.summary)
 
     async def _answer(self, kinds: Iterable[Pages], summary: SchemaSummary) -> Answer:
         """Fit the first kind of pages of which a page fits, read its detail, write the answer."""

@@ -13,6 +13,7 @@ from bfsql_testing.conformance import (  # noqa: F401 - each registers its rules
     outlines,
     query_language,
     records,
+    report,
     search,
     store_access,
     streams,
@@ -41,7 +42,7 @@ from bfsql_testing.conformance.harness import (
 )
 from bfsql_testing.conformance.runner import FAILED, Finding, Outcome, judge, judge_all
 
-# The former names of four modules.
+# The names of four modules in `bfsql.conformance`, as tests of backends import them.
 asking, elements, operating, stores = query_language, topology, health, store_access
 
 __all__ = [

@@ -27,6 +27,7 @@ from bfsql_testing.conformance.harness import (
     expect,
     filling_rule,
     reading_rule,
+    rule,
     some_ids,
 )
 
@@ -130,26 +131,27 @@ async def same_bytes(
                     raise Broken(f"Over the graph {name}: {broken}") from broken
 
 
-for _id, _tool, _arguments in (
-    ("bfs-bytes", "bfs_query", _walks),
-    ("intersect-bytes", "intersect_subgraphs", _intersections),
-    ("entity-bytes", "describe_entity", _entities),
-    ("entities-bytes", "describe_entities", _lists),
+_BYTES = "the bytes of the reference"
+_LISTS = "the same types, predicates and comprehensive as the reference"
+for _id, _tool, _what, _arguments in (
+    ("bfs-bytes", "bfs_query", _BYTES, _walks),
+    ("intersect-bytes", "intersect_subgraphs", _BYTES, _intersections),
+    ("entity-bytes", "describe_entity", _BYTES, _entities),
+    ("entities-bytes", "describe_entities", _BYTES, _lists),
+    ("schema-lists", "describe_schema", _LISTS, lambda _: [{}]),
 ):
-    _behaviour = f"{_tool} gives the bytes of the reference"
-    filling_rule(_id, _behaviour, source=SAME_BYTES, tool=_tool, arguments=_arguments)(same_bytes)
-
-filling_rule(
-    "schema-lists",
-    "describe_schema gives the same types, predicates and comprehensive as the reference",
-    source=SAME_BYTES,
-    tool="describe_schema",
-    arguments=lambda _: [{}],
-)(same_bytes)
+    _register = rule(
+        _id,
+        f"{_tool} gives {_what}",
+        source=SAME_BYTES,
+        mode="filling",
+        tool=_tool,
+        arguments=_arguments,
+    )
+    _register(same_bytes)
 
 
 @filling_rule(
-    "same-errors",
     "a call that fails fails as over the reference",
     source="protocol 12: an unknown id is an error that names the closest known ones",
 )
@@ -168,7 +170,6 @@ async def same_errors(trial: Trial) -> None:
 
 
 @filling_rule(
-    "cached-as-direct",
     "answers are the same cold, warm and without the cache",
     source="chapter 8: the cache is transparent",
 )
@@ -206,7 +207,6 @@ def _everything(records: Sequence[GraphRecord]) -> Iterable[tuple[str, dict[str,
 
 
 @filling_rule(
-    "drawn-graphs",
     "graphs that hypothesis makes are answered like the reference",
     source="protocol 3 and 7: same graph, same bytes; parallel records are one edge",
 )
@@ -269,11 +269,7 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
     return st.lists(nodes | nodes | edges | edges | evidence, max_size=30)
 
 
-@reading_rule(
-    "tools-answer",
-    "all six tools answer over it",
-    source="appendix A: the six tools and their answers",
-)
+@reading_rule("all six tools answer over it", source="appendix A: the six tools and their answers")
 async def tools_answer(trial: Trial) -> None:
     """Through the cache, in the exact shapes of the protocol, the asked ids in the answers."""
     async with trial.sampled() as (db, found_ids), open_graph(db) as graph:

@@ -57,7 +57,7 @@ def columns_of(db: GraphDbInterface) -> IntegerGraph:
     return columns
 
 
-@reading_rule("columns-order", "handles ascend with the ids in code point order", source=COLUMNS)
+@reading_rule("handles ascend with the ids in code point order", source=COLUMNS)
 async def columns_order(trial: Trial) -> None:
     """Of a small store every handle; of another one those of the sample and its neighbours."""
     async with _columns(trial) as (_, columns, ids):
@@ -74,7 +74,7 @@ async def columns_order(trial: Trial) -> None:
         expect(ordered == names, "ordered() does not give the handles in the order of their ids.")
 
 
-@reading_rule("columns-nodes", "columns find the nodes of get_nodes_batch", source=COLUMNS)
+@reading_rule("columns find the nodes of get_nodes_batch", source=COLUMNS)
 async def columns_nodes(trial: Trial) -> None:
     """In the order asked, unknown and repeated ids among them; each with its id and its type."""
     async with _columns(trial) as (db, columns, ids):
@@ -109,7 +109,6 @@ async def columns_nodes(trial: Trial) -> None:
 
 
 @reading_rule(
-    "columns-ends",
     "in columns, an end has the type that it has for get_nodes_batch, or NO_NODE",
     source="protocol 8: an edge end without a node in the store is not a node",
 )
@@ -141,7 +140,6 @@ async def columns_ends(trial: Trial) -> None:
 
 
 @reading_rule(
-    "columns-names",
     "the names of types and predicates in columns are those of the schema, each once",
     source="protocol 23: one spelling, the one that describe_schema lists",
 )
@@ -159,9 +157,7 @@ async def columns_names(trial: Trial) -> None:
             expect_same(f"{what} and the schema", names, listed, whole=whole)
 
 
-@reading_rule(
-    "columns-rings", "a ring in columns has the edges of edges_batch, each once", source=COLUMNS
-)
+@reading_rule("a ring in columns has the edges of edges_batch, each once", source=COLUMNS)
 async def columns_rings(trial: Trial) -> None:
     """Node by node and of all together: self-loops, parallel predicates, edges among the asked."""
     async with _columns(trial) as (db, columns, ids):
@@ -177,7 +173,7 @@ async def columns_rings(trial: Trial) -> None:
         expect(not edges, f"The ring of no handles has edges: {edges[:3]}.")
 
 
-@reading_rule("columns-part", "a part of a ring in columns is that of the ring", source=COLUMNS)
+@reading_rule("a part of a ring in columns is that of the ring", source=COLUMNS)
 async def columns_part(trial: Trial) -> None:
     """Some predicates, none and unknown ones; leaving, entering and both."""
     async with _columns(trial) as (_, columns, ids):
@@ -193,7 +189,6 @@ async def columns_part(trial: Trial) -> None:
 
 
 @reading_rule(
-    "columns-apart",
     "columns of several calls do not disturb one another",
     source="the backend contract: core keeps several calls of one backend under way at once",
 )
@@ -217,7 +212,6 @@ async def columns_apart(trial: Trial) -> None:
 
 
 @reading_rule(
-    "columns-fresh",
     "what a caller does to an array changes no later one",
     source="chapter 8: a backend returns fresh data on every call and never caches",
 )
@@ -240,7 +234,6 @@ async def columns_fresh(trial: Trial) -> None:
 
 
 @reading_rule(
-    "columns-batches",
     "a large ring in columns comes in batches",
     source="protocol 10: bounds stop at a whole ring; they are checked after each batch",
 )

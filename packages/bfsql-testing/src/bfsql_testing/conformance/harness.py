@@ -1,7 +1,6 @@
 """The tools for writing checks: the registry of rules, the trial, samples, comparisons.
 
     @reading_rule(
-        "both-directions",
         "both directions of an edge agree",
         source="chapter 8: all edges that leave, all edges that enter",
     )
@@ -20,24 +19,32 @@ missing one is not tried.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
-from inspect import isawaitable
+from inspect import formatannotation, isawaitable
 from itertools import product, zip_longest
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.errors import BfsqlError, listing
+from bfsql.errors import BfsqlError, StoreError, listing
 from bfsql.masking import shorten
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeDirection, GraphRecord, Triple
+from bfsql.models import Edge, EdgeDirection, EntityStub, GraphRecord, Node, Triple
 from bfsql.models.parts import EdgeFilter, part_of
 from bfsql_testing.conformance.capabilities import EVERYTHING, Kind, storable
 from bfsql_testing.conformance.graphs import node_ids, village
-from bfsql_testing.conformance.return_types import mismatch
 
 SAMPLE = 25
 """Number of nodes that a check in reading mode examines."""
@@ -50,6 +57,9 @@ RULE_SECONDS = 60.0
 
 EDGES = 12
 """Number of edges of one node that a check examines."""
+
+PATIENCE = 20.0
+"""Seconds within which a call has to end that a store does not answer, or only with a constant."""
 
 WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "new", "test")
 """Search texts if the author specifies none."""
@@ -140,10 +150,22 @@ def rule(
     return register
 
 
-filling_rule = partial(rule, mode="filling")
+def _rule_of(
+    behaviour: str, *, source: str, mode: Mode, level: Level = "duty"
+) -> Callable[[Check], Check]:
+    """Register a check as `rule` does; its own name is the id: `own-identity` of `own_identity`."""
+
+    def register(check: Check) -> Check:
+        name = check.__name__.replace("_", "-")
+        return rule(name, behaviour, source=source, mode=mode, level=level)(check)
+
+    return register
+
+
+filling_rule = partial(_rule_of, mode="filling")
 """Registers a check that fills a store."""
 
-reading_rule = partial(rule, mode="reading")
+reading_rule = partial(_rule_of, mode="reading")
 """Registers a check that reads an existing store."""
 
 
@@ -172,6 +194,22 @@ def expect_same(
     """
     other = sorted({*have} ^ {*right}, key=str)
     expect(not (whole and other), shorten(f"{what} differ in {other[:4]}.", 500))
+
+
+async def expect_unavailable(call_of: str, ask: Callable[[], Awaitable[object]]) -> None:
+    """Make a call while the store is gone, which has to raise a StoreError in time.
+
+    Raises:
+        Broken: It does something else; `call_of` is its name in the reason.
+    """
+    gone, right = f"With the store gone, {call_of}", "it has to raise StoreUnavailable."
+    try:
+        with no_error(gone, f"; {right}", but=(StoreError,)):
+            async with within(PATIENCE, f"{gone} hangs for {PATIENCE:g} s; {right}"):
+                answer = await ask()
+    except StoreError:
+        return
+    raise Broken(f"{gone} gave {answer}; {right}")
 
 
 async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
@@ -403,10 +441,40 @@ async def returned(db: GraphDbInterface, method: str, *arguments: Any) -> Any:
     answer = getattr(db, method)(*arguments)
     answer = await answer if isawaitable(answer) else answer
     answer = list(answer) if isinstance(answer, Iterator) else answer
-    wrong = mismatch(method, answer)
+    wrong = _mismatch(method, answer)
     request = shorten(", ".join(map(repr, arguments)), 60)
     expect(wrong is None, f"{method}({request}) returned {wrong}")
     return answer
+
+
+def _mismatch(method: str, answer: object) -> str | None:
+    """What a method returned and what is right, the end of a sentence; None if the types fit."""
+    right = get_type_hints(getattr(GraphDbInterface, method))["return"]
+    items, kind, place = [answer], right, ""
+    if get_origin(right) in (Iterable, Sequence) and _is_several(answer):
+        items, [kind], place = list(answer), get_args(right), f" in a {type(answer).__name__}"  # type: ignore[call-overload]
+    for item in items:
+        if not _fits(item, kind):
+            text = f"{shorten(repr(item), 120)} ({type(item).__name__}){place}"
+            name = re.sub(r"\w+\.", "", formatannotation(right))
+            return f"{text}; right is {name}, in which ids, types, predicates and keys are str."
+    return None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind in (EntityStub, Node):
+        return all(isinstance(getattr(value, key, None), str) for key in ("id", "entity_type"))
+    if kind is Edge or get_origin(kind) is tuple:
+        return _is_several(value) and [isinstance(part, str) for part in value] == [True] * 3
+    if get_origin(kind) in (dict, Mapping):
+        key, of = get_args(kind)
+        pairs = value.items() if isinstance(value, Mapping) else [(None, None)]
+        return all(_fits(one, key) and _fits(other, of) for one, other in pairs)
+    return kind is Any or (isinstance(kind, type) and isinstance(value, kind))
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
 
 
 async def _searched(trial: Trial, db: GraphDbInterface) -> list[str]:

@@ -45,7 +45,6 @@ _Answer = TypeVar("_Answer")
 
 
 @filling_rule(
-    "concurrent-calls",
     "calls at the same time answer as calls one by one",
     source="the backend contract: core keeps several calls of one backend under way at once",
 )
@@ -96,7 +95,6 @@ async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 
 
 @filling_rule(
-    "free-loop",
     "the backend does not block the event loop",
     source="rule 5 of the architecture: nothing blocks the event loop",
 )
@@ -154,7 +152,6 @@ async def _pause(ask: Any) -> float:
 
 
 @filling_rule(
-    "cancellation",
     "a cancelled call harms no other",
     source="protocol 25: a call shared by several callers is cancelled when the last one leaves",
 )
@@ -272,7 +269,6 @@ async def soon(answer: Awaitable[_Answer]) -> _Answer:
 
 
 @reading_rule(
-    "stable-answers",
     "the same question gets the same answer",
     source="protocol 3: the same query gives the same bytes on every run",
 )
@@ -290,7 +286,6 @@ async def stable_answers(trial: Trial) -> None:
 
 
 @reading_rule(
-    "fresh-answers",
     "what a caller does to an answer changes no later one",
     source="chapter 8: a backend returns fresh data on every call and never caches",
 )

@@ -13,13 +13,12 @@ from bfsql import call
 from bfsql.abc import ForwardingBackend, GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import EntitiesNotListed
-from bfsql.graph import open_graph
 from bfsql.integers import IntegerGraph
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
 from bfsql_testing.conformance.columns import columns_of
-from bfsql_testing.conformance.comparison import Reference, same, same_either_way
+from bfsql_testing.conformance.comparison import both, same, same_either_way
 from bfsql_testing.conformance.graphs import (
     HOSTILE,
     hub,
@@ -129,7 +128,6 @@ async def listing(
 
 
 @reading_rule(
-    "nodes-list",
     "nodes_stream lists every entity of the requested types and no other, or reports an omission",
     source=NODES,
 )
@@ -171,7 +169,6 @@ def _expect_types(listed: Listing, types: dict[str, str], kinds: Collection[str]
 
 
 @filling_rule(
-    "nodes-conditions",
     "nodes_stream misses no entity that meets the conditions, and filters_exactly is true only "
     "where it yields no other",
     source="the backend contract: pushdown narrows only by what cannot miss",
@@ -239,7 +236,6 @@ def _values(known: dict[str, Metadata], entity_id: str) -> str:
 
 
 @filling_rule(
-    "nodes-metadata",
     "a node of nodes_stream brings none or all of the properties that the conditions name",
     source="the backend contract: a node with any metadata has all of them that the entity has",
 )
@@ -268,7 +264,6 @@ def _of_key(metadata: Metadata, key: str) -> str:
 
 
 @filling_rule(
-    "nodes-columns",
     "columns list the nodes of nodes_stream, each once",
     source="the backend contract: columns are a faster way to answer the same questions",
 )
@@ -325,7 +320,6 @@ class _WithoutPushdown(ForwardingBackend):
 
 
 @filling_rule(
-    "nodes-bytes",
     "patterns give the bytes of the reference, whether the store compares or core does",
     source=SAME_BYTES,
 )
@@ -339,20 +333,14 @@ async def nodes_bytes(trial: Trial) -> None:
 
 
 @filling_rule(
-    "nodes-unlike",
     "every spelling of a condition reports the values that it cannot compare, as the reference "
     "does",
     source=SAME_BYTES,
 )
 async def nodes_unlike(trial: Trial) -> None:
     """`where`, brackets, `limit=0`, relation conditions, `to` and `along`; contents are counted."""
-    records = trial.storable(scored())
-    async with (
-        trial.filled(records) as db,
-        open_graph(db) as mine,
-        Reference(db, records) as wanted,
-    ):
-        await listing(db, [])
+    async with both(trial, trial.storable(scored())) as (mine, wanted):
+        await listing(mine.db, [])
         await mine.counted()
         for arguments in UNLIKE:
             await same(mine, wanted, "bfs_query", arguments)

@@ -55,7 +55,6 @@ async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
 
 
 @reading_rule(
-    "outline-names",
     "the types and predicates of an outline are those of the schema",
     source="protocol 23: one spelling, the one that describe_schema lists",
 )
@@ -80,9 +79,7 @@ async def outline_names(trial: Trial) -> None:
             )
 
 
-@filling_rule(
-    "outline-counts", "an outline counts nodes and relations as the graph has them", source=OUTLINE
-)
+@filling_rule("an outline counts nodes and relations as the graph has them", source=OUTLINE)
 async def outline_counts(trial: Trial) -> None:
     """Edges with an end that is not a node are not counted; a sample may lack relations.
 
@@ -117,7 +114,6 @@ def _expect_counts(what: str, have: Mapping[Any, int], want: Mapping[Any, int]) 
 
 
 @filling_rule(
-    "outline-properties",
     "the properties of an outline are those of the metadata, and none of its bounds is wrong",
     source=OUTLINE,
 )

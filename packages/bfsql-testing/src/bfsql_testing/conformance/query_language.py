@@ -75,7 +75,6 @@ class _WholeOnly(ForwardingBackend):
 
 
 @filling_rule(
-    "asking-bytes",
     "path, to, where, sort_by, fields and connect give the bytes of the reference, "
     "whether the store filters or core does",
     source=SAME_BYTES,

@@ -26,6 +26,7 @@ from bfsql_testing.conformance.harness import (
     no_error,
     reading_rule,
     returned,
+    rule,
     sample,
     some_edges,
 )
@@ -48,7 +49,6 @@ IDENTITY = ("id", "entity_type")
 
 
 @reading_rule(
-    "return-types",
     "every method returns what the contract states, and there is a node to examine",
     source="the backend contract: the eight methods and their batches",
 )
@@ -76,7 +76,6 @@ async def return_types(trial: Trial) -> None:
 
 
 @reading_rule(
-    "own-identity",
     "a node's id leads to the node itself",
     source="protocol 24: answers carry the canonical id; core uses and echoes that one",
 )
@@ -96,7 +95,6 @@ async def own_identity(trial: Trial) -> None:
 
 
 @reading_rule(
-    "unknown-ids",
     "unknown ids raise KeyError",
     source="chapter 12: edges_from, edges_to and get_node raise KeyError for an unknown entity",
 )
@@ -109,7 +107,6 @@ async def unknown_ids(trial: Trial) -> None:
 
 
 @reading_rule(
-    "unknown-metadata",
     "the metadata of something unknown raises KeyError",
     source="the backend contract: metadata_for_node and metadata_for_edge raise KeyError",
     level="convention",
@@ -131,11 +128,7 @@ async def _key_error(db: GraphDbInterface, method: str, key: object) -> None:
         await expect_unknown(db, method, key, " and raised no KeyError.")
 
 
-@filling_rule(
-    "exact-ids",
-    "ids are not folded",
-    source="protocol 24: no case folding, no Unicode normalization",
-)
+@filling_rule("ids are not folded", source="protocol 24: no case folding, no Unicode normalization")
 async def exact_ids(trial: Trial) -> None:
     """One of two near ids is unknown where it is not there, and another node where it is."""
     present = [NodeRecord(one, "Thing", {"name": one}) for one, _ in PAIRS]
@@ -153,9 +146,7 @@ async def exact_ids(trial: Trial) -> None:
 
 
 @filling_rule(
-    "ids-no-patterns",
-    "an id is not a pattern",
-    source="protocol 24: a near miss is an error with candidates",
+    "an id is not a pattern", source="protocol 24: a near miss is an error with candidates"
 )
 async def ids_no_patterns(trial: Trial) -> None:
     """What matches a node's id in LIKE, a glob or a regular expression is unknown."""
@@ -170,7 +161,6 @@ async def ids_no_patterns(trial: Trial) -> None:
 
 
 @filling_rule(
-    "hostile-ids",
     "hostile ids are ids like any other",
     source="protocol 19: ids, predicates and types are never altered",
 )
@@ -202,7 +192,6 @@ async def hostile_ids(trial: Trial) -> None:
 
 
 @filling_rule(
-    "every-value",
     "metadata keeps every value as it is",
     source="chapter 8: metadata_for_node gives everything the store knows; protocol 17 and 18",
 )
@@ -238,7 +227,6 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
 
 
 @filling_rule(
-    "edge-evidence",
     "the passages behind an edge are in its metadata as provenance",
     source="protocol 16: backends put all else that is verbose under provenance",
 )
@@ -263,7 +251,6 @@ async def edge_evidence(trial: Trial) -> None:
 
 
 @filling_rule(
-    "evidence-counted",
     "the total of the evidence counts what the limit leaves out",
     source="protocol 16: provenance is total and items, 20 items",
 )
@@ -292,10 +279,11 @@ async def names_sorted(trial: Trial, *, method: str) -> None:
 
 
 for _id, _method in (("types-sorted", "entity_types"), ("predicates-sorted", "predicates")):
-    reading_rule(
+    rule(
         _id,
         f"{_method} is sorted, each once",
         source="chapter 12: a consistent order, alphabetical is conventional",
+        mode="reading",
         level="convention",
         method=_method,
     )(names_sorted)
@@ -310,7 +298,6 @@ async def _comprehensive(trial: Trial, db: GraphDbInterface) -> bool:
 
 
 @reading_rule(
-    "types-match",
     "entity_types lists the types that nodes have",
     source="protocol 9: entity_types() lists the values that occur as entity_type",
 )
@@ -327,7 +314,6 @@ async def types_match(trial: Trial) -> None:
 
 
 @reading_rule(
-    "predicates-match",
     "predicates lists the predicates that edges have",
     source="protocol 23: one spelling, the one that describe_schema lists",
 )
@@ -347,7 +333,6 @@ _TEXT = "a large text. " * 15_000
 
 
 @filling_rule(
-    "bytes-of-values",
     "large values are shown whole, or a note or an error says that they are not",
     source="the backend contract: bytes of values are in the account of a call (decision 0031)",
 )

@@ -48,7 +48,6 @@ def _takes_types(db: GraphDbInterface) -> bool:
 
 
 @reading_rule(
-    "found-by-id",
     "search finds a node by its own id",
     source="the backend contract: search takes a name, an alias or an id, most likely first",
 )
@@ -68,7 +67,6 @@ async def found_by_id(trial: Trial) -> None:
 
 
 @reading_rule(
-    "found-by-name",
     "search finds a node by its own name",
     source="appendix A, search_entities: map a name to canonical ids",
 )
@@ -96,7 +94,6 @@ async def found_by_name(trial: Trial) -> None:
 
 
 @reading_rule(
-    "search-misspelt",
     "search finds a name with a typing error in it",
     source="the backend contract: it is useful that search finds misspelt names as well",
     level="advice",
@@ -147,7 +144,6 @@ def _misspelt(name: str) -> list[str]:
 
 
 @reading_rule(
-    "search-types",
     "search respects the requested types",
     source="appendix A, search_entities: node_types keeps the candidates of these types",
 )
@@ -179,9 +175,7 @@ async def search_types(trial: Trial) -> None:
 
 
 @reading_rule(
-    "search-bounds",
-    "search gives at most 20 candidates, each once",
-    source="chapter 12: at most 10-20 candidates",
+    "search gives at most 20 candidates, each once", source="chapter 12: at most 10-20 candidates"
 )
 async def search_bounds(trial: Trial) -> None:
     """For words, names and types of the store."""
@@ -191,7 +185,6 @@ async def search_bounds(trial: Trial) -> None:
 
 
 @reading_rule(
-    "search-any-text",
     "no text makes search fail",
     source="protocol 12 and rule 7 of the architecture: values never become query text",
 )
@@ -205,7 +198,6 @@ async def search_any_text(trial: Trial) -> None:
 
 
 @reading_rule(
-    "search-stable",
     "search gives many candidates in the same order every time",
     source="protocol 3: order is part of the contract; the same query gives the same bytes",
 )
@@ -224,7 +216,7 @@ async def search_stable(trial: Trial) -> None:
             raise Untried("No word was found that has several candidates; name some.")
 
 
-@filling_rule("search-id-first", "search gives the exact id first", source=ORDER)
+@filling_rule("search gives the exact id first", source=ORDER)
 async def search_id_first(trial: Trial) -> None:
     """Even where other nodes have that id as their name, and for hostile ids."""
     async with trial.filled(crowd()) as db:
@@ -245,7 +237,7 @@ async def search_id_first(trial: Trial) -> None:
             )
 
 
-@filling_rule("search-name-next", "search gives exact names next, ties by id", source=ORDER)
+@filling_rule("search gives exact names next, ties by id", source=ORDER)
 async def search_name_next(trial: Trial) -> None:
     """Namesakes before those whose name is longer, with their names."""
     async with trial.filled(crowd()) as db:
@@ -266,7 +258,6 @@ async def search_name_next(trial: Trial) -> None:
 
 
 @filling_rule(
-    "search-crowd",
     "search gives at most 20 candidates, each once, of the requested types, in a large set too",
     source=ORDER,
 )
@@ -291,7 +282,6 @@ async def search_crowd(trial: Trial) -> None:
 
 
 @filling_rule(
-    "search-types-first",
     "a search that takes types applies them before the limit",
     source="appendix A, search_entities: node_types; chapter 12: at most 10-20 candidates",
 )
@@ -312,7 +302,6 @@ async def search_types_first(trial: Trial) -> None:
 
 
 @filling_rule(
-    "search-name-before-longer",
     "search gives an exact name before names that contain it",
     source="chapter 12: ranked means most likely matches first",
 )

@@ -43,7 +43,7 @@ async def _rows(db: GraphDbInterface, ids: Sequence[str]) -> list[tuple[Any, ...
     return [tuple(row) async for rows in db.edges_stream(ids) for row in rows]
 
 
-@reading_rule("stream-edges", "edges_stream gives the edges of edges_batch", source=STREAM)
+@reading_rule("edges_stream gives the edges of edges_batch", source=STREAM)
 async def stream_edges(trial: Trial) -> None:
     """Node by node and of all together; unknown ids and ends without a node add nothing."""
     async with _streaming(trial, tangled()) as (db, ids):
@@ -61,7 +61,7 @@ async def stream_edges(trial: Trial) -> None:
             expect(not rows, f"edges_stream gave {rows[:3]} for ids that are not nodes.")
 
 
-@reading_rule("stream-part", "edges_stream gives the part that edges_batch gives", source=STREAM)
+@reading_rule("edges_stream gives the part that edges_batch gives", source=STREAM)
 async def stream_part(trial: Trial) -> None:
     """Some predicates, none and unknown ones; leaving, entering and both."""
     async with _streaming(trial, tangled()) as (db, ids):
@@ -75,7 +75,6 @@ async def stream_part(trial: Trial) -> None:
 
 
 @reading_rule(
-    "stream-types",
     "edges_stream gives the types of all ends, None for one that is not a node, or of none",
     source="the backend contract: rows of three or of five; protocol 8: an end without a node",
 )
@@ -102,7 +101,6 @@ async def stream_types(trial: Trial) -> None:
 
 
 @filling_rule(
-    "stream-left",
     "a stream that is abandoned after its first batch does not affect other calls",
     source="protocol 10: bounds stop at a whole ring; protocol 25: nobody waits any longer",
 )

@@ -34,6 +34,7 @@ from bfsql_testing.conformance.harness import (
     parts_of,
     reading_rule,
     ring_of,
+    rule,
     sample,
     some_edges,
 )
@@ -51,7 +52,6 @@ def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
 
 
 @filling_rule(
-    "every-node",
     "every node exists, with its own id and its own type",
     source="chapter 8: get_node is the identity call; protocol 9: a node has one entity_type",
 )
@@ -73,7 +73,6 @@ async def every_node(trial: Trial) -> None:
 
 
 @filling_rule(
-    "every-edge",
     "every edge exists in both directions, parallel ones once, and no other",
     source="protocol 7: an edge's identity is its triple; a self-loop is an edge",
 )
@@ -98,9 +97,7 @@ async def _expect_same_edges(db: GraphDbInterface, memory: MemoryBackend, entity
     )
 
 
-@filling_rule(
-    "whole-hub", "a hub gives all of its edges", source="protocol 11: nothing is cut silently"
-)
+@filling_rule("a hub gives all of its edges", source="protocol 11: nothing is cut silently")
 async def whole_hub(trial: Trial) -> None:
     """1,200 edges, in both directions, alone and in a ring."""
     records = trial.storable(hub())
@@ -120,7 +117,6 @@ async def whole_hub(trial: Trial) -> None:
 
 
 @filling_rule(
-    "alone-is-known",
     "a node without edges is known",
     source="chapter 8: one without edges gives nothing; KeyError is for unknown ones",
 )
@@ -140,7 +136,6 @@ async def alone_is_known(trial: Trial) -> None:
 
 
 @filling_rule(
-    "dangling-ends",
     "an end without a node is not a node",
     source="protocol 8: it is not a node; edges_batch gives nothing for an id that is not a node",
 )
@@ -165,7 +160,6 @@ async def dangling_ends(trial: Trial) -> None:
 
 
 @filling_rule(
-    "triples-apart",
     "triples that join to the same text are different edges",
     source="protocol 7: an edge's identity is (subject, predicate, object)",
 )
@@ -191,7 +185,7 @@ async def triples_apart(trial: Trial) -> None:
                 )
 
 
-@reading_rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH)
+@reading_rule("get_nodes_batch equals get_node", source=BATCH)
 async def nodes_batch(trial: Trial) -> None:
     """Same ids, same types, each once."""
     async with trial.sampled() as (db, ids):
@@ -201,7 +195,7 @@ async def nodes_batch(trial: Trial) -> None:
         expect_same("get_nodes_batch and get_node", batch, single)
 
 
-@reading_rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH)
+@reading_rule("edges_batch equals edges_from and edges_to", source=BATCH)
 async def edges_batch(trial: Trial) -> None:
     """One ring, undirected, for one node and for all of the sample."""
     async with trial.sampled() as (db, ids):
@@ -220,7 +214,6 @@ async def edges_batch(trial: Trial) -> None:
 
 
 @reading_rule(
-    "edges-part",
     "edges_batch gives the requested part of a ring",
     source="the backend contract: edges_batch(ids, predicates, direction)",
 )
@@ -276,19 +269,19 @@ _METADATA: tuple[tuple[str, str, Asked], ...] = (
     ("node", "ids", sample),
     ("edge", "edges", some_edges),
 )
+_rule = partial(rule, mode="reading")
 for _of, _, _some in _METADATA:
     _behaviour = f"metadata_for_{_of}s_batch equals metadata_for_{_of}"
-    _register = reading_rule(f"{_of}-metadata-batch", _behaviour, source=BATCH, of=_of, some=_some)
+    _register = _rule(f"{_of}-metadata-batch", _behaviour, source=BATCH, of=_of, some=_some)
     _register(metadata_batch)
 for _of, _keys, _some in _METADATA:
     _behaviour = f"metadata_for_{_of}s_batch gives the values of the requested keys"
     _source = f"the backend contract: metadata_for_{_of}s_batch({_keys}, keys)"
-    _register = reading_rule(f"{_of}-metadata-keys", _behaviour, source=_source, of=_of, some=_some)
+    _register = _rule(f"{_of}-metadata-keys", _behaviour, source=_source, of=_of, some=_some)
     _register(metadata_keys)
 
 
 @reading_rule(
-    "unknown-in-batches",
     "batches leave unknown ids out",
     source="the backend contract: get_nodes_batch gives the nodes that exist",
 )
@@ -318,7 +311,6 @@ async def unknown_in_batches(trial: Trial) -> None:
 
 
 @reading_rule(
-    "both-directions",
     "both directions of an edge agree",
     source="chapter 8: edges_from gives what leaves an entity, edges_to what enters it",
 )
@@ -345,7 +337,6 @@ async def both_directions(trial: Trial) -> None:
 
 
 @reading_rule(
-    "own-edges",
     "edges_from gives edges that leave the node, edges_to those that enter it",
     source="chapter 8: edges_from(id), edges_to(id); protocol 7: an edge is its triple of texts",
 )
@@ -361,7 +352,6 @@ async def own_edges(trial: Trial) -> None:
 
 
 @reading_rule(
-    "ends-exist",
     "the ends of every edge are nodes, or always are not",
     source="protocol 8: an edge end without a node in the store is not a node",
 )

@@ -9,7 +9,6 @@ pruned arcs. Only nodes, and the arcs at a node that a row passes, are sorted (`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -18,13 +17,13 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
-from bfsql.engine.pages import Pages
-from bfsql.engine.path.answer import PathResult
-from bfsql.engine.path.arcs import MANY, Arcs, capped_products
+from bfsql.engine.arcs import MANY, Arcs, capped_products
+from bfsql.engine.pages import Pages, Result
+from bfsql.engine.table import PATHS, AnswerTable
 from bfsql.engine.traverse import Bounds
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
-from bfsql.models import MOST_PATHS, BfsResult, PathQuery, ShownNodes, Step, Subgraph, WalkRow
+from bfsql.models import MOST_PATHS, PathQuery, ShownNodes, Step, Subgraph, WalkRow
 from bfsql.workers import off_loop
 
 Hop: TypeAlias = tuple[int, int]
@@ -59,14 +58,16 @@ class WalkList:
     """All walks of a path's answer in order, none of which is made before it is needed.
 
     Args:
-        result: The answer; its shown nodes are those of one step, in the order of the rows.
+        table: The answer; its listed nodes are those of one step, in the order of the rows.
         step: That step.
         by_id: Handles of all nodes on the walks, in the order of their ids.
     """
 
-    def __init__(self, result: PathResult, step: int, by_id: IntArray) -> None:
-        self._walks = walks = result.walks
-        self._step, self._nodes, self._counts = step, result.shown, result.paths
+    def __init__(self, table: AnswerTable, step: int, by_id: IntArray) -> None:
+        assert table.walks is not None
+        self._walks = walks = table.walks
+        self._step, self._nodes = step, table.listed
+        self._counts = np.asarray(table.numbers[PATHS])
         self._ranks = np.empty(len(by_id), np.int64)
         self._ranks[np.searchsorted(walks.nodes, by_id)] = np.arange(len(by_id))
         self._indexes: dict[tuple[int, bool, bool], _Index] = {}
@@ -256,29 +257,29 @@ class RowPages(Pages):
 
     Args:
         query: The query, with existing seeds.
-        result: The whole answer; its shown nodes are those by which the walks are ordered.
+        table: The whole answer; its listed nodes are those by which the walks are ordered.
         walks: Its walks.
         bounds: Limits; the nodes on a page's walks may be as many as edges may be read.
     """
 
     def __init__(
-        self, query: PathQuery, result: PathResult, walks: WalkList, bounds: Bounds
+        self, query: PathQuery, table: AnswerTable, walks: WalkList, bounds: Bounds
     ) -> None:
-        self._result, self._walks, self._bounds = result, walks, bounds
-        super().__init__(query, result.selection)
+        self._walks, self._bounds = walks, bounds
+        super().__init__(query, table)
         self.query: PathQuery = query
         self._following = walks.after(self._start)
         self._rows: list[Walk] = []
 
-    async def of(self, count: int) -> BfsResult:
+    async def of(self, count: int) -> Result:
         """The first `count` walks with their nodes as stubs; the facts count the walks cut off."""
-        query, selection = self.query, self.selection
+        query, table = self.query, self.table
         rows = await self._first(count)
         handles = [self._walks.nodes(walk) for walk in rows]
         nodes = np.array(list(dict.fromkeys(n for row in handles for n in row)), np.int32)
-        ids = await call.within(selection.columns.ids(nodes))
-        places = places_of(selection.nodes, nodes, selection.columns.size)
-        names, types = selection.columns.type_names, selection.types[places].tolist()
+        ids = await call.within(table.columns.ids(nodes))
+        places = places_of(table.nodes, nodes, table.columns.size)
+        names, types = table.columns.type_names, table.types[places].tolist()
         page = Subgraph(ids, {i: names[t] for i, t in zip(ids, types, strict=True)}, ())
         id_of = dict(zip(nodes.tolist(), ids, strict=True))
         steps = query.path.steps
@@ -287,14 +288,13 @@ class RowPages(Pages):
             self._total,
             query.shown_step,
             many=self._walks.count > MOST_PATHS,
-            dead_end=self._result.dead_end,
+            dead_end=table.dead_end,
             rows=[
                 WalkRow([id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None)
                 for w, row in zip(rows, handles, strict=True)
             ],
         )
-        result = self._bfs_result(page, self._facts(count, page), query, query.path.longest)
-        return replace(result, shown=shown)
+        return self._result(page, self._facts(count, page), shown)
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""

@@ -1,0 +1,336 @@
+"""The whole answer of a call, before its page is cut: nodes, edges, and numbers of nodes by name.
+
+Sets, neighbourhoods, walks, connections and intersections all are such a table. What comes after,
+measures, order, facets and pages, sees nothing else (`protocol.md` 3, 5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
+from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
+from bfsql.errors import ToolError, bad_value
+from bfsql.integers import IntArray, IntegerGraph, Ring
+from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
+from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
+from bfsql.models.condition import Names, ScopedProperty, quoted
+from bfsql.models.facet import Facets, Value
+from bfsql.models.merge import fold
+from bfsql.models.name_keys import NAME
+from bfsql.models.spelling import KnownNames
+from bfsql.workers import off_loop
+
+if TYPE_CHECKING:
+    from bfsql.engine.pages import LastPage
+    from bfsql.engine.walks import Walks
+
+
+Numbers: TypeAlias = LongArray | Sequence[Value]
+"""A number of each listed node."""
+
+DEGREE, PATHS, DISTINCT, MEASURE = "degree", "paths", "distinct", "measure"
+"""The names of numbers: edges of the answer at a node, walks through it, what `count_distinct`
+counts, and the first measure. Each measure has its text as its name, too."""
+
+
+def count_of(step: int) -> str:
+    """The name of the number of different nodes of a step, which is a measure, too."""
+    return f"count {step}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """The nodes and edges of a whole answer; internal to `engine`."""
+
+    columns: IntegerGraph
+    """The graph that the handles refer to."""
+    nodes: IntArray
+    """Handles, each once: by distance from the nearest seed, then by id; those of walks by number.
+    """
+    types: IntArray
+    """Number of the type of each node."""
+    edges: Ring
+    """The edges, in no order: only those of a page are sorted."""
+    summary: SchemaSummary
+    """The vocabulary of the whole answer."""
+    facts: AnswerGaps
+    """What the traversal and the filters left out."""
+    listed: IntArray
+    """Handles of the nodes that pages list, in order: all, or those of one step of walks."""
+    walks: Walks | None = None
+    """The walks of a path."""
+    dead_end: DeadEnd | None = None
+    """Where the longest walks ended, if none is complete."""
+    numbers: Mapping[str, Numbers] = field(default_factory=dict)
+    """By name: a number of each listed node."""
+    common: int | None = None
+    """The number of leading nodes that form an intersection; the others connect them."""
+    facets: Facets = field(default_factory=dict)
+    """The facets of the answer; `bfsql.engine.facets` adds them."""
+    last_page: list[LastPage] = field(default_factory=list, compare=False)
+    """The last page looked up; at most one entry."""
+
+    @classmethod
+    def of(
+        cls, columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
+    ) -> AnswerTable:
+        """A table with its summary."""
+        return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts, nodes)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes, edges, and arcs of walks."""
+        arcs = () if self.walks is None else self.walks.arcs
+        return len(self.nodes) + len(self.edges.subjects) + sum(map(len, arcs))
+
+    def sorted(self, places: IntArray, order: SortKeySummary) -> AnswerTable:
+        """The table with its listed nodes in another order.
+
+        Args:
+            places: The previous places of the listed nodes, in the new order.
+            order: The facts about the order.
+        """
+        rows = places.tolist()
+        numbers = {
+            name: of[places] if isinstance(of, np.ndarray) else [of[row] for row in rows]
+            for name, of in self.numbers.items()
+        }
+        facts = replace(self.facts, order=order if rows else None)
+        listed = self.listed[places]
+        table = replace(self, listed=listed, numbers=numbers, facts=facts, last_page=[])
+        if self.walks is not None:
+            return table
+        return replace(table, nodes=listed, types=self.types[places])
+
+    # --- what a scope refers to -------------------------------------------------------
+
+    @property
+    def steps(self) -> int | None:
+        """The number of steps of the path; None without a path."""
+        return None if self.walks is None else self.walks.steps
+
+    def names(self, known: Names) -> Names:
+        """Known names, and those of the types and predicates of the answer."""
+        return known.union(self.summary.entity_types_found, self.summary.predicates_found)
+
+    def nodes_of(self, of: ScopedProperty, *, ending: bool = False) -> IntArray:
+        """Handles of the nodes that may have a property, each once.
+
+        Args:
+            of: The property. A step stands for the nodes of all its repetitions.
+            ending: Whether it stands for the nodes where walks leave it.
+        """
+        nodes = self.listed[: self.common]
+        if of.step is not None:
+            assert self.walks is not None
+            nodes = (self.walks.nodes_of if ending else self.walks.nodes_at)(of.step)
+        elif of.type is not None:
+            nodes = self.nodes
+        if of.type is None:
+            return nodes
+        types = self.types[places_of(self.nodes, nodes, self.columns.size)]
+        return nodes[are_named(types, self.columns.type_names, {of.type})]
+
+    def edges_of(self, of: ScopedProperty) -> Ring:
+        """The edges that may have a property, each once."""
+        edges = self.edges
+        if of.step is not None:
+            assert self.walks is not None
+            edges = self.walks.edges_of(of.step)
+        wanted = {of.predicate} if of.predicate is not None else ()
+        return marked(edges, are_named(edges.predicates, self.columns.predicate_names, wanted))
+
+    def scope(self, of: ScopedProperty, *, ending: bool = False) -> IntArray | Ring:
+        """The nodes or the edges that may have a property; `ending` as in `nodes_of`."""
+        if of.predicate is not None:
+            return self.edges_of(of)
+        return self.nodes_of(of, ending=ending)
+
+
+def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
+    """The vocabulary of an answer with nodes of the given types and the given edges."""
+    nodes = _counts(columns.type_names, types)
+    predicates = _counts(columns.predicate_names, edges.predicates)
+    return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
+
+
+def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
+    """How often each number occurs, keyed by its name in sorted order."""
+    return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
+
+
+# --- order ----------------------------------------------------------------------
+
+
+NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
+"""The sort keys that are not properties."""
+
+_DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
+
+
+class SortBy(NamedTuple):
+    """A sort key and its direction."""
+
+    key: str
+    """A property, or one of the four numbers."""
+    descending: bool
+
+
+class Order(NamedTuple):
+    """An order of some nodes."""
+
+    places: IntArray
+    """The previous place of each node, in the new order."""
+    facts: SortKeySummary
+    """The facts that notes report about the order."""
+
+
+def sort_by(text: str, counted: Collection[str]) -> SortBy:
+    """Parse a `sort_by` argument.
+
+    Args:
+        text: `year` or `-year`; `year desc` is also accepted.
+        counted: Those of the four numbers that the answer has.
+
+    Raises:
+        ToolError: The text names a number that the answer does not have.
+    """
+    key, descending = text.strip(), False
+    if found := _DIRECTION.fullmatch(key):
+        key, descending = found[1], found[2].lower() == "desc"
+    if key[:1] in "+-":
+        key, descending = key[1:].strip(), descending or key[0] == "-"
+    if not key:
+        raise _wrong(text, "names no property")
+    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
+        needs = "path" if key == PATHS or PATHS not in counted else "measure"
+        raise _wrong(text, f"needs {needs}, which this call does not have")
+    return SortBy(key, descending)
+
+
+async def in_order(
+    db: GraphDbInterface,
+    columns: IntegerGraph,
+    nodes: IntArray,
+    by: SortBy,
+    numbers: Numbers | None = None,
+) -> Order:
+    """The order of some nodes.
+
+    Args:
+        db: The graph; one key of metadata is read if `numbers` is None.
+        columns: The graph in integers, for this call.
+        nodes: Handles in any order, each once.
+        by: The sort key and its direction.
+        numbers: The number or the measure of each node if the key is not a property.
+
+    Raises:
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    by_id = places_of(nodes, await columns.ordered(nodes), columns.size)
+    if numbers is None and by.key in db.name_keys().types:
+        numbered = distinct_numbers(await call.within(columns.types(nodes))).tolist()
+        types = [columns.type_names[number] for number in numbered]
+        by = by._replace(key=NAME if db.name_keys().types_of(by.key, types) else by.key)
+    if isinstance(numbers, np.ndarray):
+        signed = -numbers[by_id] if by.descending else numbers[by_id]
+        places = by_id[np.argsort(signed, kind="stable")]
+        return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
+    values: list[Value] = []
+    if numbers is not None:
+        values += [fold(one) if isinstance(one, str) else one for one in numbers]
+    else:
+        async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
+            async for _, metadata in parts:
+                part = await off_loop(len(metadata), partial(_values, metadata, by))
+                call.hold(value_bytes(part))
+                values += part
+
+    def ordered() -> Order:
+        places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
+        texts = [one for one in values if isinstance(one, str)] if numbers is None else []
+        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
+        return Order(places, facts)
+
+    order = await off_loop(len(nodes), ordered)
+    if order.facts.had or numbers is not None or not len(nodes):
+        return order
+    keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
+    known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
+    return order._replace(facts=replace(order.facts, known=known))
+
+
+async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
+    """Sort the listed nodes of an answer by `sort_by`; nodes that connect others stay last."""
+    nodes, by = table.listed, sort_by(text, (DEGREE, *table.numbers))
+    if by.key == DEGREE:
+        table = replace(table, numbers={**table.numbers, DEGREE: _degrees(table)})
+    numbers = table.numbers[by.key] if by.key in NUMBERS else None
+    parts = [slice(None)]
+    if table.common is not None:
+        parts = [slice(table.common), slice(table.common, None)]
+    places, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    for part in parts:
+        own = None if numbers is None else numbers[part]
+        order = await in_order(db, table.columns, nodes[part], by, own)
+        places.append(order.places + (part.start or 0))
+        facts = facts.joined(order.facts)
+    return table.sorted(np.concatenate(places), facts)
+
+
+def _degrees(table: AnswerTable) -> LongArray:
+    """The number of edges of the answer that touch each listed node."""
+    ends = places_of(table.listed, table.edges.ends, table.columns.size)
+    subjects, objects = ends.reshape(2, -1)
+    others = objects[subjects != objects]  # a self-loop touches its node once
+    touched = np.concatenate([subjects, others])
+    return np.bincount(touched[touched >= 0], minlength=len(table.listed))
+
+
+def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
+    return [_value(one.get(by.key), descending=by.descending) for one in metadata]
+
+
+def _value(value: Any, *, descending: bool) -> int | float | str | None:
+    """The sort value of a node: of a list, the value that comes first in this direction."""
+    read = [(number_in(text), text) for text in map(shown_as, scalars(value))]
+    numbers = [number for number, _ in read if number is not None]
+    texts = [fold(text) for _, text in read]
+    first = max if descending else min
+    if numbers:
+        return first(numbers)
+    return first(texts) if texts else None
+
+
+def _sorted(
+    by_id: Sequence[int], values: Sequence[Value], *, descending: bool
+) -> tuple[IntArray, int, int]:
+    """The places in order, the number of nodes with a value, and the number of kinds of values."""
+    numbers = [place for place in by_id if isinstance(values[place], int | float | Decimal)]
+    texts = [place for place in by_id if isinstance(values[place], str)]
+    others = [place for place in by_id if values[place] is None]
+    for part in (numbers, texts):
+        part.sort(key=values.__getitem__, reverse=descending)  # type: ignore[arg-type]
+    places = np.array([*numbers, *texts, *others], np.int32)
+    return places, len(numbers) + len(texts), bool(numbers) + bool(texts)
+
+
+def _wrong(text: str, why: str) -> ToolError:
+    return bad_value(
+        f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
+        'descending: "year", "-degree"; with path also by "paths", and by "measure" where it is '
+        "given.",
+        "sort_by",
+    )
