@@ -2,7 +2,8 @@
 
 A backend may leave out optional methods, and optional arguments of the methods that it has:
 `Abilities` are what is left. `normalized` adapts it once, when it is opened; all other code calls
-full signatures. A method that it lacks is composed by the outermost wrapper, such as the cache.
+full signatures. A method that it lacks runs over the wrapper that is called: over the cache, which
+then holds the parts.
 """
 
 from __future__ import annotations
@@ -124,11 +125,11 @@ class ForwardingBackend(GraphDbInterface):
     predicates = _forwarded(GraphDbInterface.predicates)
 
     async def close(self) -> None:
-        """Close the inner backend."""
+        """Close the inner backend, not by `_ask`: a breaker lets that pass at any time."""
         await self._inner.close()
 
 
-# The methods that are not abstract, so that a type checker misses none of them in the class.
+# The others are not abstract, so a type checker finds them in the interface.
 for _name, _default in vars(GraphDbInterface).items():
     if inspect.isfunction(_default) and _name not in vars(ForwardingBackend):
         setattr(ForwardingBackend, _name, _forwarded(_default))
@@ -201,7 +202,7 @@ def _stubs(query: str, stubs: Iterable[EntityStub]) -> list[EntityStub]:
     return stubs if shown is names else [one._replace(name=shown.get(one.id)) for one in stubs]
 
 
-_RECEIVED: dict[str, Callable[[Any, Any], Any]] = {
+_RECEIPT: dict[str, Callable[[Any, Any], Any]] = {
     "search_entities": _stubs,
     "get_node": lambda key, node: _nodes(key, [node])[0] if node.metadata else node,
     "get_nodes_batch": _nodes,
@@ -214,10 +215,7 @@ _RECEIVED: dict[str, Callable[[Any, Any], Any]] = {
 """How the answer of a method comes into the account; what the store held for it is released."""
 
 
-# --- signatures ---------------------------------------------------------------------------------
-
-
-_NOT_COUNTED = nullcontext()
+_UNCOUNTED = nullcontext()
 
 
 def _of_keys(found: Any, _: Any, keys: Collection[str] | None = None) -> Any:
@@ -243,11 +241,11 @@ class SignatureAdapter(NormalizedBackend):
         self._types_by = _node_types_by(type(inner).search_entities)
 
     async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
-        if not args and named:
+        if not args and named:  # the first argument by its name
             args = (named.pop(next(iter(named))),)
         ask, whole = getattr(self._inner, method), method in self._abilities.whole_only
-        receive = None if call.memory() is None else _RECEIVED.get(method)
-        with _NOT_COUNTED if receive is None else call.borrowed():
+        receive = None if call.memory() is None else _RECEIPT.get(method)
+        with _UNCOUNTED if receive is None else call.borrowed():
             answer = ask(args[0]) if whole else ask(*args, **named)
             answer = await answer if inspect.isawaitable(answer) else answer
         if COMPOSED.get(method) == "keys":  # of which a backend may return more
