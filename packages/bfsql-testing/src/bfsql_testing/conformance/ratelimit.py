@@ -20,14 +20,10 @@ class RateLimitedGraphDb(ForwardingBackend):
     Args:
         inner: The backend to call.
         rate: Maximum number of requests per second; 0 for no bound.
-
-    Attributes:
-        inner: The wrapped backend.
     """
 
     def __init__(self, inner: GraphDbInterface, rate: float) -> None:
         super().__init__(inner)
-        self.inner = inner
         self._interval = 1 / rate if rate else 0.0
         self._next = 0.0
         self.requests = 0
